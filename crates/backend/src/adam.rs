@@ -1,0 +1,155 @@
+//! The Adam update (Kingma and Ba, 2015; decoupled decay: Loshchilov and Hutter, 2019).
+//!
+//! Overrides: Flex (`flex/adam.rs`).
+
+use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
+
+use crate::{
+    Backend,
+    operations::{flat, shaped},
+};
+
+/// The constants of one Adam update, in the order of PyTorch's own arithmetic:
+///
+/// ```text
+/// g  = gradient + weight_decay * weight          (coupled decay only)
+/// w  = weight * (1 - learning_rate * weight_decay)    (decoupled decay only)
+/// m  = m + (1 - beta_1) (g - m)
+/// v  = beta_2 v + (1 - beta_2) g^2
+/// w -= learning_rate / (1 - beta_1^t) * m / (sqrt(v) / sqrt(1 - beta_2^t) + epsilon)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamStep {
+    /// The learning rate of this update.
+    pub learning_rate: f64,
+    /// Decay of the first moment.
+    pub beta_1: f64,
+    /// Decay of the second moment.
+    pub beta_2: f64,
+    /// Added to the denominator.
+    pub epsilon: f64,
+    /// Weight decay, zero for none.
+    pub weight_decay: f64,
+    /// Whether the decay bypasses the moments, which is AdamW.
+    pub decoupled: bool,
+    /// The number of this update, from 1.
+    pub time: u64,
+}
+
+impl AdamStep {
+    /// The learning rate over the bias correction of the first moment.
+    pub(crate) fn step_size(&self) -> f64 {
+        self.learning_rate / (1.0 - self.beta_1.powf(self.time as f64))
+    }
+
+    /// The square root of the bias correction of the second moment.
+    pub(crate) fn second_correction(&self) -> f64 {
+        (1.0 - self.beta_2.powf(self.time as f64)).sqrt()
+    }
+}
+
+pub(crate) fn composed<B: Backend>(
+    weight: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    [first_moment, second_moment]: [FloatTensor<B>; 2],
+    diverged: FloatTensor<B>,
+    step: &AdamStep,
+) -> (FloatTensor<B>, [FloatTensor<B>; 2]) {
+    let shape = weight.shape();
+    let [old_weight, mut gradient, old_first, old_second] =
+        [weight, gradient, first_moment, second_moment].map(flat::<B>);
+
+    let mut weight = old_weight.clone();
+    if step.decoupled {
+        weight = weight * (1.0 - step.learning_rate * step.weight_decay);
+    } else if step.weight_decay != 0.0 {
+        gradient = gradient + weight.clone() * step.weight_decay;
+    }
+    let first = old_first.clone() + (gradient.clone() - old_first.clone()) * (1.0 - step.beta_1);
+    let square = gradient.clone() * gradient;
+    let second = old_second.clone() * step.beta_2 + square * (1.0 - step.beta_2);
+    let denominator = second.clone().sqrt() / step.second_correction() + step.epsilon;
+    let weight = weight - first.clone() / denominator * step.step_size();
+
+    let keep = flat::<B>(diverged).not_equal_elem(0.0).expand(weight.shape());
+    let result = |new: Tensor<B, 1>, old| shaped(new.mask_where(keep.clone(), old), &shape);
+    (result(weight, old_weight), [result(first, old_first), result(second, old_second)])
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{TensorPrimitive, Tolerance};
+
+    use super::*;
+    use crate::{Selected, device::Device, random::{Purpose, Random}};
+
+    type Pair = [Tensor<Selected, 2>; 4];
+
+    fn values(seed: u64) -> Tensor<Selected, 2> {
+        let random = Random::new(seed, Purpose::Synthetic, 0);
+        let values: Vec<f32> = (0..35).map(|i| random.normal(i)).collect();
+        Tensor::<Selected, 1>::from_floats(values.as_slice(), &Device::default()).reshape([5, 7])
+    }
+
+    fn primitive<const D: usize>(tensor: Tensor<Selected, D>) -> FloatTensor<Selected> {
+        tensor.into_primitive().tensor()
+    }
+
+    /// Runs the override and the default body on the same values.
+    fn both(step: &AdamStep, diverged: f32) -> (Pair, Pair) {
+        type Update = fn(
+            FloatTensor<Selected>,
+            FloatTensor<Selected>,
+            [FloatTensor<Selected>; 2],
+            FloatTensor<Selected>,
+            &AdamStep,
+        ) -> (FloatTensor<Selected>, [FloatTensor<Selected>; 2]);
+        let run = |update: Update| {
+            // A transposed gradient: what a product's backward returns on some backends.
+            let gradient = values(2).reshape([7, 5]).transpose();
+            let (weight, [first, second]) = update(
+                primitive(values(1)),
+                primitive(gradient),
+                [primitive(values(3)), primitive(values(4).abs())],
+                primitive(Tensor::<Selected, 1>::from_floats([diverged], &Device::default())),
+                step,
+            );
+            [weight, first, second, primitive(values(1))]
+                .map(|result| Tensor::from_primitive(TensorPrimitive::Float(result)))
+        };
+        (run(Selected::fused_adam), run(composed::<Selected>))
+    }
+
+    fn step(weight_decay: f64, decoupled: bool) -> AdamStep {
+        AdamStep {
+            learning_rate: 0.01,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-8,
+            weight_decay,
+            decoupled,
+            time: 3,
+        }
+    }
+
+    #[test]
+    fn the_override_equals_the_default_body() {
+        for step in [step(0.0, false), step(0.1, false), step(0.1, true)] {
+            let (ours, reference) = both(&step, 0.0);
+            for (ours, reference) in ours.into_iter().zip(reference) {
+                let tolerance = Tolerance::<f32>::rel_abs(1e-5, 1e-6);
+                ours.into_data().assert_approx_eq(&reference.into_data(), tolerance);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_changes_once_training_has_diverged() {
+        for result in <[Pair; 2]>::from(both(&step(0.1, true), 1.0)) {
+            let [weight, first, second, before] = result.map(Tensor::into_data);
+            assert_eq!(weight, before);
+            assert_eq!(first, values(3).into_data());
+            assert_eq!(second, values(4).abs().into_data());
+        }
+    }
+}

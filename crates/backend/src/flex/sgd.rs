@@ -1,0 +1,36 @@
+//! Gradient descent in place: one pass over weight, gradient and velocity.
+
+use burn_flex::FlexTensor;
+
+use super::{all_f32, contiguous, elements};
+use crate::{SgdStep, sgd};
+
+pub(super) fn update(
+    weight: FlexTensor,
+    gradient: FlexTensor,
+    velocity: FlexTensor,
+    diverged: FlexTensor,
+    step: &SgdStep,
+) -> (FlexTensor, FlexTensor) {
+    if !all_f32([&weight, &gradient, &velocity]) {
+        return sgd::composed::<burn::backend::Flex>(weight, gradient, velocity, diverged, step);
+    }
+    if elements(&diverged)[0] != 0.0 {
+        return (weight, velocity);
+    }
+    let [mut weight, gradient, mut velocity] = [weight, gradient, velocity].map(contiguous);
+    let values = weight
+        .storage_mut::<f32>()
+        .iter_mut()
+        .zip(elements(&gradient).iter().zip(velocity.storage_mut::<f32>()));
+
+    let (learning_rate, momentum) = (step.learning_rate as f32, step.momentum as f32);
+    let weight_decay = step.weight_decay as f32;
+    for (weight, (gradient, velocity)) in values {
+        let gradient = gradient + weight_decay * *weight;
+        *velocity = momentum * *velocity + gradient;
+        let direction = if step.nesterov { gradient + momentum * *velocity } else { *velocity };
+        *weight -= learning_rate * direction;
+    }
+    (weight, velocity)
+}

@@ -1,0 +1,212 @@
+//! The statistics of the training rows, and the rows encoded by them.
+
+use super::{
+    records::{Cells, MISSING, Records},
+    schema::{Kind, Schema, TargetPlan},
+};
+use crate::{
+    Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    preprocess::{one_hot, standardise},
+    table::{self, matrix},
+};
+
+/// Learns how rows are encoded from the training rows, and from no other.
+pub(super) fn fit(schema: &Schema, records: &Records, rows: &[usize]) -> TablePreprocessing {
+    let columns = schema.columns.iter().zip(&records.columns).map(|(column, cells)| Column {
+        name: column.name.clone(),
+        kind: fit_column(&column.kind, cells, rows),
+    });
+    let kind = match (&schema.target.kind, &records.target) {
+        (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
+        (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
+        (TargetPlan::Regression, cells) => {
+            table::regression(moments(cells, rows).unwrap_or((0.0, 0.0)))
+        }
+    };
+    TablePreprocessing {
+        header: schema.header,
+        columns: columns.collect(),
+        target: Target { name: schema.target.name.clone(), index: schema.target.index, kind },
+    }
+}
+
+fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize]) -> ColumnKind {
+    let empty = || ColumnKind::Dropped { reason: "it has no values in the training split".into() };
+    match (kind, cells) {
+        (Kind::Dropped(reason), _) => ColumnKind::Dropped { reason: reason.clone() },
+        (Kind::Categorical(categories), Cells::Codes(codes)) => {
+            let mut counts = vec![0usize; categories.len()];
+            for &row in rows.iter().filter(|&&row| codes[row] != MISSING) {
+                counts[usize::from(codes[row])] += 1;
+            }
+            let seen = || categories.iter().zip(&counts).filter(|(_, count)| **count > 0);
+            // Of equally frequent categories the first: `max_by_key` takes the last, so in reverse.
+            match seen().collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, count)| **count) {
+                Some((fill, _)) => ColumnKind::Categorical {
+                    categories: seen().map(|(category, _)| category.clone()).collect(),
+                    fill: fill.clone(),
+                },
+                None => empty(),
+            }
+        }
+        (Kind::Numeric | Kind::Categorical(_), cells) => match moments(cells, rows) {
+            Some((mean, deviation)) => ColumnKind::Numeric { mean, deviation },
+            None => empty(),
+        },
+    }
+}
+
+/// Mean and deviation of the numbers that are there, if there are any.
+fn moments(cells: &Cells, rows: &[usize]) -> Option<(f64, f64)> {
+    let Cells::Numbers(numbers) = cells else { return None };
+    table::moments(|| rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
+}
+
+/// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.
+pub(super) fn encode(
+    records: &Records,
+    preprocessing: &TablePreprocessing,
+    schema: &Schema,
+    rows: &[usize],
+) -> Result<Table, DataError> {
+    let encoders: Vec<Encoder> = preprocessing
+        .columns
+        .iter()
+        .zip(&schema.columns)
+        .zip(&records.columns)
+        .filter_map(|((column, schema), cells)| Encoder::new(&column.kind, &schema.kind, cells))
+        .collect();
+    let mut features = matrix(rows.len(), preprocessing.width())?;
+    for &row in rows {
+        for encoder in &encoders {
+            encoder.encode(row, &mut features);
+        }
+    }
+    Ok(Table { features, targets: encode_targets(records, &preprocessing.target.kind, rows) })
+}
+
+fn encode_targets(records: &Records, kind: &TargetKind, rows: &[usize]) -> Targets {
+    match (kind, &records.target) {
+        (TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) => {
+            let values = rows.iter().map(|&row| standardise(Some(numbers[row]), *mean, *deviation));
+            Targets::Values(values.collect())
+        }
+        _ => {
+            let classes = records.classes();
+            Targets::Classes(rows.iter().map(|&row| classes[row]).collect())
+        }
+    }
+}
+
+/// A column's cells and how they become features.
+enum Encoder<'a> {
+    Numbers {
+        numbers: &'a [f32],
+        mean: f64,
+        deviation: f64,
+    },
+    /// `places` has the feature of each code, `fill` that of a missing cell.
+    Codes {
+        codes: &'a [u16],
+        places: Vec<Option<usize>>,
+        fill: Option<usize>,
+        width: usize,
+    },
+}
+
+impl<'a> Encoder<'a> {
+    /// `None` for a column that is not used.
+    fn new(kind: &ColumnKind, schema: &Kind, cells: &'a Cells) -> Option<Self> {
+        match (kind, schema, cells) {
+            (&ColumnKind::Numeric { mean, deviation }, _, Cells::Numbers(numbers)) => {
+                Some(Self::Numbers { numbers, mean, deviation })
+            }
+            (
+                ColumnKind::Categorical { categories, fill },
+                Kind::Categorical(all),
+                Cells::Codes(codes),
+            ) => {
+                let place = |name: &String| categories.iter().position(|other| other == name);
+                let places = all.iter().map(place).collect();
+                Some(Self::Codes { codes, places, fill: place(fill), width: categories.len() })
+            }
+            _ => None,
+        }
+    }
+
+    fn encode(&self, row: usize, out: &mut Vec<f32>) {
+        match self {
+            Self::Numbers { numbers, mean, deviation } => {
+                let number = Some(numbers[row]).filter(|number| !number.is_nan());
+                out.push(standardise(number, *mean, *deviation));
+            }
+            Self::Codes { codes, places, fill, width } => {
+                let place = places.get(usize::from(codes[row])).unwrap_or(fill); // MISSING has none
+                one_hot(*place, *width, out);
+            }
+        }
+    }
+}
+
+/// What the user should know of the training file, a line each.
+pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
+        let (name, missing) = (&seen.name, seen.missing);
+        let fill = match &learnt.kind {
+            ColumnKind::Dropped { reason } => {
+                notes.push(format!("column `{name}` is dropped: {reason}"));
+                continue;
+            }
+            ColumnKind::Numeric { mean, .. } => format!("the mean, {mean:.6}"),
+            ColumnKind::Categorical { fill, .. } => format!("the most frequent, `{fill}`"),
+        };
+        if missing > 0 {
+            notes.push(format!("column `{name}`: {missing} missing values are replaced by {fill}"));
+        }
+        if seen.counts_rows {
+            notes.push(format!(
+                "column `{name}` numbers the rows; `data.columns.{name:?} = \"drop\"` leaves it out"
+            ));
+        }
+    }
+    let (name, task) = (&preprocessing.target.name, preprocessing.task());
+    notes.push(match preprocessing.target.classes() {
+        [] => format!("target `{name}`: {task}"),
+        classes => format!("target `{name}`: {task}, {} classes", classes.len()),
+    });
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_the_population() {
+        let cells = Cells::Numbers(vec![2.0, f32::NAN, 4.0, 100.0, 6.0]);
+        assert_eq!(moments(&cells, &[0, 1, 2, 4]), Some((4.0, (8.0f64 / 3.0).sqrt())));
+        assert_eq!(moments(&cells, &[1]), None);
+        assert_eq!(
+            moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6]),
+            Some((f64::from(0.1f32), 0.0))
+        );
+    }
+
+    #[test]
+    fn only_categories_of_the_training_rows_are_learnt() {
+        let categories: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        let kind = Kind::Categorical(categories);
+        let cells = Cells::Codes(vec![2, 0, MISSING, 1, 2, 0]);
+        let learnt = fit_column(&kind, &cells, &[0, 1, 2, 4, 5]);
+        let expected =
+            ColumnKind::Categorical { categories: vec!["a".into(), "c".into()], fill: "a".into() };
+        assert_eq!(learnt, expected);
+
+        let mut out = Vec::new();
+        let encoder = Encoder::new(&learnt, &kind, &cells).unwrap();
+        (0..4).for_each(|row| encoder.encode(row, &mut out));
+        assert_eq!(out, [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+        assert!(matches!(fit_column(&kind, &cells, &[2]), ColumnKind::Dropped { .. }));
+    }
+}

@@ -1,0 +1,202 @@
+//! Whether the first row names the columns, what they are called, and where they are in a file.
+
+use std::collections::HashSet;
+
+use super::{reader::CsvReader, summary::mostly_numbers};
+use crate::{ColumnKind, DataError, TablePreprocessing, preprocess::cell::Cell};
+
+/// Whether the first row is text above numbers: no number itself, and in some column a text where
+/// the rows below have numbers.
+pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
+    let Some(first) = reader.ahead().next() else { return false };
+    let cells: Vec<Cell> = first.cells().map(Cell::parse).collect();
+    if cells.iter().any(|cell| matches!(cell, Cell::Number(_))) {
+        return false;
+    }
+    (0..cells.len()).filter(|&column| cells[column] == Cell::Text).any(|column| {
+        let below = reader.ahead().skip(1).map(|row| Cell::parse(row.cell(column)));
+        let present: Vec<Cell> = below.filter(|cell| *cell != Cell::Missing).collect();
+        let texts = present.iter().filter(|cell| **cell == Cell::Text).count();
+        mostly_numbers((present.len() - texts) as u64, texts as u64)
+    })
+}
+
+/// The names of the columns, once the first row is known to be a header, which it takes, or not.
+///
+/// A column without a name is called by its index.
+pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
+    let unnamed = |index| format!("column_{index}");
+    if !header {
+        return Ok((0..reader.width()).map(unnamed).collect());
+    }
+    let path = reader.path().to_owned();
+    let first = reader.next_row()?.ok_or(DataError::Empty { path })?;
+    if reader.ahead().next().is_none() {
+        return Err(DataError::HeaderOnly { path: reader.path().to_owned() });
+    }
+    let named = |(index, cell): (usize, &str)| {
+        if cell.is_empty() { unnamed(index) } else { cell.to_owned() }
+    };
+    Ok(first.cells().enumerate().map(named).collect())
+}
+
+/// Refuses two columns of one name.
+pub(super) fn check_unique(reader: &CsvReader, names: &[String]) -> Result<(), DataError> {
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(name) => {
+            Err(DataError::DuplicateColumn { path: reader.path().to_owned(), column: name.clone() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Where the columns that a preprocessing knows stand in another file.
+#[derive(Debug, PartialEq)]
+pub(super) struct Layout {
+    /// The place of each feature column; of a dropped one there may be none.
+    pub(super) columns: Vec<Option<usize>>,
+    /// The place of the target, if the file has it.
+    pub(super) target: Option<usize>,
+}
+
+impl Layout {
+    /// Finds the columns, by name where both files have a header, else by position, and takes the
+    /// header.
+    pub(super) fn find(
+        reader: &mut CsvReader,
+        known: &TablePreprocessing,
+        header: Option<bool>,
+    ) -> Result<Self, DataError> {
+        let header =
+            header.unwrap_or_else(|| names_known(reader, known) || text_above_numbers(reader));
+        let names = names(reader, header)?;
+        if header && known.header {
+            check_unique(reader, &names)?;
+            Self::by_name(reader, known, &names)
+        } else {
+            Self::by_position(reader, known)
+        }
+    }
+
+    fn by_name(
+        reader: &CsvReader,
+        known: &TablePreprocessing,
+        names: &[String],
+    ) -> Result<Self, DataError> {
+        let place = |name: &str| names.iter().position(|other| other == name);
+        let mut columns = Vec::with_capacity(known.columns.len());
+        for column in &known.columns {
+            let found = place(&column.name);
+            if found.is_none() && !matches!(column.kind, ColumnKind::Dropped { .. }) {
+                return Err(DataError::UnknownColumn {
+                    path: reader.path().to_owned(),
+                    column: column.name.clone(),
+                    columns: names.to_vec(),
+                });
+            }
+            columns.push(found);
+        }
+        Ok(Self { columns, target: place(&known.target.name) })
+    }
+
+    fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {
+        let features = known.columns.len();
+        let (target, without) = (known.target.index, reader.width() == features);
+        if !without && reader.width() != features + 1 {
+            return Err(DataError::ColumnCount {
+                path: reader.path().to_owned(),
+                columns: reader.width(),
+                expected: features + 1,
+            });
+        }
+        let place = |column| if without || column < target { column } else { column + 1 };
+        let columns = (0..features).map(|column| Some(place(column))).collect();
+        Ok(Self { columns, target: (!without).then_some(target) })
+    }
+}
+
+/// Whether the first row has most of the names that a preprocessing knows.
+fn names_known(reader: &CsvReader, known: &TablePreprocessing) -> bool {
+    let Some(first) = reader.ahead().next().filter(|_| known.header) else { return false };
+    let cells: HashSet<&str> = first.cells().collect();
+    let found = known.columns.iter().filter(|column| cells.contains(column.name.as_str())).count();
+    2 * found > known.columns.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Column, Target, TargetKind};
+
+    fn reader(text: &str) -> CsvReader<'_> {
+        CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap()
+    }
+
+    #[test]
+    fn a_header_is_text_above_numbers() {
+        let check =
+            |text, expected| assert_eq!(text_above_numbers(&reader(text)), expected, "{text:?}");
+        check("a,b\n1,x\n2,y", true);
+        check("a,\n1,2", true);
+        check(",b\n0,2", true);
+        check("a,b\n?,x\nNA,y", false);
+        check("a,b\nx,y", false);
+        check("1,2\n3,4", false);
+        check("x,2\n3,4", false); // a stray text, not a header
+        check("a,b", false);
+        check("a,b\nNaN,1", true);
+    }
+
+    #[test]
+    fn names_are_the_header_s_or_indices() {
+        assert_eq!(names(&mut reader("a, ,c\n1,2,3"), true).unwrap(), ["a", "column_1", "c"]);
+        assert_eq!(names(&mut reader("1,2"), false).unwrap(), ["column_0", "column_1"]);
+        let error = names(&mut reader("a,b\n\n"), true).unwrap_err();
+        assert_eq!(error.to_string(), "`a.csv` has a header and no rows");
+    }
+
+    fn known(header: bool) -> TablePreprocessing {
+        let numeric = |name: &str| Column {
+            name: name.into(),
+            kind: ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
+        };
+        let dropped =
+            Column { name: "id".into(), kind: ColumnKind::Dropped { reason: "unique".into() } };
+        TablePreprocessing {
+            header,
+            columns: vec![dropped, numeric("a"), numeric("b")],
+            target: Target {
+                name: "y".into(),
+                index: 1,
+                kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
+            },
+        }
+    }
+
+    #[test]
+    fn columns_are_found_by_name_or_position() {
+        let check = |text, header, columns: [Option<usize>; 3], target| {
+            let found = Layout::find(&mut reader(text), &known(header), None).unwrap();
+            assert_eq!(found, Layout { columns: columns.into(), target }, "{text:?}");
+        };
+        check("b,y,a\n1,2,3", true, [None, Some(2), Some(0)], Some(1));
+        check("b,z,a\n7,8,9", true, [None, Some(2), Some(0)], None);
+        check("9,1,5,6", true, [Some(0), Some(2), Some(3)], Some(1));
+        check("9,5,6", true, [Some(0), Some(1), Some(2)], None);
+        check("k,l,m\n9,5,6", false, [Some(0), Some(1), Some(2)], None);
+    }
+
+    #[test]
+    fn absent_columns_are_named() {
+        let check = |text, expected: &str| {
+            let error = Layout::find(&mut reader(text), &known(true), None).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        };
+        check("id,a,c\n1,2,3", "`a.csv` has no column `b`");
+        check("1,2", "`a.csv` has 2 columns, the training file has 4");
+        check("a,b,a\n1,2,3", "a.csv:1: two columns are called `a`");
+    }
+}

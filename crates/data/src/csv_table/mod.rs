@@ -1,0 +1,64 @@
+//! The CSV source: a file of rows becomes splits of encoded samples.
+//!
+//! The training file is read twice, a row at a time, so its text is never in memory: the first
+//! pass (`schema`) decides what each column holds, the second (`records`) keeps the numbers in
+//! their smallest form. Then the rows are split, the statistics of the training rows become the
+//! preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
+//! as rows to predict are later.
+
+// From the file to the numbers.
+mod header;
+mod options;
+mod reader;
+mod records;
+mod schema;
+mod summary;
+
+// From the numbers to the samples.
+mod apply;
+mod fit;
+
+use std::path::PathBuf;
+
+use crate::{DataError, TableSplits, split};
+
+pub use self::{
+    apply::{Rows, read_rows},
+    options::{ColumnOverride, CsvOptions, TargetColumn},
+};
+
+/// Reads the training file and those named beside it, and encodes their rows.
+///
+/// A validation file takes the place of rows held out from the training file.
+pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
+    if !(0.0..1.0).contains(&options.validation) {
+        return Err(DataError::Fraction { fraction: options.validation });
+    }
+    let schema = schema::infer(options)?;
+    let records = records::read(&options.path, &schema)?;
+
+    let hold_out = options.validation_path.is_none() && options.validation > 0.0;
+    let (train_rows, held_out) = if hold_out {
+        let split = split::stratified(&records.classes(), options.validation, seed)
+            .ok_or(DataError::TooFewSamples { samples: records.rows() })?;
+        (split.train, Some(split.held_out))
+    } else {
+        ((0..records.rows()).collect(), None)
+    };
+
+    let preprocessing = fit::fit(&schema, &records, &train_rows);
+    if preprocessing.width() == 0 {
+        let target = schema.target.name;
+        return Err(DataError::NoFeatures { path: options.path.clone(), target });
+    }
+    let other = |path: &PathBuf| apply::read_table(path, &preprocessing, options.header);
+    let validation = match (&options.validation_path, held_out) {
+        (Some(path), _) => Some(other(path)?),
+        (None, Some(rows)) => Some(fit::encode(&records, &preprocessing, &schema, &rows)?),
+        (None, None) => None,
+    };
+    let test = options.test_path.as_ref().map(other).transpose()?;
+    let train = fit::encode(&records, &preprocessing, &schema, &train_rows)?;
+    let notes = fit::notes(&schema, &preprocessing);
+    Ok(TableSplits { train, validation, test, preprocessing, notes })
+}

@@ -1,0 +1,153 @@
+//! What the user says about a CSV file.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::Task;
+
+/// What the user says about a CSV file; what is left out is inferred from the rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CsvOptions {
+    /// The training file.
+    pub path: PathBuf,
+    /// The column to predict.
+    pub target: TargetColumn,
+    /// What is to be predicted.
+    #[serde(default)]
+    pub task: Option<Task>,
+    /// Columns whose kind is not to be inferred, by name; those of a file without a header are
+    /// called `column_0`, `column_1`, and so on.
+    #[serde(default)]
+    pub columns: BTreeMap<String, ColumnOverride>,
+    /// Whether the first row of each file names the columns.
+    #[serde(default)]
+    pub header: Option<bool>,
+    /// The fraction of rows held out for validation, where there is no `validation_path`.
+    #[serde(default)]
+    pub validation: f64,
+    /// A file of rows for validation.
+    #[serde(default)]
+    pub validation_path: Option<PathBuf>,
+    /// A file of rows for the test.
+    #[serde(default)]
+    pub test_path: Option<PathBuf>,
+}
+
+impl CsvOptions {
+    /// A file and its target; everything else is inferred, and nothing is held out.
+    pub fn new(path: impl Into<PathBuf>, target: TargetColumn) -> Self {
+        Self {
+            path: path.into(),
+            target,
+            task: None,
+            columns: BTreeMap::new(),
+            header: None,
+            validation: 0.0,
+            validation_path: None,
+            test_path: None,
+        }
+    }
+}
+
+/// What a column is to be taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnOverride {
+    /// Numbers, standardised.
+    Numeric,
+    /// Categories, one-hot.
+    Categorical,
+    /// Nothing.
+    Drop,
+}
+
+/// The column to predict: in a config a string or an integer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetColumn {
+    /// By the name in the header.
+    Name(String),
+    /// By its place, counted from 0, or from -1 backwards from the last.
+    Index(i64),
+}
+
+impl Serialize for TargetColumn {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Name(name) => serializer.serialize_str(name),
+            Self::Index(index) => serializer.serialize_i64(*index),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TargetColumn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TargetVisitor)
+    }
+}
+
+/// By hand, because an untagged enum would answer a wrong type with "did not match any variant".
+struct TargetVisitor;
+
+impl de::Visitor<'_> for TargetVisitor {
+    type Value = TargetColumn;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a column's name or its index from 0, negative from the end")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<TargetColumn, E> {
+        Ok(TargetColumn::Name(name.to_owned()))
+    }
+
+    fn visit_i64<E: de::Error>(self, index: i64) -> Result<TargetColumn, E> {
+        Ok(TargetColumn::Index(index))
+    }
+
+    fn visit_u64<E: de::Error>(self, index: u64) -> Result<TargetColumn, E> {
+        i64::try_from(index)
+            .map(TargetColumn::Index)
+            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(index), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_name_or_an_index() {
+        let check = |json: &str, expected: TargetColumn| {
+            let target: TargetColumn = serde_json::from_str(json).unwrap();
+            assert_eq!(target, expected);
+            assert_eq!(serde_json::to_string(&target).unwrap(), json);
+        };
+        check("\"class\"", TargetColumn::Name("class".into()));
+        check("-1", TargetColumn::Index(-1));
+        check("8", TargetColumn::Index(8));
+        for wrong in ["1.5", "true", "18446744073709551615"] {
+            let error = serde_json::from_str::<TargetColumn>(wrong).unwrap_err().to_string();
+            assert!(error.contains("expected a column's name or its index"), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_have_defaults_and_no_unknown_keys() {
+        let options: CsvOptions = serde_json::from_str(
+            r#"{"path": "a.csv", "target": -1, "columns": {"id": "drop", "b": "categorical"}}"#,
+        )
+        .unwrap();
+        let expected = CsvOptions {
+            columns: BTreeMap::from([
+                ("id".into(), ColumnOverride::Drop),
+                ("b".into(), ColumnOverride::Categorical),
+            ]),
+            ..CsvOptions::new("a.csv", TargetColumn::Index(-1))
+        };
+        assert_eq!(options, expected);
+        assert!(
+            serde_json::from_str::<CsvOptions>(r#"{"path": "", "target": 0, "x": 1}"#).is_err()
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! Rows of a CSV file, one at a time, checked for form and counted by line.
+
+use std::{
+    collections::VecDeque,
+    fs::{self, File},
+    io::{BufRead, BufReader, Cursor, Read},
+    path::{Path, PathBuf},
+};
+
+use csv::{ByteRecord, StringRecord, Terminator};
+
+use crate::DataError;
+
+/// Rows read ahead, by which a header is told from a row.
+const AHEAD: usize = 100;
+
+/// How much of the first line is looked at for its delimiter, in bytes.
+const FIRST_LINE: u64 = 1 << 16;
+
+/// The rows of a CSV file, each as long as the first.
+///
+/// The delimiter is a comma, unless the first line has none and semicolons or tabs instead. A byte
+/// order mark and blank lines are skipped.
+pub(super) struct CsvReader<'a> {
+    path: PathBuf,
+    csv: csv::Reader<Input<'a>>,
+    ahead: VecDeque<Row>,
+    width: usize,
+}
+
+/// A row and the line of the file that it begins in.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) line: u64,
+    cells: StringRecord,
+}
+
+impl Row {
+    /// The cells without the blanks around them.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
+        self.cells.iter().map(str::trim)
+    }
+
+    /// The cell of that index, which is below the reader's width.
+    pub(super) fn cell(&self, index: usize) -> &str {
+        self.cells[index].trim()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+}
+
+impl CsvReader<'static> {
+    pub(super) fn open(path: &Path) -> Result<Self, DataError> {
+        let error = |source| DataError::io(path, source);
+        // Opening a directory succeeds on some systems, and then reading fails with less to say.
+        if fs::metadata(path).map_err(error)?.is_dir() {
+            return Err(DataError::Directory { path: path.to_owned() });
+        }
+        Self::new(File::open(path).map_err(error)?, path)
+    }
+}
+
+impl<'a> CsvReader<'a> {
+    /// `path` is what errors call the input.
+    pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<Self, DataError> {
+        let (input, delimiter) = Input::new(input).map_err(|source| DataError::io(path, source))?;
+        let csv = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            // With `\r\n` as one terminator the reader would stop between the two and count the
+            // line late. So `\r` ends up in the last cell, and is trimmed.
+            .terminator(Terminator::Any(b'\n'))
+            .from_reader(input);
+        let mut reader = Self { path: path.to_owned(), csv, ahead: VecDeque::new(), width: 0 };
+
+        let first = reader.read()?.ok_or_else(|| DataError::Empty { path: path.to_owned() })?;
+        reader.width = first.len();
+        reader.ahead.push_back(first);
+        while reader.ahead.len() <= AHEAD
+            && let Some(row) = reader.read_checked()?
+        {
+            reader.ahead.push_back(row);
+        }
+        Ok(reader)
+    }
+
+    /// What errors call the input.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Cells of each row.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The next rows, as many as are read ahead, without taking them. Before the first call of
+    /// [`next_row`](Self::next_row) there is at least one.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = &Row> {
+        self.ahead.iter()
+    }
+
+    pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
+        match self.ahead.pop_front() {
+            Some(row) => Ok(Some(row)),
+            None => self.read_checked(),
+        }
+    }
+
+    fn read_checked(&mut self) -> Result<Option<Row>, DataError> {
+        match self.read()? {
+            Some(row) if row.len() != self.width => Err(DataError::Ragged {
+                path: self.path.clone(),
+                line: row.line,
+                cells: row.len(),
+                expected: self.width,
+            }),
+            row => Ok(row),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Row>, DataError> {
+        loop {
+            let mut record = ByteRecord::with_capacity(16 * self.width, self.width);
+            let more = self
+                .csv
+                .read_byte_record(&mut record)
+                .map_err(|error| DataError::io(&self.path, error.into()))?;
+            if !more {
+                return Ok(None);
+            }
+            let line = self.first_line(&record)?;
+            let not_utf8 = || DataError::NotUtf8 { path: self.path.clone(), line };
+            // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
+            if record.as_slice().contains(&0) {
+                return Err(not_utf8());
+            }
+            let cells = StringRecord::from_byte_record(record).map_err(|_| not_utf8())?;
+            let blank = cells.len() == 1 && cells[0].trim().is_empty();
+            if !blank {
+                return Ok(Some(Row { line, cells }));
+            }
+        }
+    }
+
+    /// The line that a record just read begins in: the reader's own position is before any blank
+    /// lines above the record, so it is counted back from the end.
+    fn first_line(&self, record: &ByteRecord) -> Result<u64, DataError> {
+        let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let last = self.csv.position().line();
+        if self.csv.get_ref().ended {
+            // The input's last byte ends a row, unless it stands in a quoted cell.
+            let line = last.saturating_sub(breaks).max(1);
+            return Err(DataError::OpenQuote { path: self.path.clone(), line });
+        }
+        Ok(last.saturating_sub(breaks + 1).max(1))
+    }
+}
+
+/// The bytes of a file without a byte order mark, and with a line break after the last row even
+/// where the file has none.
+struct Input<'a> {
+    bytes: Box<dyn Read + 'a>,
+    /// Whether the end was reached, and so asked for.
+    ended: bool,
+}
+
+impl<'a> Input<'a> {
+    /// The input and its delimiter.
+    fn new(input: impl Read + 'a) -> std::io::Result<(Self, u8)> {
+        let mut input = BufReader::new(input);
+        let mut first_line = Vec::new();
+        (&mut input).take(FIRST_LINE).read_until(b'\n', &mut first_line)?;
+        if first_line.starts_with(b"\xef\xbb\xbf") {
+            first_line.drain(..3);
+        }
+        let delimiter = delimiter(&first_line);
+        let bytes = Box::new(Cursor::new(first_line).chain(input).chain(&b"\n"[..]));
+        Ok((Self { bytes, ended: false }, delimiter))
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.bytes.read(buffer)?;
+        self.ended |= read == 0 && !buffer.is_empty();
+        Ok(read)
+    }
+}
+
+/// What separates the cells of a line, quoted cells aside.
+fn delimiter(line: &[u8]) -> u8 {
+    let count = |delimiter| {
+        let mut quoted = false;
+        line.iter()
+            .filter(|&&byte| {
+                quoted ^= byte == b'"';
+                !quoted && byte == delimiter
+            })
+            .count()
+    };
+    match (count(b','), count(b';'), count(b'\t')) {
+        (0, 0, 0) => b',',
+        (0, semicolons, tabs) if semicolons >= tabs => b';',
+        (0, ..) => b'\t',
+        _ => b',',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Result<Vec<(u64, Vec<String>)>, DataError> {
+        let mut reader = CsvReader::new(text, Path::new("a.csv"))?;
+        let mut rows = Vec::new();
+        while let Some(row) = reader.next_row()? {
+            rows.push((row.line, row.cells().map(str::to_owned).collect()));
+        }
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_know_their_lines() {
+        let check = |text: &str, lines: &[u64]| {
+            for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+                for end in ["", "\n", "\r\n\n"] {
+                    let rows = read(format!("{text}{end}").as_bytes()).unwrap();
+                    let found: Vec<u64> = rows.iter().map(|(line, _)| *line).collect();
+                    assert_eq!(found, lines, "{text:?}");
+                }
+            }
+        };
+        check("a,b\n1,2\n3,4", &[1, 2, 3]);
+        check("\n\na,b\n  \n1,2\n\n\n3,4", &[3, 5, 8]);
+        check("a,b\n\"x\ny\n\",2\n3,4", &[1, 2, 5]);
+        check("a,b\n1,\"x\ny\n\"", &[1, 2]);
+    }
+
+    #[test]
+    fn lines_are_right_wherever_a_buffer_ends() {
+        for length in 8100..8300 {
+            let text = format!("a,{}\n1,2\n3,\"4\n\"", "b".repeat(length));
+            let lines: Vec<u64> = read(text.as_bytes()).unwrap().iter().map(|row| row.0).collect();
+            assert_eq!(lines, [1, 2, 3], "{length}");
+        }
+    }
+
+    #[test]
+    fn cells_are_trimmed_and_unquoted() {
+        let check = |text: &str, expected: [&str; 2]| {
+            assert_eq!(read(text.as_bytes()).unwrap()[0].1, expected, "{text:?}");
+        };
+        check("\u{feff} a , b\t\r\n", ["a", "b"]);
+        check("\u{feff}\"a\",\" \"\"b\"\" \"\r\n", ["a", "\"b\""]);
+        check("\"a;b\";c", ["a;b", "c"]);
+        check("a\tb;", ["a\tb", ""]);
+        check("a b\tc", ["a b", "c"]);
+        check("a,b;c", ["a", "b;c"]);
+        check("\"x, y\";z", ["x, y", "z"]);
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        let check = |bytes: &[u8], expected: &str| {
+            assert_eq!(read(bytes).unwrap_err().to_string(), expected);
+        };
+        check(b"", "`a.csv` is empty");
+        check(b"\xef\xbb\xbf", "`a.csv` is empty");
+        check(b"\n \r\n\t\n", "`a.csv` is empty");
+        check(b"a,b\n1,2\n\n3\n", "a.csv:4: the row has 1 cells, the first has 2");
+        check(b"a,b\n1,\xe9t\xe9\n", "a.csv:2: the text is not UTF-8");
+        check(b"a\0,\0b\0\n\0", "a.csv:1: the text is not UTF-8");
+        check(b"a,b\n1,2\n3,\"4\n5,6\n", "a.csv:3: a quote that opens in this row is never closed");
+        check(b"\"", "a.csv:1: a quote that opens in this row is never closed");
+    }
+
+    #[test]
+    fn reading_ahead_takes_nothing() {
+        let text: String = (0..300).map(|row| format!("{row},x\n")).collect();
+        let reader = CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap();
+        assert_eq!(reader.ahead().count(), AHEAD + 1);
+        let rows = read(text.as_bytes()).unwrap();
+        assert!(rows.iter().enumerate().all(|(index, (line, cells))| {
+            *line == index as u64 + 1 && cells[0] == index.to_string()
+        }));
+        assert_eq!(rows.len(), 300);
+    }
+}

@@ -1,0 +1,137 @@
+//! The second pass: the rows of the training file as numbers, column by column.
+
+use std::{collections::HashMap, path::Path};
+
+use super::{
+    header,
+    reader::CsvReader,
+    schema::{Kind, Schema, TargetPlan},
+};
+use crate::{CellError, DataError, preprocess::cell};
+
+/// The code of a missing category; categories are far fewer.
+pub(super) const MISSING: u16 = u16::MAX;
+
+/// The rows of the training file.
+#[derive(Debug)]
+pub(super) struct Records {
+    /// In the order of [`Schema::columns`].
+    pub(super) columns: Vec<Cells>,
+    pub(super) target: Cells,
+}
+
+/// The cells of a column.
+#[derive(Debug)]
+pub(super) enum Cells {
+    /// Numbers, NaN where one is missing.
+    Numbers(Vec<f32>),
+    /// Places in the schema's categories or classes, or [`MISSING`].
+    Codes(Vec<u16>),
+    Dropped,
+}
+
+impl Records {
+    pub(super) fn rows(&self) -> usize {
+        match &self.target {
+            Cells::Numbers(values) => values.len(),
+            Cells::Codes(codes) => codes.len(),
+            Cells::Dropped => 0,
+        }
+    }
+
+    /// The class of each row, by which a split is stratified; one and the same in a regression.
+    pub(super) fn classes(&self) -> Vec<u32> {
+        match &self.target {
+            Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
+            Cells::Numbers(_) | Cells::Dropped => vec![0; self.rows()],
+        }
+    }
+}
+
+/// Reads the training file again, now that its columns are known.
+pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
+    let mut reader = CsvReader::open(path)?;
+    header::names(&mut reader, schema.header)?;
+    let changed = || DataError::Changed { path: path.to_owned() };
+    if reader.width() != schema.columns.len() + 1 {
+        return Err(changed());
+    }
+
+    let mut columns: Vec<Filling> =
+        schema.columns.iter().map(|column| Filling::new(&column.name, &column.kind)).collect();
+    columns.insert(schema.target.index, Filling::target(schema));
+    while let Some(row) = reader.next_row()? {
+        for (column, text) in columns.iter_mut().zip(row.cells()) {
+            column.push(text).map_err(|error| match error {
+                PushError::Cell(source) => {
+                    DataError::Cell { path: path.to_owned(), line: row.line, source }
+                }
+                PushError::Unknown => changed(),
+            })?;
+        }
+    }
+    let target = columns.remove(schema.target.index).cells;
+    let columns = columns.into_iter().map(|column| column.cells).collect();
+    let records = Records { columns, target };
+    if records.rows() == 0 { Err(changed()) } else { Ok(records) }
+}
+
+/// A column while it is read.
+struct Filling<'a> {
+    name: &'a str,
+    cells: Cells,
+    codes: HashMap<&'a str, u16>,
+}
+
+/// Why a cell is not taken.
+enum PushError {
+    Cell(CellError),
+    /// A category that the first pass did not see.
+    Unknown,
+}
+
+impl<'a> Filling<'a> {
+    fn new(name: &'a str, kind: &'a Kind) -> Self {
+        match kind {
+            Kind::Numeric => Self::numbers(name),
+            Kind::Categorical(categories) => Self::codes(name, categories),
+            Kind::Dropped(_) => Self { name, cells: Cells::Dropped, codes: HashMap::new() },
+        }
+    }
+
+    fn target(schema: &'a Schema) -> Self {
+        let name = &schema.target.name;
+        match &schema.target.kind {
+            TargetPlan::Binary(classes) => Self::codes(name, classes),
+            TargetPlan::Multiclass(classes) => Self::codes(name, classes),
+            TargetPlan::Regression => Self::numbers(name),
+        }
+    }
+
+    fn numbers(name: &'a str) -> Self {
+        Self { name, cells: Cells::Numbers(Vec::new()), codes: HashMap::new() }
+    }
+
+    fn codes(name: &'a str, categories: &'a [String]) -> Self {
+        let codes = categories.iter().map(String::as_str).zip(0..MISSING).collect();
+        Self { name, cells: Cells::Codes(Vec::new()), codes }
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), PushError> {
+        match &mut self.cells {
+            Cells::Numbers(numbers) => {
+                let number = cell::number(self.name, text).map_err(PushError::Cell)?;
+                numbers.push(number.unwrap_or(f32::NAN));
+            }
+            Cells::Codes(codes) => {
+                let code = match cell::category(self.name, text).map_err(PushError::Cell)? {
+                    Some(name) => *self.codes.get(name.as_ref()).ok_or(PushError::Unknown)?,
+                    None => MISSING,
+                };
+                codes.push(code);
+            }
+            Cells::Dropped => {}
+        }
+        Ok(())
+    }
+}

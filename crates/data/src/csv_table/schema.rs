@@ -1,0 +1,314 @@
+//! The first pass: what each column of the training file holds, and what is to be predicted.
+
+use std::path::Path;
+
+use super::{
+    header,
+    options::{ColumnOverride, CsvOptions, TargetColumn},
+    reader::CsvReader,
+    summary::{LARGEST_CATEGORIES, Summary},
+};
+use crate::{CellError, DataError, Task, preprocess::cell::Cell, table::MOST_INTEGER_CLASSES};
+
+/// What the columns of the training file hold.
+#[derive(Debug)]
+pub(super) struct Schema {
+    /// Whether the file has a header.
+    pub(super) header: bool,
+    /// The columns in the file's order, the target left out.
+    pub(super) columns: Vec<ColumnSchema>,
+    pub(super) target: TargetSchema,
+}
+
+#[derive(Debug)]
+pub(super) struct ColumnSchema {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Cells without a value.
+    pub(super) missing: u64,
+    /// Whether the column only numbers the rows.
+    pub(super) counts_rows: bool,
+}
+
+/// What a column holds.
+#[derive(Debug, PartialEq)]
+pub(super) enum Kind {
+    Numeric,
+    /// The categories of the whole file, in order.
+    Categorical(Vec<String>),
+    /// Why it is not used.
+    Dropped(String),
+}
+
+#[derive(Debug)]
+pub(super) struct TargetSchema {
+    pub(super) name: String,
+    pub(super) index: usize,
+    pub(super) kind: TargetPlan,
+}
+
+/// What is to be predicted.
+#[derive(Debug, PartialEq)]
+pub(super) enum TargetPlan {
+    Binary([String; 2]),
+    Multiclass(Vec<String>),
+    Regression,
+}
+
+/// Reads the training file for what its columns hold.
+pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
+    let mut reader = CsvReader::open(&options.path)?;
+    let header = options.header.unwrap_or_else(|| {
+        first_row_has_target(&reader, &options.target)
+            || single_row_of_text(&reader)
+            || header::text_above_numbers(&reader)
+    });
+    let names = header::names(&mut reader, header)?;
+    header::check_unique(&reader, &names)?;
+    let target = find_target(&options.path, &options.target, &names)?;
+    check_overrides(options, &names, &names[target])?;
+
+    let mut summaries = summarise(&mut reader, &names, target)?;
+    let target_summary = summaries.remove(target);
+    let mut columns = Vec::with_capacity(summaries.len());
+    for (index, summary) in summaries.iter().enumerate() {
+        let name = &names[if index < target { index } else { index + 1 }];
+        columns.push(ColumnSchema {
+            name: name.clone(),
+            kind: column_kind(options, name, summary)?,
+            missing: summary.missing,
+            counts_rows: summary.is_counter(),
+        });
+    }
+    let name = names[target].clone();
+    let kind = plan(options, &name, &target_summary)?;
+    Ok(Schema { header, columns, target: TargetSchema { name, index: target, kind } })
+}
+
+/// A target given by name is one if the first row has it.
+fn first_row_has_target(reader: &CsvReader, target: &TargetColumn) -> bool {
+    let TargetColumn::Name(name) = target else { return false };
+    reader.ahead().take(1).any(|row| row.cells().any(|cell| cell == name))
+}
+
+/// A file of one row of text has no rows to learn from, so it is called a header.
+fn single_row_of_text(reader: &CsvReader) -> bool {
+    reader.ahead().count() == 1
+        && reader.ahead().all(|row| row.cells().all(|cell| Cell::parse(cell) == Cell::Text))
+}
+
+fn find_target(path: &Path, target: &TargetColumn, names: &[String]) -> Result<usize, DataError> {
+    match target {
+        TargetColumn::Name(name) => {
+            names.iter().position(|other| other == name).ok_or_else(|| DataError::UnknownColumn {
+                path: path.to_owned(),
+                column: name.clone(),
+                columns: names.to_vec(),
+            })
+        }
+        &TargetColumn::Index(index) => {
+            let columns = names.len();
+            let from_start =
+                if index < 0 { index.checked_add_unsigned(columns as u64) } else { Some(index) };
+            from_start
+                .and_then(|index| usize::try_from(index).ok())
+                .filter(|&index| index < columns)
+                .ok_or_else(|| DataError::TargetIndex { path: path.to_owned(), index, columns })
+        }
+    }
+}
+
+fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), DataError> {
+    for column in options.columns.keys() {
+        if column == target {
+            return Err(DataError::TargetOverride {
+                path: options.path.clone(),
+                target: target.to_owned(),
+            });
+        }
+        if !names.contains(column) {
+            return Err(DataError::UnknownColumn {
+                path: options.path.clone(),
+                column: column.clone(),
+                columns: names.to_vec(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn summarise(
+    reader: &mut CsvReader,
+    names: &[String],
+    target: usize,
+) -> Result<Vec<Summary>, DataError> {
+    let mut summaries: Vec<Summary> = names.iter().map(|_| Summary::default()).collect();
+    while let Some(row) = reader.next_row()? {
+        for (summary, cell) in summaries.iter_mut().zip(row.cells()) {
+            summary.add(row.line, cell);
+        }
+        if summaries[target].missing > 0 {
+            return Err(DataError::MissingTarget {
+                path: reader.path().to_owned(),
+                line: row.line,
+                target: names[target].clone(),
+            });
+        }
+    }
+    Ok(summaries)
+}
+
+fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Kind, DataError> {
+    let path = || options.path.clone();
+    match options.columns.get(name) {
+        Some(ColumnOverride::Drop) => Ok(Kind::Dropped("`data.columns` says so".to_owned())),
+        Some(ColumnOverride::Numeric) => Ok(Kind::Numeric),
+        Some(ColumnOverride::Categorical) => summary
+            .categories()
+            .map(Kind::Categorical)
+            .ok_or_else(|| DataError::TooManyCategories {
+                path: path(),
+                column: name.to_owned(),
+                limit: LARGEST_CATEGORIES,
+            }),
+        None => {
+            no_type_change(&options.path, name, summary)?;
+            Ok(summary.kind())
+        }
+    }
+}
+
+fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), DataError> {
+    match summary.type_change() {
+        Some(place) => Err(DataError::TypeChange {
+            path: path.to_owned(),
+            line: place.line,
+            column: column.to_owned(),
+            text: place.text.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What is to be predicted: what the user says, else classes if the target is text, has two values
+/// or few whole numbers.
+fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetPlan, DataError> {
+    let (path, target) = (|| options.path.clone(), target.to_owned());
+    if options.task.is_none() {
+        no_type_change(&options.path, &target, summary)?;
+    }
+    if options.task.is_none()
+        && summary.is_numeric()
+        && let Some(place) = &summary.first_text
+    {
+        let source = CellError::NotANumber { column: target, text: place.text.clone() };
+        return Err(DataError::Cell { path: path(), line: place.line, source });
+    }
+
+    let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
+    let is_class =
+        !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
+    let classes = summary.categories();
+    if let Some([value]) = classes.as_deref() {
+        return Err(DataError::SingleValue { path: path(), target, value: value.clone() });
+    }
+    if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
+        return Ok(TargetPlan::Regression);
+    }
+    let classes = classes.ok_or_else(|| DataError::TooManyCategories {
+        path: path(),
+        column: target.clone(),
+        limit: LARGEST_CATEGORIES,
+    })?;
+    match (options.task, <[String; 2]>::try_from(classes)) {
+        (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
+        (_, Ok(two)) => Ok(TargetPlan::Binary(two)),
+        (Some(Task::Binary), Err(classes)) => {
+            Err(DataError::NotBinary { path: path(), target, classes: classes.len() })
+        }
+        (_, Err(classes)) => Ok(TargetPlan::Multiclass(classes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(cells: &[&str], task: Option<Task>) -> Result<TargetPlan, String> {
+        let mut summary = Summary::default();
+        for (index, cell) in cells.iter().enumerate() {
+            summary.add(index as u64 + 1, cell);
+        }
+        let options =
+            CsvOptions { task, ..CsvOptions::new("a.csv", TargetColumn::Name("y".into())) };
+        plan(&options, "y", &summary).map_err(|error| error.to_string())
+    }
+
+    fn names<const N: usize>(names: [&str; N]) -> [String; N] {
+        names.map(str::to_owned)
+    }
+
+    #[test]
+    fn the_target_tells_its_task() {
+        let check = |cells: &[&str], expected| assert_eq!(planned(cells, None), Ok(expected));
+        check(&["b", "a", "b"], TargetPlan::Binary(names(["a", "b"])));
+        check(&["0.5", "1.5"], TargetPlan::Binary(names(["0.5", "1.5"])));
+        check(&["1", "01", "0.0"], TargetPlan::Binary(names(["0", "1"])));
+        check(&["10", "9", "3"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
+        check(&["0.5", "1", "2"], TargetPlan::Regression);
+        let range = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
+        let cells = |numbers: &[String]| {
+            planned(&numbers.iter().map(String::as_str).collect::<Vec<_>>(), None)
+        };
+        assert_eq!(cells(&range(20)), Ok(TargetPlan::Multiclass(range(20))));
+        assert_eq!(cells(&range(21)), Ok(TargetPlan::Regression));
+        assert_eq!(cells(&range(2000)), Ok(TargetPlan::Regression));
+    }
+
+    #[test]
+    fn the_user_s_task_comes_first() {
+        let check = |cells: &[&str], task, expected| {
+            assert_eq!(planned(cells, Some(task)), Ok(expected));
+        };
+        check(&["0", "1"], Task::Regression, TargetPlan::Regression);
+        check(&["0", "1"], Task::Multiclass, TargetPlan::Multiclass(names(["0", "1"]).into()));
+        check(
+            &["0.5", "1", "2"],
+            Task::Multiclass,
+            TargetPlan::Multiclass(names(["0.5", "1", "2"]).into()),
+        );
+        let error = planned(&["0", "1", "2"], Some(Task::Binary)).unwrap_err();
+        assert_eq!(error, "`a.csv`: the task is binary, the target `y` has 3 classes");
+    }
+
+    #[test]
+    fn a_target_that_cannot_be_learnt_is_refused() {
+        let check = |cells: &[&str], expected: &str| {
+            assert_eq!(planned(cells, None).unwrap_err(), expected);
+        };
+        check(&["3", "3.0"], "`a.csv`: the target `y` is `3` in every row");
+        check(
+            &["1", "2", "a", "b"],
+            "a.csv:3: column `y` changes between numbers and text here, at `a`",
+        );
+        let mut cells = vec!["1"; 40];
+        cells[7] = "one";
+        check(&cells, "a.csv:8: column `y`: `one` is not a number");
+    }
+
+    #[test]
+    fn targets_are_found_from_both_ends() {
+        let names = names(["a", "b", "c"]);
+        let check = |index, expected: Option<usize>| {
+            let found = find_target(Path::new("a.csv"), &TargetColumn::Index(index), &names);
+            assert_eq!(found.ok(), expected, "{index}");
+        };
+        check(0, Some(0));
+        check(2, Some(2));
+        check(-1, Some(2));
+        check(-3, Some(0));
+        for index in [3, -4, i64::MAX, i64::MIN] {
+            check(index, None);
+        }
+    }
+}

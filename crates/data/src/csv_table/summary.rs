@@ -1,0 +1,257 @@
+//! What the first pass keeps of a column: counts, and its values as long as they are few.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use super::schema::Kind;
+use crate::preprocess::cell::{self, Cell};
+
+/// The most values of a column that are told apart: a column of more would need a network of its
+/// own. It also bounds the text in memory.
+pub(super) const LARGEST_CATEGORIES: usize = 1000;
+
+/// Whether at least 95 % of the cells that are not missing are numbers.
+pub(super) fn mostly_numbers(numbers: u64, texts: u64) -> bool {
+    numbers > 0 && 20 * numbers >= 19 * (numbers + texts)
+}
+
+/// A cell and its line, for an error.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Place {
+    pub(super) line: u64,
+    pub(super) text: String,
+}
+
+impl Place {
+    fn new(line: u64, text: &str) -> Self {
+        Self { line, text: cell::quoted(text) }
+    }
+}
+
+/// What the cells of a column were so far.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Cells without a value.
+    pub(super) missing: u64,
+    /// Numbers, `NaN` and its like among them.
+    pub(super) numbers: u64,
+    /// Texts.
+    pub(super) texts: u64,
+    /// The first text.
+    pub(super) first_text: Option<Place>,
+    /// Names of the values, until they are too many.
+    values: Option<HashSet<String>>,
+    overflown: bool,
+    /// Whether there was a number with a fraction.
+    fractional: bool,
+    runs: Runs,
+    counter: Counter,
+}
+
+/// Whether a column is numbers down to some row and texts from there on, or the reverse.
+#[derive(Debug, Default)]
+struct Runs {
+    /// Whether the last value was a text.
+    text: Option<bool>,
+    changes: u64,
+    first_change: Option<Place>,
+}
+
+/// Whether each number is one more than the number above it.
+#[derive(Debug, Default)]
+enum Counter {
+    #[default]
+    Empty,
+    Last(f64),
+    Broken,
+}
+
+impl Summary {
+    /// Takes the next cell.
+    pub(super) fn add(&mut self, line: u64, text: &str) {
+        let cell = Cell::parse(text);
+        let is_text = match cell {
+            Cell::Missing => {
+                self.missing += 1;
+                return;
+            }
+            Cell::Number(_) | Cell::NotFinite => false,
+            Cell::Text => true,
+        };
+        if is_text {
+            self.texts += 1;
+            self.first_text.get_or_insert_with(|| Place::new(line, text));
+        } else {
+            self.numbers += 1;
+        }
+        self.fractional |= matches!(cell, Cell::Number(number) if number.fract() != 0.0);
+        self.runs.add(is_text, line, text);
+        self.counter.add(cell);
+        self.add_value(cell::name(cell, text));
+    }
+
+    fn add_value(&mut self, name: Cow<str>) {
+        if self.overflown {
+            return;
+        }
+        let values = self.values.get_or_insert_default();
+        if !values.contains(name.as_ref()) {
+            values.insert(name.into_owned());
+        }
+        if values.len() > LARGEST_CATEGORIES {
+            self.overflown = true;
+            self.values = None;
+        }
+    }
+
+    /// Cells with a value.
+    pub(super) fn present(&self) -> u64 {
+        self.numbers + self.texts
+    }
+
+    /// Whether this is a column of numbers, by the share of them.
+    pub(super) fn is_numeric(&self) -> bool {
+        mostly_numbers(self.numbers, self.texts)
+    }
+
+    /// Whether all values are whole numbers.
+    pub(super) fn is_whole(&self) -> bool {
+        self.texts == 0 && !self.fractional
+    }
+
+    /// Whether the column numbers the rows.
+    pub(super) fn is_counter(&self) -> bool {
+        self.missing == 0 && self.present() > 2 && matches!(self.counter, Counter::Last(_))
+    }
+
+    /// The number of different values, `None` if more than [`LARGEST_CATEGORIES`].
+    pub(super) fn distinct(&self) -> Option<usize> {
+        match (&self.values, self.overflown) {
+            (_, true) => None,
+            (values, false) => Some(values.as_ref().map_or(0, HashSet::len)),
+        }
+    }
+
+    /// The different values, numbers by size and texts by alphabet, `None` if more than
+    /// [`LARGEST_CATEGORIES`].
+    pub(super) fn categories(&self) -> Option<Vec<String>> {
+        self.distinct()?;
+        let mut categories: Vec<String> = self.values.iter().flatten().cloned().collect();
+        categories.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.total_cmp(&b),
+            (Ok(_), Err(_)) => std::cmp::Ordering::Less,
+            (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
+            (Err(_), Err(_)) => a.cmp(b),
+        });
+        Some(categories)
+    }
+
+    /// The first cell of the lower part of a column whose two parts are of different types, each
+    /// of at least two cells and more than a stray twentieth.
+    pub(super) fn type_change(&self) -> Option<&Place> {
+        let fewer = self.numbers.min(self.texts);
+        let two_parts = self.runs.changes == 1 && fewer >= 2 && 20 * fewer > self.present();
+        self.runs.first_change.as_ref().filter(|_| two_parts)
+    }
+
+    /// What the column holds by the share of numbers and of different texts.
+    pub(super) fn kind(&self) -> Kind {
+        let present = self.present();
+        if present == 0 {
+            return Kind::Dropped("it has no values".to_owned());
+        }
+        if self.is_numeric() {
+            return Kind::Numeric;
+        }
+        match self.categories() {
+            None => Kind::Dropped(format!("it has more than {LARGEST_CATEGORIES} different texts")),
+            Some(categories) if 2 * categories.len() as u64 > present => Kind::Dropped(format!(
+                "its text is nearly unique: {} different ones in {present} rows",
+                categories.len(),
+            )),
+            Some(categories) => Kind::Categorical(categories),
+        }
+    }
+}
+
+impl Runs {
+    fn add(&mut self, is_text: bool, line: u64, text: &str) {
+        if self.text.replace(is_text).is_some_and(|last| last != is_text) {
+            self.changes += 1;
+            self.first_change.get_or_insert_with(|| Place::new(line, text));
+        }
+    }
+}
+
+impl Counter {
+    fn add(&mut self, cell: Cell) {
+        *self = match (&self, cell) {
+            (Self::Empty, Cell::Number(number)) => Self::Last(number),
+            (Self::Last(last), Cell::Number(number)) if number == last + 1.0 => Self::Last(number),
+            _ => Self::Broken,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary<'a>(cells: impl IntoIterator<Item = &'a str>) -> Summary {
+        let mut summary = Summary::default();
+        for (index, cell) in cells.into_iter().enumerate() {
+            summary.add(index as u64 + 1, cell);
+        }
+        summary
+    }
+
+    #[test]
+    fn nineteen_of_twenty_make_numbers() {
+        let numbers = |count| std::iter::repeat_n("1.5", count);
+        assert_eq!(summary(numbers(19).chain(["x"])).kind(), Kind::Numeric);
+        assert_ne!(summary(numbers(18).chain(["x"])).kind(), Kind::Numeric);
+        assert_eq!(summary(numbers(1).chain(["", "?", "NA", "NaN"])).kind(), Kind::Numeric);
+    }
+
+    #[test]
+    fn repeated_text_is_a_category_and_unique_text_is_dropped() {
+        let check = |cells: &[&str], expected: &[&str]| {
+            let expected = expected.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(summary(cells.iter().copied()).kind(), Kind::Categorical(expected));
+        };
+        check(&["b", "a", "b", "a", ""], &["a", "b"]);
+        check(&["10", "x", "9", "x", "10.0", "9"], &["9", "10", "x"]);
+        assert!(matches!(summary(["a", "b", "c", "a"]).kind(), Kind::Dropped(_)));
+        assert_eq!(summary(["", "?"]).kind(), Kind::Dropped("it has no values".into()));
+    }
+
+    #[test]
+    fn values_are_kept_until_they_are_too_many() {
+        let names: Vec<String> = (0..=LARGEST_CATEGORIES).map(|i| format!("n{i}")).collect();
+        let most = summary(names[1..].iter().map(String::as_str));
+        assert_eq!(most.distinct(), Some(LARGEST_CATEGORIES));
+        let more = summary(names.iter().chain(&names).map(String::as_str));
+        assert_eq!((more.distinct(), more.categories()), (None, None));
+        assert!(matches!(more.kind(), Kind::Dropped(_)));
+    }
+
+    #[test]
+    fn a_change_of_type_has_its_line() {
+        let check = |cells: &[&str], line| {
+            let summary = summary(cells.iter().copied());
+            assert_eq!(summary.type_change().map(|place| place.line), line, "{cells:?}");
+        };
+        check(&["1", "2", "", "x", "y"], Some(4));
+        check(&["x", "y", "1", "2"], Some(3));
+        check(&["1", "2", "x"], None);
+        check(&["1", "x", "2", "y"], None);
+        check(&["x", "y"], None);
+    }
+
+    #[test]
+    fn a_counter_counts() {
+        assert!(summary(["5", "6", "7"]).is_counter());
+        for cells in [&["1", "2"][..], &["1", "3", "4"], &["1", "2", "3", ""], &["a", "b", "c"]] {
+            assert!(!summary(cells.iter().copied()).is_counter(), "{cells:?}");
+        }
+    }
+}

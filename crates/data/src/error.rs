@@ -1,0 +1,417 @@
+//! What can be wrong with the user's data, where, and what to do about it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{CellError, FileError, cifar10::Cifar10Error, idx::IdxError, npy::NpyError};
+
+/// What is wrong with the user's data. Lines count from 1, the header included.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The file does not exist.
+    #[error("`{}` does not exist", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The path leads to a directory.
+    #[error("`{}` is a directory, a file is expected", path.display())]
+    Directory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file may not be read.
+    #[error("no permission to read `{}`", path.display())]
+    Permission {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Reading failed half-way.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file became another between the two times that it is read.
+    #[error("`{}` changed while it was read", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is not a single row.
+    #[error("`{}` is empty", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is a header and nothing below.
+    #[error("`{}` has a header and no rows", path.display())]
+    HeaderOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Bytes that are no UTF-8 text.
+    #[error("{}:{line}: the text is not UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+    },
+    /// A quoted cell that never ends.
+    #[error("{}:{line}: a quote that opens in this row is never closed", path.display())]
+    OpenQuote {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+    },
+    /// A row of another length than the first.
+    #[error("{}:{line}: the row has {cells} cells, the first has {expected}", path.display())]
+    Ragged {
+        /// The file.
+        path: PathBuf,
+        /// Where the row begins.
+        line: u64,
+        /// Its cells.
+        cells: usize,
+        /// The cells of the first row.
+        expected: usize,
+    },
+    /// A cell that its column cannot take.
+    #[error("{}:{line}: {source}", path.display())]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+        /// What is wrong with it.
+        source: CellError,
+    },
+    /// A column whose upper part is of one type and whose lower part of the other.
+    #[error("{}:{line}: column `{column}` changes between numbers and text here, at `{text}`", path.display())]
+    TypeChange {
+        /// The file.
+        path: PathBuf,
+        /// Where the lower part begins.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// Its first cell of the lower part.
+        text: String,
+    },
+    /// Two columns of one name.
+    #[error("{}:1: two columns are called `{column}`", path.display())]
+    DuplicateColumn {
+        /// The file.
+        path: PathBuf,
+        /// Their name.
+        column: String,
+    },
+    /// A column that the options or another file name is not there.
+    #[error("`{}` has no column `{column}`", path.display())]
+    UnknownColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// The columns that there are.
+        columns: Vec<String>,
+    },
+    /// A file of samples has the features alone.
+    #[error("`{}` has no target column `{target}`", path.display())]
+    NoTarget {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+    },
+    /// The index of the target is none of a column.
+    #[error("`{}` has {columns} columns, none of index {index}", path.display())]
+    TargetIndex {
+        /// The file.
+        path: PathBuf,
+        /// The index asked for.
+        index: i64,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// A row without the value to predict.
+    #[error("{}:{line}: the target `{target}` is missing", path.display())]
+    MissingTarget {
+        /// The file.
+        path: PathBuf,
+        /// Where the row begins.
+        line: u64,
+        /// The target's name.
+        target: String,
+    },
+    /// The options say how the target is to be encoded, which its task does.
+    #[error("`{target}` is the target of `{}`, so `data.columns` cannot set it", path.display())]
+    TargetOverride {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+    },
+    /// All rows have the same target.
+    #[error("`{}`: the target `{target}` is `{value}` in every row", path.display())]
+    SingleValue {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+        /// Its one value.
+        value: String,
+    },
+    /// A binary task on more than two classes.
+    #[error("`{}`: the task is binary, the target `{target}` has {classes} classes", path.display())]
+    NotBinary {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+        /// The classes that it has.
+        classes: usize,
+    },
+    /// Too many different texts to tell apart.
+    #[error("`{}`: column `{column}` has more than {limit} different values", path.display())]
+    TooManyCategories {
+        /// The file.
+        path: PathBuf,
+        /// The column's name.
+        column: String,
+        /// The most that are told apart.
+        limit: usize,
+    },
+    /// A class that the training file does not have.
+    #[error("{}:{line}: class `{class}` is not in the training file", path.display())]
+    UnknownClass {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+        /// The class.
+        class: String,
+        /// Those of the training file.
+        classes: Vec<String>,
+    },
+    /// Neither the columns of the training file nor those without the target.
+    #[error("`{}` has {columns} columns, the training file has {expected}", path.display())]
+    ColumnCount {
+        /// The file.
+        path: PathBuf,
+        /// Its columns.
+        columns: usize,
+        /// The columns of the training file, the target included.
+        expected: usize,
+    },
+    /// No column is left to learn from.
+    #[error("`{}` has no column to learn from beside the target `{target}`", path.display())]
+    NoFeatures {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+    },
+    /// The samples cannot be split so that each part has one.
+    #[error("{samples} samples are too few to hold some out for validation")]
+    TooFewSamples {
+        /// The samples.
+        samples: usize,
+    },
+    /// A fraction outside of [0, 1).
+    #[error("a validation fraction of {fraction} is not within 0 and 1")]
+    Fraction {
+        /// The fraction.
+        fraction: f64,
+    },
+    /// A synthetic table without rows or columns.
+    #[error("a table of {samples} samples and {features} features is empty")]
+    NothingToMake {
+        /// The samples.
+        samples: usize,
+        /// The features of each.
+        features: usize,
+    },
+    /// The encoded samples do not fit in memory.
+    #[error("{rows} samples of {width} features do not fit in memory")]
+    OutOfMemory {
+        /// The samples.
+        rows: usize,
+        /// The features of each.
+        width: usize,
+    },
+    /// A file of a folder is missing or damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// CIFAR-10's files are wrong.
+    #[error(transparent)]
+    Cifar10(#[from] Cifar10Error),
+    /// IDX files are wrong.
+    #[error(transparent)]
+    Idx(#[from] IdxError),
+    /// NumPy's files are wrong.
+    #[error(transparent)]
+    Npy(#[from] NpyError),
+}
+
+impl DataError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::File(error) => error.help()?,
+            Self::Cifar10(error) => error.help()?,
+            Self::Idx(error) => error.help()?,
+            Self::Npy(error) => error.help()?,
+            Self::NotFound { .. } => {
+                "check `data.path` and its like; they start at the current directory".into()
+            }
+            Self::Directory { .. } => "name a CSV file in it".into(),
+            Self::Permission { .. } => {
+                "let the user who runs this read it, as `chmod u+r` does".into()
+            }
+            Self::Read { .. } | Self::Changed { .. } => {
+                "run again once nothing else writes the file".into()
+            }
+            Self::Empty { .. } | Self::HeaderOnly { .. } => {
+                "name a file with at least a row for each class".into()
+            }
+            Self::NotUtf8 { .. } => {
+                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`".into()
+            }
+            Self::OpenQuote { .. } => {
+                "close the quote, or double it where it is part of the text".into()
+            }
+            Self::Ragged { .. } => {
+                "correct the row, or quote cells that contain the delimiter".into()
+            }
+            Self::Cell { line, source, .. } => cell_help(*line, source)?,
+            Self::TypeChange { column, .. } => format!(
+                "correct the file, or set {} to \"categorical\" or \"drop\"",
+                override_key(column)
+            ),
+            Self::DuplicateColumn { .. } => "rename one in the header".into(),
+            Self::UnknownColumn { column, columns, .. } => match nearest(column, columns) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("the columns are {}", list(columns)),
+            },
+            Self::NoTarget { .. } => {
+                "add the column, or use the file with `recipes predict`".into()
+            }
+            Self::TargetIndex { columns, .. } => format!(
+                "indices run from 0 to {}, or from -1 (the last) to -{columns}",
+                columns.saturating_sub(1)
+            ),
+            Self::MissingTarget { .. } => "fill in the cell or delete the row".into(),
+            Self::TargetOverride { .. } => "say what the target is by `data.task`".into(),
+            Self::SingleValue { .. } => {
+                "there is nothing to learn; add other rows or choose another `data.target`".into()
+            }
+            Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
+            Self::TooManyCategories { column, .. } => format!(
+                "if these are numbers, remove `data.task` and {}; else drop the column or group its values",
+                override_key(column)
+            ),
+            Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
+            Self::ColumnCount { .. } => {
+                "give the training file's columns in its order, or a header with their names".into()
+            }
+            Self::NoFeatures { .. } => {
+                "keep a column by `data.columns`, or check the delimiter: comma, semicolon or tab"
+                    .into()
+            }
+            Self::TooFewSamples { .. } => "add rows, or set `data.validation` to 0".into(),
+            Self::Fraction { .. } => {
+                "set `data.validation` to 0.1, for example, or to 0 for none".into()
+            }
+            Self::NothingToMake { .. } => "ask for at least one of each".into(),
+            Self::OutOfMemory { .. } => {
+                "drop columns with many categories by `data.columns`, or use fewer samples".into()
+            }
+        })
+    }
+
+    /// The error of a file that cannot be opened or read.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::PermissionDenied => Self::Permission { path },
+            io::ErrorKind::IsADirectory => Self::Directory { path },
+            _ => Self::Read { path, source },
+        }
+    }
+}
+
+fn cell_help(line: u64, error: &CellError) -> Option<String> {
+    let mut help = error.help()?;
+    if let CellError::NotANumber { column, .. } = error {
+        help += &match line {
+            1 => "; if line 1 is a header, set `data.header = true`".to_owned(),
+            _ => format!(
+                "; if the column is no number, set {} to \"categorical\", or `data.task` for a target",
+                override_key(column)
+            ),
+        };
+    }
+    Some(help)
+}
+
+fn override_key(column: &str) -> String {
+    format!("`data.columns.{column:?}`")
+}
+
+/// The candidate that `name` is most likely a slip of, if one is near.
+fn nearest<'a>(name: &str, candidates: &'a [String]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    candidates
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate.as_str())
+}
+
+/// The first names of a list, quoted.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
+    }
+    list.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_told_apart() {
+        let check = |kind: io::ErrorKind, expected: &str| {
+            let error = DataError::io(Path::new("a.csv"), kind.into());
+            assert_eq!(error.to_string(), expected);
+        };
+        check(io::ErrorKind::NotFound, "`a.csv` does not exist");
+        check(io::ErrorKind::PermissionDenied, "no permission to read `a.csv`");
+        check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
+    }
+
+    #[test]
+    fn a_slip_finds_its_column() {
+        let columns: Vec<String> =
+            (0..12).map(|i| format!("Feature{i}")).chain(["Survived".into()]).collect();
+        let help = |column: &str| {
+            let (path, column, columns) = ("a.csv".into(), column.into(), columns.clone());
+            DataError::UnknownColumn { path, column, columns }.help().unwrap()
+        };
+        assert_eq!(help("survived"), "did you mean `Survived`?");
+        assert_eq!(help("Surived"), "did you mean `Survived`?");
+        assert!(help("zzz").ends_with("`Feature9`, and 3 more"), "{}", help("zzz"));
+    }
+}

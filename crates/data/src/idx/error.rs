@@ -1,0 +1,88 @@
+//! What can be wrong with IDX files.
+
+use std::path::PathBuf;
+
+/// What is wrong with IDX files. Records count from 0.
+#[derive(Debug, thiserror::Error)]
+pub enum IdxError {
+    /// The first bytes are not those of an IDX file of that kind.
+    #[error("`{}` begins with {}, expected {}", path.display(), hex(found), hex(expected))]
+    Magic {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes.
+        found: [u8; 4],
+        /// What an IDX file of bytes of that many dimensions begins with.
+        expected: [u8; 4],
+    },
+    /// No images, or images of no pixels.
+    #[error("`{}` announces {count} images of {height}x{width} pixels", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// Images by its header.
+        count: u32,
+        /// Rows of pixels by its header.
+        height: u32,
+        /// Columns of pixels by its header.
+        width: u32,
+    },
+    /// A file of images and one of labels that do not belong together.
+    #[error("`{}` has {images} images, `{}` has {labels} labels", images_path.display(), labels_path.display())]
+    Disagree {
+        /// The file of images.
+        images_path: PathBuf,
+        /// Its images.
+        images: u32,
+        /// The file of labels.
+        labels_path: PathBuf,
+        /// Its labels.
+        labels: u32,
+    },
+    /// Test images of another shape than those to train on.
+    #[error("`{}` has images of {}x{} pixels, those to train on have {}x{}", path.display(), found.0, found.1, expected.0, expected.1)]
+    Shape {
+        /// The file of test images.
+        path: PathBuf,
+        /// Its rows and columns of pixels.
+        found: (usize, usize),
+        /// Those of the images to train on.
+        expected: (usize, usize),
+    },
+    /// A label that is that of no class.
+    #[error("`{}`: the label of record {record} is {label}, expected at most {most}", path.display())]
+    Label {
+        /// The file of labels.
+        path: PathBuf,
+        /// Its place among the records.
+        record: usize,
+        /// The label.
+        label: u8,
+        /// The last class.
+        most: u8,
+    },
+}
+
+impl IdxError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Magic { found: [0, 0, 8, dimensions], expected, .. } => format!(
+                "the file has {dimensions} dimensions instead of {}: are images and labels exchanged?",
+                expected[3]
+            ),
+            Self::Magic { found: [0, 0, _, _], .. } => "write the values as unsigned bytes, IDX type 08".into(),
+            Self::Magic { .. } => "this is no IDX file; if it is a saved web page, download the data again".into(),
+            Self::Empty { .. } => "name a folder whose files hold images".into(),
+            Self::Disagree { .. } => "take both files from the same download".into(),
+            Self::Shape { .. } => "take all files from the same data set".into(),
+            Self::Label { .. } => {
+                "labels count from 0, without gaps above 9, and each is among those to train on; correct the record".into()
+            }
+        })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}

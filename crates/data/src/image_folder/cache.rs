@@ -1,0 +1,229 @@
+//! Decoded images on disk: packed pixels, and a manifest that says of which files.
+//!
+//! A cache lies in a directory named by its key, the SHA-256 of all that its pixels depend on: the
+//! listed files (path, size, time of change), the shape and the resize. So it can never be used for
+//! anything else, caches of several runs lie side by side, and a change of the files begins a new
+//! one. The pixels are in `0000.pixels`, `0001.pixels` and so on, each of as many listed images as
+//! fit in [`SHARD_BYTES`], the place of a skipped one being 0; `manifest.json` is written last and
+//! holds their hashes. Each file is whole or absent; what is not as the manifest says is rebuilt.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{BadImage, ImageFolderError, listing::ImageFile, pass::Pass};
+use crate::ImageShape;
+
+/// To be raised whenever the same file would become other pixels.
+const VERSION: u32 = 1;
+
+/// A shard is in memory while it is made and while it is checked, and is an open file while it is
+/// used.
+const SHARD_BYTES: usize = 256 << 20;
+
+const MANIFEST: &str = "manifest.json";
+
+/// A cache that was found to be whole, open for reading.
+#[derive(Debug)]
+pub(super) struct Cache {
+    shape: ImageShape,
+    shards: Vec<Shard>,
+    /// The places of images that were skipped when it was built.
+    pub(super) skipped: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    path: PathBuf,
+    file: File,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    key: String,
+    skipped: Vec<usize>,
+    shard_sha256: Vec<String>,
+}
+
+/// What the pixels of a listing depend on, hashed.
+pub(super) fn key(
+    root: &Path,
+    files: &[ImageFile],
+    shape: ImageShape,
+    resize: super::Resize,
+) -> String {
+    let ImageShape { channels, height, width } = shape;
+    let mut text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}").into_bytes();
+    for file in files {
+        let path = file.path.strip_prefix(root).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
+        // Times before 1970 count from there as those after it do, which no real file comes across.
+        let age = file.modified.map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_else(|e| e.duration()));
+        text.extend(format!("\n{} {age:?} {} ", file.bytes, path.len()).bytes());
+        text.extend(path);
+    }
+    store::sha256_hex(&text)
+}
+
+impl Cache {
+    /// Opens a cache if it is whole.
+    pub(super) fn open(directory: &Path, key: &str, images: usize, shape: ImageShape) -> Option<Self> {
+        let manifest = fs::read(directory.join(MANIFEST)).ok()?;
+        let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
+        let places_exist = manifest.skipped.iter().all(|&place| place < images);
+        let lengths: Vec<usize> = shard_lengths(images, shape).collect();
+        if manifest.key != key || !places_exist || manifest.shard_sha256.len() != lengths.len() {
+            return None;
+        }
+        let shards = lengths.into_par_iter().zip(manifest.shard_sha256).enumerate();
+        let shards = shards.map(|(index, (length, sha256))| {
+            let path = shard_path(directory, index);
+            let file = File::open(&path).ok()?;
+            let is_whole = file.metadata().ok()?.len() == length as u64
+                && store::sha256_hex(&fs::read(&path).ok()?) == sha256;
+            is_whole.then_some(Shard { path, file })
+        });
+        Some(Self { shape, shards: shards.collect::<Option<_>>()?, skipped: manifest.skipped })
+    }
+
+    /// Decodes all files of a listing into a cache; returns it with the bad ones among them.
+    pub(super) fn build(
+        directory: &Path,
+        key: &str,
+        files: &[ImageFile],
+        mut pass: Pass,
+    ) -> Result<(Self, Vec<(usize, BadImage)>), ImageFolderError> {
+        let shape = pass.shape;
+        let mut shards = Vec::new();
+        let mut shard_sha256 = Vec::new();
+        let mut pixels = Vec::new();
+        for (index, files) in files.chunks(images_per_shard(shape)).enumerate() {
+            pixels.resize(files.len() * shape.bytes(), 0);
+            pass.read(files, &mut pixels)?;
+            let path = shard_path(directory, index);
+            store::write_whole(&path, &pixels)?;
+            shard_sha256.push(store::sha256_hex(&pixels));
+            shards.push(Shard { file: File::open(&path).map_err(cache_read(&path))?, path });
+        }
+        let bad = pass.finish();
+        let skipped: Vec<usize> = bad.iter().map(|&(place, _)| place).collect();
+        let manifest = Manifest { key: key.to_owned(), skipped: skipped.clone(), shard_sha256 };
+        let path = directory.join(MANIFEST);
+        let json = serde_json::to_vec_pretty(&manifest)
+            .map_err(|error| cache_read(&path)(error.into()))?;
+        store::write_whole(&path, &json)?;
+        Ok((Self { shape, shards, skipped }, bad))
+    }
+
+    /// Writes the pixels of the image at a place of the listing.
+    pub(super) fn read(&self, place: usize, pixels: &mut [u8]) -> Result<(), ImageFolderError> {
+        let images_per_shard = images_per_shard(self.shape);
+        let shard = &self.shards[place / images_per_shard];
+        let offset = (place % images_per_shard) * self.shape.bytes();
+        read_at(&shard.file, pixels, offset as u64).map_err(cache_read(&shard.path))
+    }
+}
+
+/// Lets one process at a time build a cache; the others wait, and find it built.
+///
+/// Where the system cannot lock a directory there is no lock: two builders then write the same
+/// bytes, and at worst one of them ends with an error.
+pub(super) fn lock(directory: &Path) -> Option<File> {
+    let file = File::open(directory).ok()?;
+    file.lock().ok()?;
+    Some(file)
+}
+
+fn images_per_shard(shape: ImageShape) -> usize {
+    (SHARD_BYTES / shape.bytes()).max(1)
+}
+
+fn shard_lengths(images: usize, shape: ImageShape) -> impl Iterator<Item = usize> {
+    let per_shard = images_per_shard(shape);
+    (0..images)
+        .step_by(per_shard)
+        .map(move |first| (images - first).min(per_shard) * shape.bytes())
+}
+
+fn shard_path(directory: &Path, index: usize) -> PathBuf {
+    directory.join(format!("{index:04}.pixels"))
+}
+
+fn cache_read(path: &Path) -> impl FnOnce(io::Error) -> ImageFolderError {
+    let path = path.to_owned();
+    |source| ImageFolderError::CacheRead { path, source }
+}
+
+/// Reads from a place in a file that several threads read at once.
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+/// Reads from a place in a file. Where the place is a property of the file, threads take turns.
+#[cfg(not(unix))]
+fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    use std::{
+        io::{Read, Seek, SeekFrom},
+        sync::{Mutex, PoisonError},
+    };
+
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::image_folder::Resize;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
+
+    fn file(path: &str, bytes: u64, modified: u64) -> ImageFile {
+        let modified = Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(modified));
+        ImageFile { path: path.into(), bytes, modified }
+    }
+
+    #[test]
+    fn the_key_is_another_for_whatever_changes_the_pixels() {
+        let key_of = |root: &str, files: &[ImageFile], shape, resize| key(root.as_ref(), files, shape, resize);
+        let files = [file("r/a/1.png", 5, 7), file("r/b/2.png", 5, 7)];
+        let first = key_of("r", &files, SHAPE, Resize::Crop);
+        let others = [
+            key_of("r", &files[..1], SHAPE, Resize::Crop),
+            key_of("r", &[file("r/a/1.png", 6, 7), files[1].clone()], SHAPE, Resize::Crop),
+            key_of("r", &[file("r/a/1.png", 5, 8), files[1].clone()], SHAPE, Resize::Crop),
+            key_of("r", &[file("r/a/3.png", 5, 7), files[1].clone()], SHAPE, Resize::Crop),
+            key_of("r", &files, ImageShape { height: 6, width: 8, ..SHAPE }, Resize::Crop),
+            key_of("r", &files, ImageShape { channels: 1, ..SHAPE }, Resize::Crop),
+            key_of("r", &files, SHAPE, Resize::Stretch),
+        ];
+        assert!(others.iter().all(|other| *other != first), "{others:?}");
+
+        let moved = [file("s/a/1.png", 5, 7), file("s/b/2.png", 5, 7)];
+        assert_eq!(key_of("s", &moved, SHAPE, Resize::Crop), first, "the whole folder may move");
+    }
+
+    #[test]
+    fn shards_cover_all_images() {
+        let shape = ImageShape { channels: 1, height: 4096, width: 4096 };
+        let (image, shard) = (shape.bytes(), 16 * shape.bytes());
+        let check = |images, expected: &[usize]| {
+            assert_eq!(shard_lengths(images, shape).collect::<Vec<_>>(), expected);
+        };
+        check(0, &[]);
+        check(1, &[image]);
+        check(16, &[shard]);
+        check(33, &[shard, shard, image]);
+    }
+}

@@ -1,0 +1,132 @@
+//! From the bytes of a file to the pixels of its image, within limits.
+
+use std::{
+    fs::{self, File},
+    io::{self, Cursor, Read},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
+
+use super::{BadImage, Resize, jpeg, resize};
+use crate::ImageShape;
+
+/// The most bytes that a file, or the pixels in it, may have: the limit of the `image` crate, and
+/// the 179 million colour pixels from which on Pillow refuses a "decompression bomb".
+const MAX_BYTES: u64 = 512 << 20;
+
+/// The most bytes of pixels for a byte of the file: what deflate can reach. Photographs stay below
+/// a hundred in any format.
+const MAX_EXPANSION: u64 = 1032;
+
+/// The bytes of pixels that a file of any size may have, 4096x4096 in colour among them: a drawing
+/// of one colour is tiny.
+const EXPANSION_FROM: u64 = 64 << 20;
+
+/// Reads a file and writes its pixels, `[channels, height, width]`.
+pub(super) fn read_pixels(
+    path: &Path,
+    shape: ImageShape,
+    how: Resize,
+    pixels: &mut [u8],
+) -> Result<(), BadImage> {
+    let bytes = read_file(path)?;
+    // Decoders and resizers may panic on hostile input, which must cost the image and no more.
+    catch_unwind(AssertUnwindSafe(|| resize::write_pixels(decode(&bytes)?, shape, how, pixels)))
+        .unwrap_or(Err(BadImage::Panic))
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
+    // Asked before it is opened: opening a pipe would wait for its other end.
+    let metadata = fs::metadata(path).map_err(BadImage::Read)?;
+    if !metadata.is_file() {
+        return Err(BadImage::Read(io::Error::other("it is not a file")));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(BadImage::Read)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(BadImage::Read)?;
+    match bytes.len() as u64 {
+        0 => Err(BadImage::Empty),
+        length if length > MAX_BYTES => Err(BadImage::TooLong { bytes: metadata.len() }),
+        _ => Ok(bytes),
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {
+    match image::guess_format(bytes) {
+        Ok(ImageFormat::Jpeg) => jpeg::decode(bytes),
+        Ok(format @ (ImageFormat::Png | ImageFormat::Bmp | ImageFormat::WebP)) => {
+            decode_with_image(bytes, format)
+        }
+        Ok(other) => match other.extensions_str().first() {
+            Some(format) => Err(BadImage::Format { format }),
+            None => Err(BadImage::NotAnImage),
+        },
+        Err(_) => Err(BadImage::NotAnImage),
+    }
+}
+
+fn decode_with_image(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, BadImage> {
+    let reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut decoder = reader.into_decoder().map_err(refused)?;
+    let (width, height) = decoder.dimensions();
+    let pixel_bytes = u64::from(decoder.color_type().bytes_per_pixel());
+    check_dimensions(width, height, pixel_bytes, bytes.len())?;
+
+    // Not of a WebP, whose decoder would take as much memory as the EXIF chunk says it has.
+    let orientation = match format {
+        ImageFormat::Png => decoder.orientation().ok(),
+        _ => None,
+    };
+    let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
+    if let Some(orientation) = orientation {
+        image.apply_orientation(orientation);
+    }
+    Ok(image)
+}
+
+fn refused(error: image::ImageError) -> BadImage {
+    match error {
+        image::ImageError::IoError(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            BadImage::Truncated
+        }
+        error => BadImage::decode(error),
+    }
+}
+
+/// Refuses what a header declares before memory is taken for it.
+pub(super) fn check_dimensions(
+    width: u32,
+    height: u32,
+    pixel_bytes: u64,
+    file_bytes: usize,
+) -> Result<(), BadImage> {
+    let (width, height) = (u64::from(width), u64::from(height));
+    if width == 0 || height == 0 {
+        return Err(BadImage::NoPixels { width, height });
+    }
+    let expanded = (file_bytes as u64).saturating_mul(MAX_EXPANSION);
+    let allowed = expanded.clamp(EXPANSION_FROM, MAX_BYTES);
+    match (width * height).checked_mul(pixel_bytes) {
+        Some(bytes) if bytes <= allowed => Ok(()),
+        _ => Err(BadImage::TooLarge { width, height, bytes: file_bytes }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_may_declare_what_its_file_can_hold() {
+        let allowed = |width, height, file_bytes| check_dimensions(width, height, 3, file_bytes).is_ok();
+        assert!(allowed(1, 1, 60));
+        assert!(allowed(4096, 4096, 60), "one colour");
+        assert!(!allowed(12_000, 12_000, 60));
+        assert!(allowed(12_000, 12_000, 30_000_000), "a large photograph");
+        assert!(!allowed(20_000, 20_000, 30_000_000), "beyond all limits");
+        assert!(!allowed(u32::MAX, u32::MAX, usize::MAX));
+        assert!(!allowed(0, 5, 60) && !allowed(5, 0, 60));
+    }
+}

@@ -1,0 +1,268 @@
+//! What can be wrong with a folder of images, where, and what to do about it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use store::StoreError;
+
+/// What is wrong with a folder of images, or with the way it is to be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageFolderError {
+    /// No image has this size.
+    #[error("images of {height} rows and {width} columns cannot be made")]
+    Size {
+        /// The rows asked for.
+        height: usize,
+        /// The columns asked for.
+        width: usize,
+        /// The longest side that can be asked for.
+        longest: usize,
+    },
+    /// Neither grey nor colour.
+    #[error("images of {channels} channels cannot be made")]
+    Channels {
+        /// The channels asked for.
+        channels: usize,
+    },
+    /// The folder does not exist.
+    #[error("`{}` does not exist", path.display())]
+    NotFound {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The path leads to a file.
+    #[error("`{}` is not a folder", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system does not tell what is in a folder.
+    #[error("`{}` cannot be listed: {source}", path.display())]
+    List {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There are no folders in the folder.
+    #[error("`{}` has no class folders", path.display())]
+    NoClasses {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is nothing to tell apart.
+    #[error("`{}` has one class folder only, `{class}`", path.display())]
+    SingleClass {
+        /// The folder.
+        path: PathBuf,
+        /// Its one class.
+        class: String,
+    },
+    /// The name of a class cannot be written down.
+    #[error("the name of the class folder `{}` is not UTF-8", path.display())]
+    ClassName {
+        /// The class folder.
+        path: PathBuf,
+    },
+    /// A class folder in which there are no images.
+    #[error("the class folder `{}` has no images", path.display())]
+    EmptyClass {
+        /// The class folder.
+        path: PathBuf,
+    },
+    /// A class to validate or test that training never sees.
+    #[error("the class folder `{}` has no counterpart to train on", path.display())]
+    UnknownClass {
+        /// The class folder.
+        path: PathBuf,
+        /// The folder of the training classes.
+        train: PathBuf,
+    },
+    /// There is a folder to validate or to test, and none to train.
+    #[error("`{}` has a folder `{split}` and no folder `train`", path.display())]
+    NoTrain {
+        /// The folder above.
+        path: PathBuf,
+        /// The folder that is there.
+        split: String,
+    },
+    /// Two folders claim to be the validation split.
+    #[error("`{}` has both a folder `{first}` and a folder `{second}` to validate", path.display())]
+    TwoValidations {
+        /// The folder above.
+        path: PathBuf,
+        /// One of the two.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A file that cannot become an image.
+    #[error("`{}` {reason}", path.display())]
+    BadImage {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: BadImage,
+    },
+    /// All images of a class were skipped.
+    #[error("none of the {images} images of class `{class}` in `{}` can be read; the first `{}` {reason}", path.display(), file.display())]
+    ClassLost {
+        /// The folder of the split.
+        path: PathBuf,
+        /// The class.
+        class: String,
+        /// Its images.
+        images: usize,
+        /// Its first image.
+        file: PathBuf,
+        /// What is wrong with that.
+        reason: String,
+    },
+    /// The decoded images do not fit in memory.
+    #[error("{images} images of {bytes} bytes each do not fit in memory")]
+    OutOfMemory {
+        /// The number of images.
+        images: usize,
+        /// The size of one.
+        bytes: usize,
+    },
+    /// The cache cannot be written.
+    #[error("the image cache fails: {0}")]
+    CacheWrite(#[from] StoreError),
+    /// The cache was whole when it was opened, and cannot be read now.
+    #[error("the image cache `{}` cannot be read: {source}", path.display())]
+    CacheRead {
+        /// The file of the cache.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl ImageFolderError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Size { longest, .. } => format!("each side of `data.size` is 1 to {longest} pixels"),
+            Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
+            Self::NotFound { .. } => "check `data.path`; it starts at the current directory".into(),
+            Self::NotAFolder { .. } => "set `data.path` to the folder above the class folders".into(),
+            Self::List { source, .. } => return list_help(source),
+            Self::NoClasses { .. } | Self::SingleClass { .. } => {
+                "put the images of each class in a folder of their own, at least two of them".into()
+            }
+            Self::ClassName { .. } => "rename the folder".into(),
+            Self::EmptyClass { .. } => {
+                "add images (.jpg, .png, .bmp or .webp) or delete the folder".into()
+            }
+            Self::UnknownClass { train, .. } => {
+                format!("check its spelling against the folders in `{}`", train.display())
+            }
+            Self::NoTrain { .. } => {
+                "rename the folder to train on, or the classes if these are classes".into()
+            }
+            Self::TwoValidations { .. } => "keep one of them".into(),
+            Self::BadImage { reason, .. } => {
+                format!("{}, or set `data.on_bad_image = \"skip\"`", reason.remedy())
+            }
+            Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
+            Self::OutOfMemory { .. } => {
+                "lower `data.size`, or set `data.residency = \"host\"` with `data.cache`".into()
+            }
+            Self::CacheWrite(error) => {
+                error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
+            }
+            Self::CacheRead { .. } => "resume the run, which builds the cache anew".into(),
+        })
+    }
+
+    /// The error of a folder that cannot be listed.
+    pub(super) fn list(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::NotADirectory => Self::NotAFolder { path },
+            _ => Self::List { path, source },
+        }
+    }
+}
+
+fn list_help(source: &io::Error) -> Option<String> {
+    (source.kind() == io::ErrorKind::PermissionDenied)
+        .then(|| "let the user who runs this list it, as `chmod u+rx` does".into())
+}
+
+/// What is wrong with a file that should be an image; reads on from the file's name.
+#[derive(Debug, thiserror::Error)]
+pub enum BadImage {
+    /// The system does not hand the file out.
+    #[error("cannot be read: {0}")]
+    Read(io::Error),
+    /// There are no bytes.
+    #[error("is empty")]
+    Empty,
+    /// There are more bytes than an image has.
+    #[error("has {bytes} bytes, too many for an image")]
+    TooLong {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The content is none of an image.
+    #[error("is no image")]
+    NotAnImage,
+    /// The content is of a format that is not read.
+    #[error("is an image of the format `{format}`, which is not read")]
+    Format {
+        /// Its usual extension.
+        format: &'static str,
+    },
+    /// The end is missing.
+    #[error("is truncated")]
+    Truncated,
+    /// The header declares no pixels.
+    #[error("has no pixels: {width}x{height}")]
+    NoPixels {
+        /// Its columns.
+        width: u64,
+        /// Its rows.
+        height: u64,
+    },
+    /// The header declares more than is decoded.
+    #[error("declares {width}x{height} pixels in {bytes} bytes")]
+    TooLarge {
+        /// Its columns.
+        width: u64,
+        /// Its rows.
+        height: u64,
+        /// The size of the file.
+        bytes: usize,
+    },
+    /// The decoder refuses it.
+    #[error("cannot be decoded: {0}")]
+    Decode(String),
+    /// The decoder gives up on it.
+    #[error("cannot be decoded: the decoder panicked")]
+    Panic,
+}
+
+impl BadImage {
+    /// The refusal of a library, on one line.
+    pub(super) fn decode(error: impl std::fmt::Display) -> Self {
+        let text = error.to_string();
+        Self::Decode(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "check that the file exists and may be read",
+            Self::Format { .. } => "convert it to PNG or JPEG",
+            Self::TooLarge { .. } | Self::TooLong { .. } => "scale it down",
+            Self::Empty | Self::Truncated => "copy the file again from where it came",
+            Self::NotAnImage | Self::NoPixels { .. } | Self::Decode(_) | Self::Panic => {
+                "replace or delete it"
+            }
+        }
+    }
+}

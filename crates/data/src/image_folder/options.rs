@@ -1,0 +1,124 @@
+//! What the user says about a folder of images.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::ImageFolderError;
+use crate::ImageShape;
+
+/// The longest side that images are delivered with, in pixels: four times what networks take, and
+/// small enough that a slip of a digit does not cost gigabytes.
+const MAX_SIDE: usize = 4096;
+
+/// What the user says about a folder of images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageFolderOptions {
+    /// The folder of the class folders, or of `train/`, `val/` and `test/` above them.
+    pub path: PathBuf,
+    /// The height and the width that each image is brought to, in pixels.
+    pub size: [usize; 2],
+    /// 1 for grey, 3 for colour.
+    #[serde(default = "colour")]
+    pub channels: usize,
+    /// How an image is brought to the size.
+    #[serde(default)]
+    pub resize: Resize,
+    /// What becomes of an image that cannot be decoded.
+    #[serde(default)]
+    pub on_bad_image: OnBadImage,
+    /// A directory to keep decoded images in. It may be deleted at any time.
+    #[serde(default)]
+    pub cache: Option<PathBuf>,
+}
+
+fn colour() -> usize {
+    3
+}
+
+impl ImageFolderOptions {
+    /// Colour images of a height and a width, without a cache; a bad image is an error.
+    pub fn new(path: impl Into<PathBuf>, size: [usize; 2]) -> Self {
+        Self {
+            path: path.into(),
+            size,
+            channels: colour(),
+            resize: Resize::default(),
+            on_bad_image: OnBadImage::default(),
+            cache: None,
+        }
+    }
+
+    /// The shape of the images, checked.
+    pub(super) fn shape(&self) -> Result<ImageShape, ImageFolderError> {
+        let [height, width] = self.size;
+        if !(1..=MAX_SIDE).contains(&height) || !(1..=MAX_SIDE).contains(&width) {
+            return Err(ImageFolderError::Size { height, width, longest: MAX_SIDE });
+        }
+        match self.channels {
+            1 | 3 => Ok(ImageShape { channels: self.channels, height, width }),
+            channels => Err(ImageFolderError::Channels { channels }),
+        }
+    }
+}
+
+/// How an image of any size is brought to the size of the source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resize {
+    /// It is scaled, proportions kept, until it just covers the size; what stands over at two
+    /// opposite sides is cut off. For a square size this is torchvision's `Resize(side)`, then
+    /// `CenterCrop(side)`.
+    #[default]
+    Crop,
+    /// All of it is scaled to the size, proportions lost.
+    Stretch,
+}
+
+/// What becomes of an image that cannot be decoded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBadImage {
+    /// It is an error; of several bad images the first in the order of the listing.
+    #[default]
+    Error,
+    /// It is left out, counted and listed.
+    Skip,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_defaults_and_no_unknown_keys() {
+        let parse = serde_json::from_str::<ImageFolderOptions>;
+        let options = parse(r#"{"path": "photos", "size": [64, 48]}"#).unwrap();
+        assert_eq!(options, ImageFolderOptions::new("photos", [64, 48]));
+        assert_eq!(options.shape().unwrap(), ImageShape { channels: 3, height: 64, width: 48 });
+
+        let options = parse(
+            r#"{"path": "a", "size": [8, 8], "resize": "stretch", "on_bad_image": "skip", "cache": "b"}"#,
+        );
+        let expected = ImageFolderOptions {
+            resize: Resize::Stretch,
+            on_bad_image: OnBadImage::Skip,
+            cache: Some("b".into()),
+            ..ImageFolderOptions::new("a", [8, 8])
+        };
+        assert_eq!(options.unwrap(), expected);
+        assert!(parse(r#"{"path": "a", "size": [8, 8], "x": 1}"#).is_err());
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_made_are_refused() {
+        let check = |size, channels, expected: &str| {
+            let options = ImageFolderOptions { channels, ..ImageFolderOptions::new("a", size) };
+            assert_eq!(options.shape().unwrap_err().to_string(), expected);
+        };
+        check([0, 8], 3, "images of 0 rows and 8 columns cannot be made");
+        check([8, usize::MAX], 3, &format!("images of 8 rows and {} columns cannot be made", usize::MAX));
+        check([8, 8], 4, "images of 4 channels cannot be made");
+    }
+}

@@ -1,0 +1,100 @@
+//! A pass over the files: decoded in parallel, judged in the order of the listing.
+
+use rayon::prelude::*;
+
+use super::{
+    BadImage, ImageFolderError, OnBadImage, Resize, decode::read_pixels, listing::ImageFile,
+};
+use crate::ImageShape;
+
+/// Images of a block for each thread. The threads meet at the end of a block: more images even out
+/// the large and the small ones, fewer report progress and end at a bad image sooner.
+const BLOCK_PER_THREAD: usize = 16;
+
+/// A pass over the files of a listing, from the first to the last.
+///
+/// Blocks follow one another, so the first bad file of the first block with one is the first of
+/// all, whichever thread met it first.
+pub(super) struct Pass<'a> {
+    pub(super) shape: ImageShape,
+    pub(super) resize: Resize,
+    pub(super) on_bad_image: OnBadImage,
+    total: usize,
+    done: usize,
+    bad: Vec<(usize, BadImage)>,
+    progress: &'a mut dyn FnMut(usize, usize),
+}
+
+impl<'a> Pass<'a> {
+    /// A pass over `total` files; `progress` is told how many are done, and of how many.
+    pub(super) fn new(
+        shape: ImageShape,
+        resize: Resize,
+        on_bad_image: OnBadImage,
+        total: usize,
+        progress: &'a mut dyn FnMut(usize, usize),
+    ) -> Self {
+        Self { shape, resize, on_bad_image, total, done: 0, bad: Vec::new(), progress }
+    }
+
+    /// Writes the pixels of the next files, one image after another; those of a bad one are 0.
+    pub(super) fn read(
+        &mut self,
+        files: &[ImageFile],
+        pixels: &mut [u8],
+    ) -> Result<(), ImageFolderError> {
+        let (shape, resize) = (self.shape, self.resize);
+        let block = block();
+        for (files, pixels) in files.chunks(block).zip(pixels.chunks_mut(block * shape.bytes())) {
+            let read = |(file, pixels): (&ImageFile, &mut [u8])| {
+                let read = read_pixels(&file.path, shape, resize, pixels);
+                read.inspect_err(|_| pixels.fill(0))
+            };
+            let images = files.par_iter().zip(pixels.par_chunks_exact_mut(shape.bytes()));
+            let results = images.map(read).collect();
+            self.judge(files, results)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the next files and keeps nothing.
+    pub(super) fn check(&mut self, files: &[ImageFile]) -> Result<(), ImageFolderError> {
+        let (shape, resize) = (self.shape, self.resize);
+        let scratch = || vec![0; shape.bytes()];
+        for files in files.chunks(block()) {
+            let check =
+                |pixels: &mut Vec<u8>, file: &ImageFile| read_pixels(&file.path, shape, resize, pixels);
+            let results = files.par_iter().map_init(scratch, check).collect();
+            self.judge(files, results)?;
+        }
+        Ok(())
+    }
+
+    /// The bad files, by their place in the listing.
+    pub(super) fn finish(self) -> Vec<(usize, BadImage)> {
+        self.bad
+    }
+
+    fn judge(
+        &mut self,
+        files: &[ImageFile],
+        results: Vec<Result<(), BadImage>>,
+    ) -> Result<(), ImageFolderError> {
+        for (file, result) in files.iter().zip(results) {
+            match (result, self.on_bad_image) {
+                (Ok(()), _) => {}
+                (Err(reason), OnBadImage::Skip) => self.bad.push((self.done, reason)),
+                (Err(reason), OnBadImage::Error) => {
+                    return Err(ImageFolderError::BadImage { path: file.path.clone(), reason });
+                }
+            }
+            self.done += 1;
+        }
+        (self.progress)(self.done, self.total);
+        Ok(())
+    }
+}
+
+fn block() -> usize {
+    BLOCK_PER_THREAD * rayon::current_num_threads()
+}

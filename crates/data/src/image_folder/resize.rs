@@ -1,0 +1,133 @@
+//! From an image of any size and colours to one of the source's shape.
+//!
+//! The filter is Pillow's `BILINEAR`: a triangle, widened where the image shrinks so that no pixel
+//! is passed over. Weights are rounded as in Pillow, so results agree to one level of 256.
+
+use fast_image_resize::{
+    CropBox, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
+    images::{Image, ImageRef},
+};
+use image::DynamicImage;
+
+use super::{BadImage, Resize};
+use crate::ImageShape;
+
+/// Writes the pixels of an image, `[channels, height, width]`.
+///
+/// Channels come first, then the size: alpha is dropped, as by Pillow's `convert("RGB")`, and 16
+/// bits are rounded to 8.
+pub(super) fn write_pixels(
+    image: DynamicImage,
+    shape: ImageShape,
+    how: Resize,
+    pixels: &mut [u8],
+) -> Result<(), BadImage> {
+    let source_size = (image.width(), image.height());
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+    let options = match how {
+        Resize::Stretch => options,
+        Resize::Crop => {
+            let CropBox { left, top, width, height } = centre(source_size, shape);
+            options.crop(left, top, width, height)
+        }
+    };
+    let resize = |source: &[u8], kind: PixelType, pixels: &mut [u8]| {
+        let (width, height) = (shape.width as u32, shape.height as u32); // at most 4096
+        let source = ImageRef::new(source_size.0, source_size.1, source, kind).map_err(BadImage::decode)?;
+        let mut resized = Image::from_slice_u8(width, height, pixels, kind).map_err(BadImage::decode)?;
+        Resizer::new().resize(&source, &mut resized, &options).map_err(BadImage::decode)
+    };
+    if shape.channels == 1 {
+        return resize(&grey(image), PixelType::U8, pixels);
+    }
+    let mut interleaved = vec![0; shape.bytes()];
+    resize(image.into_rgb8().as_raw(), PixelType::U8x3, &mut interleaved)?;
+    for (channel, plane) in pixels.chunks_exact_mut(shape.height * shape.width).enumerate() {
+        for (value, pixel) in plane.iter_mut().zip(interleaved.chunks_exact(shape.channels)) {
+            *value = pixel[channel];
+        }
+    }
+    Ok(())
+}
+
+/// The part of an image that [`Resize::Crop`] keeps.
+///
+/// torchvision resizes all of it and then cuts. To resize just this part gives the same pixels, as
+/// the filter may look beyond it, and never takes memory for what is cut: a line of 65535x1 would
+/// first become 14 million pixels wide.
+fn centre((width, height): (u32, u32), shape: ImageShape) -> CropBox {
+    let (width, height) = (u64::from(width), u64::from(height));
+    let (target_width, target_height) = (shape.width as u64, shape.height as u64);
+    let (resized_width, resized_height) = if width * target_height <= height * target_width {
+        (target_width, height * target_width / width)
+    } else {
+        (width * target_height / height, target_height)
+    };
+    let (left, width) = kept(width, resized_width, target_width);
+    let (top, height) = kept(height, resized_height, target_height);
+    CropBox { left, top, width, height }
+}
+
+/// Where the kept part of a side begins, and its length, in pixels of the source.
+fn kept(side: u64, resized: u64, target: u64) -> (f64, f64) {
+    let scale = side as f64 / resized as f64;
+    let begin = half_to_even(resized - target) as f64 * scale;
+    (begin, (target as f64 * scale).min(side as f64 - begin))
+}
+
+/// Half of a length, rounded as Python's `round`, which torchvision uses for the crop.
+fn half_to_even(length: u64) -> u64 {
+    let half = length / 2;
+    half + (length % 2) * (half % 2)
+}
+
+/// The brightness of each pixel, by the weights of Pillow's `convert("L")` (ITU-R 601).
+fn grey(image: DynamicImage) -> Vec<u8> {
+    if !image.color().has_color() {
+        return image.into_luma8().into_raw();
+    }
+    let brightness = |&[red, green, blue]: &[u8; 3]| {
+        let [red, green, blue] = [red, green, blue].map(u32::from);
+        ((red * 19595 + green * 38470 + blue * 7471 + (1 << 15)) >> 16) as u8
+    };
+    image.into_rgb8().as_raw().as_chunks().0.iter().map(brightness).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_round_as_in_python() {
+        let halves: Vec<u64> = (0..8).map(half_to_even).collect();
+        assert_eq!(halves, [0, 0, 1, 2, 2, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_centre_keeps_proportions_and_stays_inside() {
+        let check = |size, (height, width), expected: [f64; 4]| {
+            let CropBox { left, top, width, height } =
+                centre(size, ImageShape { channels: 3, height, width });
+            assert_eq!([left, top, width, height], expected);
+        };
+        check((100, 100), (50, 50), [0.0, 0.0, 100.0, 100.0]);
+        check((200, 100), (100, 100), [50.0, 0.0, 100.0, 100.0]);
+        check((100, 200), (100, 100), [0.0, 50.0, 100.0, 100.0]);
+        check((100, 100), (50, 100), [0.0, 25.0, 100.0, 50.0]);
+    }
+
+    #[test]
+    fn every_size_can_be_resized_to_every_shape() {
+        for (width, height) in [(1, 1), (1, 700), (700, 1), (3, 2), (64, 64), (97, 31)] {
+            for (rows, columns) in [(1, 1), (7, 5), (64, 64), (2, 90)] {
+                for (channels, how) in [(1, Resize::Crop), (3, Resize::Crop), (3, Resize::Stretch)] {
+                    let shape = ImageShape { channels, height: rows, width: columns };
+                    let image = image::RgbImage::from_pixel(width, height, image::Rgb([200; 3]));
+                    let mut pixels = vec![0; shape.bytes()];
+                    write_pixels(image.into(), shape, how, &mut pixels).unwrap();
+                    assert!(pixels.iter().all(|&value| value == 200), "{width}x{height} to {shape:?}");
+                }
+            }
+        }
+    }
+}

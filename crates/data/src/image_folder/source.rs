@@ -1,0 +1,221 @@
+//! The images of a split: listed, then checked or decoded.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use super::{
+    BadImage, ImageFolderError, ImageFolderOptions, OnBadImage,
+    cache::{self, Cache},
+    decode::read_pixels,
+    listing::{ImageFile, Listing},
+    pass::Pass,
+};
+use crate::{DataError, ImageShape, ImageSource, ImagesInMemory};
+
+/// The images of a split, as they were listed.
+///
+/// As an [`ImageSource`] it decodes each image when it is asked for, and a bad one is an error
+/// then. [`load`](Self::load) and [`prepare`](Self::prepare) find the bad ones beforehand.
+#[derive(Debug)]
+pub struct ImageFolder {
+    options: ImageFolderOptions,
+    shape: ImageShape,
+    listing: Listing,
+}
+
+/// The images of a split, each of which was decoded once.
+///
+/// As an [`ImageSource`] it reads from the cache, or decodes where there is none.
+#[derive(Debug)]
+pub struct PreparedImages {
+    images: ImageFolder,
+    cache: Option<Cache>,
+    /// The place of each image in the cache.
+    places: Vec<usize>,
+}
+
+/// How many images were listed, and which of them were skipped. The others were loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkipReport {
+    /// The number of files listed as images.
+    pub listed: usize,
+    /// Those that are no good, in the order of the listing.
+    pub skipped: Vec<SkippedImage>,
+}
+
+/// A file that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedImage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it; reads on from the file's name.
+    pub reason: String,
+}
+
+impl ImageFolder {
+    pub(super) fn new(options: &ImageFolderOptions, shape: ImageShape, listing: Listing) -> Self {
+        Self { options: options.clone(), shape, listing }
+    }
+
+    /// The number of files passed over, since their names are not those of images. Hidden files do
+    /// not count.
+    pub fn ignored(&self) -> usize {
+        self.listing.ignored
+    }
+
+    /// The file of an image.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the number of images.
+    pub fn path(&self, index: usize) -> &std::path::Path {
+        &self.listing.files[index].path
+    }
+
+    /// Decodes all images into memory, in parallel and in the order of the listing.
+    ///
+    /// With a cache this is [`prepare`](Self::prepare) and a read of the cache. `progress` is told
+    /// how many images are done, and of how many, always by the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
+    /// Where memory or the disk does not suffice.
+    pub fn load(
+        self,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(ImagesInMemory, SkipReport), DataError> {
+        if self.options.cache.is_some() {
+            let (prepared, report) = self.prepare(progress)?;
+            return Ok((prepared.load()?, report));
+        }
+        let bytes = self.shape.bytes();
+        let mut pixels = allocate(self.listing.files.len(), bytes)?;
+        let mut pass = self.pass(self.options.on_bad_image, progress);
+        pass.read(&self.listing.files, &mut pixels)?;
+        let (images, kept, report) = self.without(pass.finish())?;
+
+        // The kept images move down over the skipped ones before them.
+        for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
+            pixels.copy_within(from * bytes..(from + 1) * bytes, to * bytes);
+        }
+        pixels.truncate(kept.len() * bytes);
+        Ok((images.in_memory(pixels), report))
+    }
+
+    /// Decodes each image once, so that a bad one is known before training begins.
+    ///
+    /// With a cache the pixels stay there; one that is there already and whole is used, and only
+    /// images that were skipped are tried again. `progress` is told how many images are done, and
+    /// of how many, always by the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
+    /// Where the cache cannot be written.
+    pub fn prepare(
+        self,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(PreparedImages, SkipReport), DataError> {
+        let (cache, bad) = match &self.options.cache {
+            Some(directory) => {
+                let (cache, bad) = self.open_cache(directory, progress)?;
+                (Some(cache), bad)
+            }
+            None => {
+                let mut pass = self.pass(self.options.on_bad_image, progress);
+                pass.check(&self.listing.files)?;
+                (None, pass.finish())
+            }
+        };
+        let (images, places, report) = self.without(bad)?;
+        Ok((PreparedImages { images, cache, places }, report))
+    }
+
+    fn open_cache(
+        &self,
+        directory: &std::path::Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(Cache, Vec<(usize, BadImage)>), ImageFolderError> {
+        let Listing { folder, files, .. } = &self.listing;
+        let key = cache::key(folder, files, self.shape, self.options.resize);
+        let directory = directory.join(&key);
+        store::create_directory(&directory)?;
+        let _lock = cache::lock(&directory);
+
+        if let Some(cache) = Cache::open(&directory, &key, files.len(), self.shape)
+            && let Some(bad) = self.still_bad(&cache.skipped)?
+        {
+            progress(files.len(), files.len());
+            return Ok((cache, bad));
+        }
+        Cache::build(&directory, &key, files, self.pass(self.options.on_bad_image, progress))
+    }
+
+    /// Tries files again that were bad once; `None` if one of them is good now, as after a `chmod`,
+    /// which leaves the time of change as it was.
+    fn still_bad(
+        &self,
+        places: &[usize],
+    ) -> Result<Option<Vec<(usize, BadImage)>>, ImageFolderError> {
+        let files: Vec<ImageFile> =
+            places.iter().map(|&place| self.listing.files[place].clone()).collect();
+        let mut no_progress = |_, _| {};
+        let mut pass = self.pass(OnBadImage::Skip, &mut no_progress);
+        pass.check(&files)?;
+        let bad = pass.finish();
+        if bad.len() < files.len() {
+            return Ok(None);
+        }
+        let bad = places.iter().copied().zip(bad.into_iter().map(|(_, reason)| reason));
+        match self.options.on_bad_image {
+            OnBadImage::Skip => Ok(Some(bad.collect())),
+            OnBadImage::Error => match bad.min_by_key(|&(place, _)| place) {
+                None => Ok(Some(Vec::new())),
+                Some((place, reason)) => {
+                    let path = self.listing.files[place].path.clone();
+                    Err(ImageFolderError::BadImage { path, reason })
+                }
+            },
+        }
+    }
+
+    fn pass<'a>(
+        &self,
+        on_bad_image: OnBadImage,
+        progress: &'a mut dyn FnMut(usize, usize),
+    ) -> Pass<'a> {
+        let files = self.listing.files.len();
+        Pass::new(self.shape, self.options.resize, on_bad_image, files, progress)
+    }
+
+    /// Leaves bad images out; also returns the former places of those that are kept.
+    fn without(
+        mut self,
+        bad: Vec<(usize, BadImage)>,
+    ) -> Result<(Self, Vec<usize>, SkipReport), ImageFolderError> {
+        let Listing { files, labels, .. } = &mut self.listing;
+        let mut is_kept = vec![true; files.len()];
+        let mut skipped = Vec::with_capacity(bad.len());
+        for (place, reason) in bad {
+            is_kept[place] = false;
+            let path = files[place].path.clone();
+            skipped.push(SkippedImage { path, reason: reason.to_string() });
+        }
+        let report = SkipReport { listed: files.len(), skipped };
+        let kept: Vec<usize> = (0..files.len()).filter(|&place| is_kept[place]).collect();
+        let kept_labels: Vec<u32> = kept.iter().map(|&place| labels[place]).collect();
+        if let Some(place) = (0..files.len()).find(|&place| !kept_labels.contains(&labels[place])) {
+            todo!("{place}");
+        }
+        *files = kept.iter().map(|&place| files[place].clone()).collect();
+        *labels = kept_labels;
+        Ok((self, kept, report))
+    }
+
+    fn in_memory(self, pixels: Vec<u8>) -> ImagesInMemory {
+        let Listing { labels, classes, .. } = self.listing;
+        ImagesInMemory { shape: self.shape, pixels, labels, classes }
+    }
+}

@@ -1,0 +1,67 @@
+//! From the user's files to a batch on the device.
+//!
+//! A source reads the user's files and checks every record on the host, [`split`] divides the
+//! records by seed, and [`order`] says which record stands where in an epoch. What was learnt from
+//! the training split on the way (means, deviations, categories, classes) is the [`preprocess`]ing;
+//! it is saved with the model, so that prediction encodes a record exactly as training did.
+//!
+//! Without the feature `sources` only [`preprocess`] is left, which is all that prediction needs.
+//!
+//! ```
+//! # #[cfg(feature = "sources")] {
+//! use data::synthetic::{Labels, SyntheticOptions, read_synthetic};
+//!
+//! let options = SyntheticOptions { samples: 100, features: 20, labels: Labels::Linear, validation: 0.2 };
+//! let splits = read_synthetic(&options, 7)?;
+//! assert_eq!(splits.train.rows(), 80);
+//! assert_eq!(splits.preprocessing.width(), 20);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+// What is saved with the model.
+pub mod preprocess;
+
+// What the user brings, a source a module.
+#[cfg(feature = "sources")]
+pub mod cifar10;
+#[cfg(feature = "sources")]
+pub mod csv_table;
+#[cfg(feature = "sources")]
+pub mod idx;
+#[cfg(feature = "sources")]
+pub mod npy;
+#[cfg(feature = "sources")]
+pub mod drawn;
+#[cfg(feature = "sources")]
+pub mod synthetic;
+
+#[cfg(feature = "sources")]
+mod files;
+#[cfg(feature = "sources")]
+mod images;
+
+// What becomes of it.
+#[cfg(feature = "sources")]
+mod error;
+#[cfg(feature = "sources")]
+mod loader;
+#[cfg(feature = "sources")]
+pub mod order;
+#[cfg(feature = "sources")]
+pub mod split;
+#[cfg(feature = "sources")]
+mod table;
+
+pub use crate::preprocess::{
+    CellError, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,
+};
+#[cfg(feature = "sources")]
+pub use crate::{
+    error::DataError,
+    files::FileError,
+    images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},
+    loader::{Batching, TableBatch, TableLoader, TableTargets},
+    order::{EpochOrder, Order},
+    table::{Table, TableSplits, Targets},
+};

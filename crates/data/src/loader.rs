@@ -1,0 +1,216 @@
+//! Batches on the device, in the order of an epoch.
+
+use backend::{Backend, Part};
+use burn::tensor::{Int, Tensor, TensorData};
+
+use crate::{EpochOrder, Order, Table, Targets, Task};
+
+/// How the samples of a split are divided and ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// The order of the samples.
+    pub order: Order,
+    /// What the order follows from.
+    pub seed: u64,
+    /// Samples in an update; the last one of an epoch may have fewer.
+    pub batch_size: usize,
+    /// Samples on the device at a time, at most a whole update.
+    pub micro_batch: usize,
+}
+
+/// A table that lies on the device, and its batches.
+#[derive(Clone, Debug)]
+pub struct TableLoader<B: Backend> {
+    features: Tensor<B, 2>,
+    targets: TableTargets<B>,
+    batching: Batching,
+}
+
+/// What a batch is to predict.
+#[derive(Clone, Debug)]
+pub enum TableTargets<B: Backend> {
+    /// The labels 0 and 1 of two classes, as numbers: `[batch]`.
+    Binary(Tensor<B, 1>),
+    /// The labels of several classes: `[batch]`.
+    Classes(Tensor<B, 1, Int>),
+    /// Standardised values: `[batch]`.
+    Values(Tensor<B, 1>),
+}
+
+/// A part of an update, on the device.
+#[derive(Clone, Debug)]
+pub struct TableBatch<B: Backend> {
+    /// `[batch, features]`
+    pub features: Tensor<B, 2>,
+    /// `[batch]`
+    pub targets: TableTargets<B>,
+    /// Its share of the update.
+    pub part: Part,
+}
+
+impl<B: Backend> TableLoader<B> {
+    /// Uploads a table.
+    pub fn new(table: &Table, task: Task, batching: Batching, device: &B::Device) -> Self {
+        let rows = table.rows();
+        let width = table.features.len() / rows.max(1);
+        let features = TensorData::new(table.features.clone(), [rows, width]);
+        let numbers = |values| Tensor::from_data(TensorData::new(values, [rows]), device);
+        let targets = match &table.targets {
+            Targets::Classes(labels) if task == Task::Binary => {
+                TableTargets::Binary(numbers(labels.iter().map(|&label| label as f32).collect()))
+            }
+            Targets::Classes(labels) => {
+                let labels: Vec<i32> = labels.iter().map(|&label| label as i32).collect();
+                TableTargets::Classes(Tensor::from_data(TensorData::new(labels, [rows]), device))
+            }
+            Targets::Values(values) => TableTargets::Values(numbers(values.clone())),
+        };
+        Self { features: Tensor::from_data(features, device), targets, batching }
+    }
+
+    /// Samples.
+    pub fn samples(&self) -> usize {
+        self.features.dims()[0]
+    }
+
+    /// Updates in an epoch.
+    pub fn steps_per_epoch(&self) -> usize {
+        self.samples().div_ceil(self.batching.batch_size)
+    }
+
+    /// The batches of an epoch, from its update number `first_step` on.
+    pub fn batches(
+        &self,
+        epoch: usize,
+        first_step: usize,
+    ) -> impl Iterator<Item = TableBatch<B>> + '_ {
+        let Batching { order, seed, batch_size, micro_batch } = self.batching;
+        let samples = self.samples();
+        let epoch_order = EpochOrder::new(order, samples, seed, epoch as u64);
+        (first_step..self.steps_per_epoch())
+            .flat_map(move |step| {
+                let end = samples.min((step + 1) * batch_size);
+                let starts = (step * batch_size..end).step_by(micro_batch);
+                starts.map(move |start| (start, end, end - step * batch_size))
+            })
+            .map(move |(start, update_end, of)| {
+                let end = update_end.min(start + micro_batch);
+                let part = Part { samples: end - start, of, last: end == update_end };
+                match order {
+                    Order::File => self.slice(start, part),
+                    Order::Shuffled => self.gather(&epoch_order, start, part),
+                }
+            })
+    }
+
+    fn slice(&self, start: usize, part: Part) -> TableBatch<B> {
+        TableBatch {
+            features: self.features.clone().narrow(0, start, part.samples),
+            targets: self.targets.map(
+                |numbers| numbers.narrow(0, start, part.samples),
+                |labels| labels.narrow(0, start, part.samples),
+            ),
+            part,
+        }
+    }
+
+    fn gather(&self, order: &EpochOrder, start: usize, part: Part) -> TableBatch<B> {
+        let positions = start..start + part.samples;
+        let indices: Vec<i32> = positions.map(|position| order.index(position) as i32).collect();
+        let indices = TensorData::new(indices, [part.samples]);
+        let indices = Tensor::<B, 1, Int>::from_data(indices, &self.features.device());
+        TableBatch {
+            features: self.features.clone().select(0, indices.clone()),
+            targets: self.targets.map(
+                |numbers| numbers.select(0, indices.clone()),
+                |labels| labels.select(0, indices.clone()),
+            ),
+            part,
+        }
+    }
+}
+
+impl<B: Backend> TableTargets<B> {
+    fn map(
+        &self,
+        numbers: impl FnOnce(Tensor<B, 1>) -> Tensor<B, 1>,
+        labels: impl FnOnce(Tensor<B, 1, Int>) -> Tensor<B, 1, Int>,
+    ) -> Self {
+        match self.clone() {
+            Self::Binary(targets) => Self::Binary(numbers(targets)),
+            Self::Classes(targets) => Self::Classes(labels(targets)),
+            Self::Values(targets) => Self::Values(numbers(targets)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    fn loader(order: Order, micro_batch: usize) -> TableLoader<Selected> {
+        let table = Table {
+            features: (0..22).map(|i| i as f32).collect(),
+            targets: Targets::Classes((0..11).collect()),
+        };
+        let batching = Batching { order, seed: 3, batch_size: 4, micro_batch };
+        TableLoader::new(&table, Task::Multiclass, batching, &Device::default())
+    }
+
+    /// The labels and the part of each batch; the features are checked against the labels.
+    fn seen(order: Order, micro_batch: usize, first_step: usize) -> Vec<(Vec<i64>, Part)> {
+        let loader = loader(order, micro_batch);
+        let read = |batch: TableBatch<Selected>| {
+            let TableTargets::Classes(labels) = batch.targets else { panic!("labels") };
+            let labels: Vec<i64> = labels.into_data().iter().collect();
+            let features: Vec<f32> = batch.features.into_data().iter().collect();
+            let expected =
+                labels.iter().flat_map(|&label| [2.0 * label as f32, 2.0 * label as f32 + 1.0]);
+            assert_eq!(features, expected.collect::<Vec<f32>>());
+            (labels, batch.part)
+        };
+        loader.batches(1, first_step).map(read).collect()
+    }
+
+    fn labels(batches: &[(Vec<i64>, Part)]) -> Vec<i64> {
+        batches.iter().flat_map(|(labels, _)| labels.clone()).collect()
+    }
+
+    #[test]
+    fn an_epoch_holds_every_sample_once_and_ends_with_what_is_left() {
+        let batches = seen(Order::File, 4, 0);
+        assert_eq!(labels(&batches), (0..11).collect::<Vec<_>>());
+        assert_eq!(batches[2].1, Part { samples: 3, of: 3, last: true });
+
+        let mut shuffled = labels(&seen(Order::Shuffled, 4, 0));
+        assert_ne!(shuffled, (0..11).collect::<Vec<_>>());
+        shuffled.sort_unstable();
+        assert_eq!(shuffled, (0..11).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn micro_batches_divide_each_update() {
+        let parts: Vec<Part> =
+            seen(Order::Shuffled, 3, 0).into_iter().map(|(_, part)| part).collect();
+        let part = |samples, of, last| Part { samples, of, last };
+        assert_eq!(
+            parts,
+            [
+                part(3, 4, false),
+                part(1, 4, true),
+                part(3, 4, false),
+                part(1, 4, true),
+                part(3, 3, true)
+            ]
+        );
+    }
+
+    #[test]
+    fn neither_the_start_nor_the_micro_batch_changes_the_order() {
+        let all = labels(&seen(Order::Shuffled, 4, 0));
+        assert_eq!(labels(&seen(Order::Shuffled, 1, 0)), all);
+        assert_eq!(labels(&seen(Order::Shuffled, 4, 2)), all[8..]);
+    }
+}

@@ -1,0 +1,151 @@
+//! What can be wrong with NumPy's files.
+
+use std::path::PathBuf;
+
+use crate::Task;
+
+/// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
+#[derive(Debug, thiserror::Error)]
+pub enum NpyError {
+    /// The first bytes are not those of an NPY file.
+    #[error("`{}` is no NPY file, it begins with `{}`", path.display(), found.escape_ascii())]
+    Magic {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes.
+        found: [u8; 6],
+    },
+    /// A format that is not known.
+    #[error("`{}` is of version {major} of the format, expected 1 to 3", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        major: u8,
+    },
+    /// A header that cannot be read.
+    #[error("`{}`: expected {expected} at byte {offset}, in the header", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// Values of a type that is not read.
+    #[error("`{}` has values of type `{dtype}`, expected u1, i4, i8, f4 or f8", path.display())]
+    Dtype {
+        /// The file.
+        path: PathBuf,
+        /// The type as NumPy writes it.
+        dtype: String,
+    },
+    /// The first dimension is the fastest.
+    #[error("`{}` is in Fortran order, expected C order", path.display())]
+    FortranOrder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An array without rows or without columns.
+    #[error("`{}` has shape {}, expected at least one row and one value a row", path.display(), tuple(shape))]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// The shape of its array.
+        shape: Vec<u64>,
+    },
+    /// More than one target a row.
+    #[error("`{}` has shape {}, expected one target a row", path.display(), tuple(shape))]
+    TargetShape {
+        /// The file.
+        path: PathBuf,
+        /// The shape of its array.
+        shape: Vec<u64>,
+    },
+    /// Features and targets that do not belong together.
+    #[error("`{}` has {feature_rows} rows, `{}` has {target_rows}", features.display(), targets.display())]
+    Disagree {
+        /// The file of features.
+        features: PathBuf,
+        /// Its rows.
+        feature_rows: usize,
+        /// The file of targets.
+        targets: PathBuf,
+        /// Its rows.
+        target_rows: usize,
+    },
+    /// Other features than those to train on.
+    #[error("`{}` has {found} features a row, those to train on have {expected}", path.display())]
+    Width {
+        /// The file.
+        path: PathBuf,
+        /// Its features.
+        found: usize,
+        /// The features to train on.
+        expected: usize,
+    },
+    /// A value that a 32-bit float cannot hold.
+    #[error("`{}`: row {row}, column {column} is {value}, expected a finite 32-bit float", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The row.
+        row: usize,
+        /// The column, trailing dimensions being flattened.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// Classes that are not integers.
+    #[error("`{}` has values of type float, the task is {task}", path.display())]
+    FloatClasses {
+        /// The file.
+        path: PathBuf,
+        /// The task asked for.
+        task: Task,
+    },
+    /// A class that the targets to train on do not have.
+    #[error("`{}`: row {row} is {class}, which is not among the targets to train on", path.display())]
+    UnknownClass {
+        /// The file.
+        path: PathBuf,
+        /// The row.
+        row: usize,
+        /// Its target.
+        class: i64,
+    },
+}
+
+impl NpyError {
+    /// What the user can do about it, with `a` for the array in NumPy.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Magic { .. } => "write the array by `np.save(path, a)`, not by `np.savez` or `pickle`".into(),
+            Self::Version { .. } | Self::Header { .. } => "write the array again by `np.save(path, a)`".into(),
+            Self::Dtype { dtype, .. } if dtype.starts_with('>') => {
+                "write it little endian: `np.save(path, a.astype(a.dtype.newbyteorder('<')))`".into()
+            }
+            Self::Dtype { .. } => "convert it: `np.save(path, a.astype(np.float32))`, or `np.int64` for classes".into(),
+            Self::FortranOrder { .. } => "reorder it: `np.save(path, np.ascontiguousarray(a))`".into(),
+            Self::Empty { .. } => "the first dimension counts the samples: look at `a.shape`".into(),
+            Self::TargetShape { .. } => "if the targets are one-hot, `np.save(path, a.argmax(axis=1))`".into(),
+            Self::Disagree { .. } | Self::Width { .. } => {
+                "write the arrays again so that their shapes agree: look at `a.shape`".into()
+            }
+            Self::Value { .. } => "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into(),
+            Self::FloatClasses { .. } => {
+                "write classes as integers: `np.save(path, a.astype(np.int64))`, or remove `data.task`".into()
+            }
+            Self::UnknownClass { .. } => "correct the row, or split the samples so that each class is trained on".into(),
+        })
+    }
+}
+
+/// A shape as NumPy writes it.
+fn tuple(shape: &[u64]) -> String {
+    match shape {
+        [size] => format!("({size},)"),
+        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,188 @@
+//! What one cell of a table says: nothing, a number or a text.
+
+use std::borrow::Cow;
+
+/// The longest part of a cell that an error quotes, in characters.
+const QUOTED: usize = 40;
+
+/// A cell that a column cannot take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CellError {
+    /// Text where the column holds numbers.
+    #[error("column `{column}`: `{text}` is not a number")]
+    NotANumber {
+        /// The column's name.
+        column: String,
+        /// The cell, shortened.
+        text: String,
+    },
+    /// One of the literals for a value that is no number or not finite.
+    #[error("column `{column}`: `{text}` is not a finite number")]
+    NotFinite {
+        /// The column's name.
+        column: String,
+        /// The cell.
+        text: String,
+    },
+    /// A number that a 32-bit float cannot hold.
+    #[error("column `{column}`: `{text}` is too large for a 32-bit float")]
+    TooLarge {
+        /// The column's name.
+        column: String,
+        /// The cell, shortened.
+        text: String,
+    },
+    /// A row of the wrong length.
+    #[error("the row has {cells} cells, the model was trained on {expected}")]
+    Count {
+        /// Cells that the row has.
+        cells: usize,
+        /// Feature columns that the model was trained on, the dropped ones included.
+        expected: usize,
+    },
+}
+
+impl CellError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotANumber { .. } => {
+                "write a number, or leave the cell empty if its value is missing".into()
+            }
+            Self::NotFinite { .. } => "leave the cell empty if its value is missing".into(),
+            Self::TooLarge { .. } => "give the column another unit, or leave the cell empty".into(),
+            Self::Count { .. } => {
+                "give one cell for each column of the training file, the target left out".into()
+            }
+        })
+    }
+}
+
+/// How a cell reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Cell {
+    /// Empty, `?` or `NA`.
+    Missing,
+    /// A number; infinite where it is too large for 64 bits.
+    Number(f64),
+    /// A literal such as `NaN` or `inf`.
+    NotFinite,
+    /// Anything else.
+    Text,
+}
+
+impl Cell {
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if matches!(text, "" | "?" | "NA") {
+            return Self::Missing;
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Self::Number(number),
+            // `1e999` has digits and overflows; `inf` and `nan` have none.
+            Ok(number) if text.contains(|c: char| c.is_ascii_digit()) => Self::Number(number),
+            Ok(_) => Self::NotFinite,
+            Err(_) => Self::Text,
+        }
+    }
+}
+
+/// The value of a cell of a numeric column, `None` where it is missing.
+pub(crate) fn number(column: &str, text: &str) -> Result<Option<f32>, CellError> {
+    let column = || column.to_owned();
+    match Cell::parse(text) {
+        Cell::Missing => Ok(None),
+        Cell::Number(number) if (number as f32).is_finite() => Ok(Some(number as f32)),
+        Cell::Number(_) => Err(CellError::TooLarge { column: column(), text: quoted(text) }),
+        Cell::NotFinite => Err(CellError::NotFinite { column: column(), text: quoted(text) }),
+        Cell::Text => Err(CellError::NotANumber { column: column(), text: quoted(text) }),
+    }
+}
+
+/// The name of the category or class in a cell, `None` where it is missing.
+pub(crate) fn category<'a>(column: &str, text: &'a str) -> Result<Option<Cow<'a, str>>, CellError> {
+    match Cell::parse(text) {
+        Cell::Missing => Ok(None),
+        Cell::NotFinite => {
+            Err(CellError::NotFinite { column: column.to_owned(), text: quoted(text) })
+        }
+        cell => Ok(Some(name(cell, text))),
+    }
+}
+
+/// The name of a category or class: its text, or for a number its shortest form.
+///
+/// Programs write one class as `1`, `01` or `1.0`, sometimes in the training file and the file to
+/// predict differently.
+pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
+    // Beyond these bounds different texts share a float, or the shortest form gets long.
+    const EXACT: std::ops::Range<f64> = 1e-6..9_007_199_254_740_992.0;
+    match cell {
+        Cell::Number(0.0) => "0".into(),
+        Cell::Number(number) if EXACT.contains(&number.abs()) => number.to_string().into(),
+        _ => text.trim().into(),
+    }
+}
+
+/// A cell as an error shows it: on one line, and not the whole of a stray novel.
+pub(crate) fn quoted(text: &str) -> String {
+    let text = text.trim();
+    let mut shown: String =
+        text.chars().take(QUOTED).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(QUOTED).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_read_as_what_they_say() {
+        let check = |text, expected| assert_eq!(Cell::parse(text), expected, "{text:?}");
+        for missing in ["", "  ", "?", " NA "] {
+            check(missing, Cell::Missing);
+        }
+        for (text, value) in [(".28", 0.28), ("5.", 5.0), ("+3", 3.0), ("-1e-3 ", -0.001)] {
+            check(text, Cell::Number(value));
+        }
+        for literal in ["NaN", "nan", "-nan", "inf", "-Inf", "+infinity", "INFINITY"] {
+            check(literal, Cell::NotFinite);
+        }
+        for text in ["na", "N/A", "1,5", "1_000", "0x10", "--1", "Braund, Mr. Owen"] {
+            check(text, Cell::Text);
+        }
+        check("1e999", Cell::Number(f64::INFINITY));
+    }
+
+    #[test]
+    fn a_numeric_cell_is_a_finite_f32_or_an_error() {
+        assert_eq!(number("x", "2.5"), Ok(Some(2.5)));
+        assert_eq!(number("x", "?"), Ok(None));
+        let message = |text| number("x", text).unwrap_err().to_string();
+        assert_eq!(message("abc"), "column `x`: `abc` is not a number");
+        assert_eq!(message("NaN"), "column `x`: `NaN` is not a finite number");
+        assert_eq!(message("1e39"), "column `x`: `1e39` is too large for a 32-bit float");
+        assert_eq!(message("1e999"), "column `x`: `1e999` is too large for a 32-bit float");
+        assert_eq!(message(&"é\n".repeat(99)).chars().count(), 29 + QUOTED + 2);
+    }
+
+    #[test]
+    fn one_number_is_one_category_however_it_is_written() {
+        let check = |text, expected: &str| {
+            assert_eq!(category("x", text).unwrap().as_deref(), Some(expected));
+        };
+        for text in ["1", "01", "1.0", "+1", "1e0", " 1 "] {
+            check(text, "1");
+        }
+        check("-0.0", "0");
+        check("0.50", "0.5");
+        check(" female ", "female");
+        check("12345678901234567890", "12345678901234567890");
+        check("1e300", "1e300");
+        assert!(category("x", "inf").is_err());
+        assert_eq!(category("x", "NA"), Ok(None));
+    }
+}

@@ -1,0 +1,310 @@
+//! How a row of a table becomes the features of a network, and its target a class or a value.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::{self, CellError};
+
+/// Standardised values are held within this many deviations. A value of the training split cannot
+/// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
+const LARGEST_SCORE: f64 = 1e6;
+
+/// What the target asks of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// One of two classes: one logit.
+    Binary,
+    /// One of several classes: a logit for each.
+    Multiclass,
+    /// A number: one output.
+    Regression,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+            Self::Regression => "regression",
+        })
+    }
+}
+
+/// How the rows of a table are encoded: its columns in the training file's order, and its target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TablePreprocessing {
+    /// Whether the names are those of the file's own header; if not, columns go by position.
+    pub header: bool,
+    /// The columns in the file's order, the target left out and the dropped ones included.
+    pub columns: Vec<Column>,
+    /// The column to predict.
+    pub target: Target,
+}
+
+/// A column of features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name in the header, or `column_<index>`.
+    pub name: String,
+    /// How its cells are encoded.
+    #[serde(flatten)]
+    pub kind: ColumnKind,
+}
+
+/// How the cells of a column are encoded; the statistics are those of the training split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// One feature, (number - mean) / deviation; a missing number counts as the mean, and a
+    /// deviation of 0 makes every number 0.
+    Numeric {
+        /// Mean of the numbers that are there.
+        mean: f64,
+        /// Their standard deviation (of the population).
+        deviation: f64,
+    },
+    /// A feature for each category, 1 for the cell's own and else 0; all are 0 for a category that
+    /// the training split does not have.
+    Categorical {
+        /// The categories, in the order of their features.
+        categories: Vec<String>,
+        /// The most frequent category, which stands in for a missing cell.
+        fill: String,
+    },
+    /// No feature.
+    Dropped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The column to predict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Its name in the header, or `column_<index>`.
+    pub name: String,
+    /// Its place among all columns of the training file, from 0.
+    pub index: usize,
+    /// What its cells mean.
+    #[serde(flatten)]
+    pub kind: TargetKind,
+}
+
+/// What the cells of the target mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum TargetKind {
+    /// One of two classes.
+    Binary {
+        /// The class of label 0 and that of label 1.
+        classes: [String; 2],
+    },
+    /// One of several classes.
+    Multiclass {
+        /// The classes in the order of their labels.
+        classes: Vec<String>,
+    },
+    /// A number, which the network gives standardised.
+    Regression {
+        /// Mean of the training split.
+        mean: f64,
+        /// Its standard deviation (of the population), or 1 where all values are equal.
+        deviation: f64,
+    },
+}
+
+impl TablePreprocessing {
+    /// Features that a row is encoded in.
+    pub fn width(&self) -> usize {
+        self.columns.iter().map(|column| column.kind.width()).sum()
+    }
+
+    /// What the target asks of the network.
+    pub fn task(&self) -> Task {
+        match self.target.kind {
+            TargetKind::Binary { .. } => Task::Binary,
+            TargetKind::Multiclass { .. } => Task::Multiclass,
+            TargetKind::Regression { .. } => Task::Regression,
+        }
+    }
+
+    /// A name for each feature: the column's, or `column=category`.
+    pub fn feature_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.width());
+        for Column { name, kind } in &self.columns {
+            match kind {
+                ColumnKind::Numeric { .. } => names.push(name.clone()),
+                ColumnKind::Categorical { categories, .. } => {
+                    names.extend(categories.iter().map(|category| format!("{name}={category}")));
+                }
+                ColumnKind::Dropped { .. } => {}
+            }
+        }
+        names
+    }
+
+    /// Appends the features of a row to `out`, [`width`](Self::width) of them.
+    ///
+    /// There is a cell for each of [`columns`](Self::columns), those of dropped columns included,
+    /// that of the target not. After an error `out` is what it was before.
+    pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
+        if cells.len() != self.columns.len() {
+            return Err(CellError::Count { cells: cells.len(), expected: self.columns.len() });
+        }
+        let before = out.len();
+        self.columns
+            .iter()
+            .zip(cells)
+            .try_for_each(|(column, text)| column.encode(text, out))
+            .inspect_err(|_| out.truncate(before))
+    }
+}
+
+impl Column {
+    fn encode(&self, text: &str, out: &mut Vec<f32>) -> Result<(), CellError> {
+        match &self.kind {
+            ColumnKind::Numeric { mean, deviation } => {
+                out.push(standardise(cell::number(&self.name, text)?, *mean, *deviation));
+            }
+            ColumnKind::Categorical { categories, fill } => {
+                let category = cell::category(&self.name, text)?;
+                let category = category.as_deref().unwrap_or(fill);
+                let place = categories.iter().position(|known| known == category);
+                one_hot(place, categories.len(), out);
+            }
+            ColumnKind::Dropped { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+impl ColumnKind {
+    fn width(&self) -> usize {
+        match self {
+            Self::Numeric { .. } => 1,
+            Self::Categorical { categories, .. } => categories.len(),
+            Self::Dropped { .. } => 0,
+        }
+    }
+}
+
+impl Target {
+    /// The classes in the order of their labels; none for a regression.
+    pub fn classes(&self) -> &[String] {
+        match &self.kind {
+            TargetKind::Binary { classes } => classes,
+            TargetKind::Multiclass { classes } => classes,
+            TargetKind::Regression { .. } => &[],
+        }
+    }
+
+    /// A regression's output in the user's unit; a class's logit as it is.
+    pub fn restore(&self, output: f32) -> f32 {
+        match self.kind {
+            TargetKind::Regression { mean, deviation } => {
+                (f64::from(output) * deviation + mean) as f32
+            }
+            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => output,
+        }
+    }
+}
+
+/// A number in deviations from the mean; 0 where it is missing or nothing deviates.
+pub(crate) fn standardise(number: Option<f32>, mean: f64, deviation: f64) -> f32 {
+    match number {
+        Some(number) if deviation > 0.0 => {
+            let score = (f64::from(number) - mean) / deviation;
+            score.clamp(-LARGEST_SCORE, LARGEST_SCORE) as f32
+        }
+        _ => 0.0,
+    }
+}
+
+/// Appends `width` zeros, the one at `place` replaced by a one.
+pub(crate) fn one_hot(place: Option<usize>, width: usize, out: &mut Vec<f32>) {
+    let start = out.len();
+    out.resize(start + width, 0.0);
+    if let Some(place) = place {
+        out[start + place] = 1.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> TablePreprocessing {
+        let column = |name: &str, kind| Column { name: name.into(), kind };
+        TablePreprocessing {
+            header: true,
+            columns: vec![
+                column("age", ColumnKind::Numeric { mean: 30.0, deviation: 10.0 }),
+                column("ticket", ColumnKind::Dropped { reason: "nearly unique".into() }),
+                column(
+                    "sex",
+                    ColumnKind::Categorical {
+                        categories: vec!["female".into(), "male".into()],
+                        fill: "male".into(),
+                    },
+                ),
+                column("constant", ColumnKind::Numeric { mean: 5.0, deviation: 0.0 }),
+            ],
+            target: Target {
+                name: "survived".into(),
+                index: 1,
+                kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
+            },
+        }
+    }
+
+    #[test]
+    fn rows_are_encoded() {
+        let check = |cells: [&str; 4], expected: [f32; 4]| {
+            let mut out = vec![];
+            example().encode(&cells, &mut out).unwrap();
+            assert_eq!(out, expected, "{cells:?}");
+        };
+        check(["40", "A/5", "female", "5"], [1.0, 1.0, 0.0, 0.0]);
+        check(["", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
+        check(["25", "", "unseen", "NA"], [-0.5, 0.0, 0.0, 0.0]);
+        check(["3e38", "", "male", "3e38"], [1e6, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn an_error_leaves_the_output_as_it_was() {
+        let mut out = vec![9.0];
+        let error = example().encode(&["1", "", "male", "abc"], &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "column `constant`: `abc` is not a number");
+        let error = example().encode(&["1"], &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "the row has 1 cells, the model was trained on 4");
+        assert_eq!(out, [9.0]);
+    }
+
+    #[test]
+    fn width_and_names_agree() {
+        let example = example();
+        assert_eq!(example.feature_names(), ["age", "sex=female", "sex=male", "constant"]);
+        assert_eq!(example.width(), 4);
+        assert_eq!(example.task(), Task::Binary);
+    }
+
+    #[test]
+    fn json_keeps_every_bit() {
+        let mut example = example();
+        example.target.kind = TargetKind::Regression { mean: 0.1 + 0.2, deviation: 1.0 / 3.0 };
+        let json = serde_json::to_string(&example).unwrap();
+        assert!(json.contains(r#"{"name":"age","kind":"numeric","mean":30.0"#), "{json}");
+        assert!(json.contains(r#""task":"regression""#), "{json}");
+        assert_eq!(serde_json::from_str::<TablePreprocessing>(&json).unwrap(), example);
+    }
+
+    #[test]
+    fn a_regression_comes_back_in_its_unit() {
+        let kind = TargetKind::Regression { mean: 200_000.0, deviation: 50_000.0 };
+        let target = Target { name: "price".into(), index: 0, kind };
+        let score = standardise(Some(275_000.0), 200_000.0, 50_000.0);
+        assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
+    }
+}

@@ -1,0 +1,122 @@
+//! The division into training and held-out samples: a function of the seed, alike in every class.
+
+use std::collections::BTreeMap;
+
+use backend::random::{Purpose, Random};
+
+/// Two disjoint sets of indices that together hold every sample, each in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// Samples to train on.
+    pub train: Vec<usize>,
+    /// Samples held out.
+    pub held_out: Vec<usize>,
+}
+
+/// Holds out a `fraction` of the samples, to the nearest sample, and about that fraction of each
+/// class.
+///
+/// `classes` has the class of each sample. A class keeps at least one sample to train on, so a
+/// class of one sample is never held out, and at least one sample is held out. `None` where the
+/// samples are too few for that; `fraction` lies between 0 and 1, both excluded.
+pub fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+    let mut members = BTreeMap::<u32, Vec<usize>>::new();
+    for (index, &class) in classes.iter().enumerate() {
+        members.entry(class).or_default().push(index);
+    }
+
+    let random = Random::new(seed, Purpose::Split, 0);
+    let sizes: Vec<usize> = members.values().map(Vec::len).collect();
+    let mut held_out = Vec::new();
+    for (indices, count) in members.values_mut().zip(quotas(&sizes, fraction)) {
+        // Sorting by a key of its own gives each sample a place that no other sample can shift.
+        indices.sort_by_cached_key(|&index| (random.bits(index as u64), index));
+        held_out.extend_from_slice(&indices[..count]);
+    }
+    if held_out.is_empty() {
+        return None;
+    }
+
+    held_out.sort_unstable();
+    let train = (0..classes.len()).filter(|index| held_out.binary_search(index).is_err()).collect();
+    Some(Split { train, held_out })
+}
+
+/// How many samples of each class are held out: the whole part of its share, and one more for the
+/// classes with the largest remainders until the total is right.
+fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
+    let total = sizes.iter().sum::<usize>() as f64;
+    let wanted = ((total * fraction).round() as usize).max(1);
+    let mut quotas: Vec<usize> = sizes
+        .iter()
+        .map(|&size| ((size as f64 * fraction) as usize).min(size.saturating_sub(1)))
+        .collect();
+
+    let remainder = |class: usize| (sizes[class] as f64 * fraction).fract();
+    let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
+    by_remainder.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
+    let missing = wanted.saturating_sub(quotas.iter().sum());
+    let can_give = by_remainder.into_iter().filter(|&class| quotas[class] + 1 < sizes[class]);
+    for class in can_give.take(missing).collect::<Vec<_>>() {
+        quotas[class] += 1;
+    }
+    quotas
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn classes_keep_their_shares() {
+        // Pima: 500 and 268.
+        let classes: Vec<u32> = (0..768).map(|index| u32::from(index >= 500)).collect();
+        let split = stratified(&classes, 0.2, 1).unwrap();
+        let ones = split.held_out.iter().filter(|&&index| classes[index] == 1).count();
+        assert_eq!((split.held_out.len(), ones), (154, 54));
+        assert_eq!(split, stratified(&classes, 0.2, 1).unwrap());
+        assert_ne!(split, stratified(&classes, 0.2, 2).unwrap());
+    }
+
+    #[test]
+    fn a_single_sample_is_trained_on() {
+        let split = stratified(&[0, 0, 0, 7, 0], 0.9, 3).unwrap();
+        assert!(split.train.contains(&3));
+        assert_eq!((split.train.len(), split.held_out.len()), (2, 3));
+    }
+
+    #[test]
+    fn too_few_samples_are_refused() {
+        assert_eq!(stratified(&[], 0.5, 0), None);
+        assert_eq!(stratified(&[0], 0.5, 0), None);
+        assert_eq!(stratified(&[0, 1, 2], 0.5, 0), None);
+        assert!(stratified(&[0, 0], 0.01, 0).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn a_split_is_disjoint_complete_and_fair(
+            classes in prop::collection::vec(0u32..5, 0..300),
+            fraction in 0.01..0.99,
+            seed: u64,
+        ) {
+            let Some(split) = stratified(&classes, fraction, seed) else {
+                let mut seen = std::collections::HashSet::new();
+                prop_assert!(classes.iter().all(|class| seen.insert(class)), "a pair could be split");
+                return Ok(());
+            };
+            let mut all = [split.train.clone(), split.held_out.clone()].concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..classes.len()).collect::<Vec<_>>());
+            for class in 0..5 {
+                let of = |indices: &[usize]| indices.iter().filter(|&&i| classes[i] == class).count();
+                let (train, held_out) = (of(&split.train), of(&split.held_out));
+                prop_assert!(train > 0 || held_out == 0);
+                let share = (train + held_out) as f64 * fraction;
+                prop_assert!((held_out as f64 - share).abs() <= 1.0, "{} of {}", held_out, share);
+            }
+        }
+    }
+}

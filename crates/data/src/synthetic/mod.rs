@@ -1,0 +1,9 @@
+//! Data made from a seed, so that a recipe runs with no file.
+
+mod numpy;
+mod tutorial;
+
+pub use self::{
+    numpy::LegacyRandomState,
+    tutorial::{Labels, SyntheticOptions, linear_labels, random_labels, read_synthetic},
+};

@@ -1,0 +1,112 @@
+//! A table in memory: a row of features and a target a sample.
+
+use crate::{DataError, TablePreprocessing, TargetKind};
+
+/// A target of whole numbers is a class if it has at most this many.
+pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
+
+/// Samples ready for the device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Encoded features, `[rows, width]`, row by row.
+    pub features: Vec<f32>,
+    /// What is to be predicted, one a row.
+    pub targets: Targets,
+}
+
+/// What is to be predicted, one a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Targets {
+    /// Labels, each below the number of classes.
+    Classes(Vec<u32>),
+    /// Values, standardised with the training split's mean and deviation.
+    Values(Vec<f32>),
+}
+
+/// The samples to train on and those held out, with what was learnt from the former.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableSplits {
+    /// The training split.
+    pub train: Table,
+    /// The split that steers the training.
+    pub validation: Option<Table>,
+    /// The split that is only reported.
+    pub test: Option<Table>,
+    /// How rows are encoded, learnt from the training split.
+    pub preprocessing: TablePreprocessing,
+    /// What the user should know, a line each: columns dropped, values imputed.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// The number of samples.
+    pub fn rows(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// The samples of these indices.
+    pub(crate) fn select(&self, rows: &[usize]) -> Result<Self, DataError> {
+        let width = self.features.len() / self.rows().max(1);
+        let mut features = matrix(rows.len(), width)?;
+        for &row in rows {
+            features.extend_from_slice(&self.features[row * width..][..width]);
+        }
+        let targets = match &self.targets {
+            Targets::Classes(labels) => Targets::Classes(rows.iter().map(|&i| labels[i]).collect()),
+            Targets::Values(values) => Targets::Values(rows.iter().map(|&i| values[i]).collect()),
+        };
+        Ok(Self { features, targets })
+    }
+}
+
+impl Targets {
+    /// The number of samples.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Classes(labels) => labels.len(),
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// The labels; none in a regression.
+    pub fn labels(&self) -> &[u32] {
+        match self {
+            Self::Classes(labels) => labels,
+            Self::Values(_) => &[],
+        }
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Room for a matrix, or an error where memory does not suffice.
+pub(crate) fn matrix<T>(rows: usize, width: usize) -> Result<Vec<T>, DataError> {
+    let mut values = Vec::new();
+    rows.checked_mul(width)
+        .and_then(|length| values.try_reserve_exact(length).ok())
+        .ok_or(DataError::OutOfMemory { rows, width })?;
+    Ok(values)
+}
+
+/// Mean and deviation of numbers, if there are any; `numbers` begins anew with each call.
+pub(crate) fn moments<I: Iterator<Item = f32>>(numbers: impl Fn() -> I) -> Option<(f64, f64)> {
+    let first = numbers().next()?;
+    // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
+    if numbers().all(|number| number == first) {
+        return Some((f64::from(first), 0.0));
+    }
+    let count = numbers().count() as f64;
+    let mean = numbers().map(f64::from).sum::<f64>() / count;
+    let variance = numbers().map(|number| (f64::from(number) - mean).powi(2)).sum::<f64>() / count;
+    Some((mean, variance.sqrt()))
+}
+
+/// A regression's target, by the mean and deviation of the training split.
+pub(crate) fn regression((mean, deviation): (f64, f64)) -> TargetKind {
+    // Other splits may deviate where the training split does not.
+    let deviation = if deviation > 0.0 { deviation } else { 1.0 };
+    TargetKind::Regression { mean, deviation }
+}

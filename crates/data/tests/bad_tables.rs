@@ -1,0 +1,328 @@
+//! The CSV source on what is no good table: an error that says what, where and what to do.
+#![cfg(feature = "sources")]
+
+use std::{fs, path::Path};
+
+use data::{
+    DataError, TableSplits, Task,
+    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows},
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// Writes `files` and reads the first, with the last column as target unless `set` says else.
+fn read(
+    files: &[(&str, &[u8])],
+    set: impl FnOnce(&Path, &mut CsvOptions),
+) -> (TempDir, Result<TableSplits, DataError>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).expect("a file in it");
+    }
+    let path = folder.path().join(files.first().map_or("absent.csv", |(name, _)| name));
+    let mut options = CsvOptions::new(path, TargetColumn::Index(-1));
+    set(folder.path(), &mut options);
+    let result = read_csv(&options, 0);
+    (folder, result)
+}
+
+/// Expects an error whose paths are given without their folder, and a part of its help.
+fn check(
+    files: &[(&str, &[u8])],
+    set: impl FnOnce(&Path, &mut CsvOptions),
+    error: &str,
+    help: &str,
+) {
+    let (folder, result) = read(files, set);
+    let found = result.expect_err(error);
+    let folder = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
+    assert_eq!(found.to_string().replace(&folder, ""), error);
+    let found_help = found.help().unwrap_or_default();
+    assert!(found_help.contains(help), "{error}: {found_help}");
+}
+
+fn check_text(text: &str, error: &str, help: &str) {
+    check(&[("a.csv", text.as_bytes())], |_, _| {}, error, help);
+}
+
+/// A header, 30 good rows of a number, a word and a class, and `last`.
+fn rows_and(last: &str) -> String {
+    let rows: String =
+        (0..30).map(|i| format!("{i}.5,{},{}\n", ["u", "v"][i % 2], i % 3)).collect();
+    format!("x,word,y\n{rows}{last}\n")
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    check(&[], |_, _| {}, "`absent.csv` does not exist", "data.path");
+    check(
+        &[],
+        |folder, options| {
+            options.path = folder.join("sub.csv");
+            fs::create_dir(&options.path).unwrap();
+        },
+        "`sub.csv` is a directory, a file is expected",
+        "CSV file",
+    );
+    check_text("", "`a.csv` is empty", "at least a row");
+    check_text("x,y\n", "`a.csv` has a header and no rows", "at least a row");
+    check(
+        &[("a.csv", b"x,y\n1,2\n\xe4,3\n")],
+        |_, _| {},
+        "a.csv:3: the text is not UTF-8",
+        "iconv",
+    );
+}
+
+#[cfg(unix)]
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn files_without_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, _) = read(&[("a.csv", b"x,y\n1,0\n2,1\n")], |_, _| {});
+    let path = folder.path().join("a.csv");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::File::open(&path).is_ok() {
+        eprintln!("SKIPPED: this user may read every file");
+        return;
+    }
+    let error = read_csv(&CsvOptions::new(&path, TargetColumn::Index(-1)), 0).unwrap_err();
+    assert!(matches!(error, DataError::Permission { .. }), "{error}");
+}
+
+#[test]
+fn rows_that_are_wrong() {
+    let check = |last: &str, error: &str, help: &str| check_text(&rows_and(last), error, help);
+    check("1,u", "a.csv:32: the row has 2 cells, the first has 3", "quote");
+    check("1,u,2,3", "a.csv:32: the row has 4 cells, the first has 3", "quote");
+    check("1,\"u,0", "a.csv:32: a quote that opens in this row is never closed", "close");
+    check(
+        "one,u,0",
+        "a.csv:32: column `x`: `one` is not a number",
+        "set `data.columns.\"x\"` to \"categorical\"",
+    );
+    for literal in ["NaN", "inf", "-Infinity"] {
+        let number = format!("a.csv:32: column `x`: `{literal}` is not a finite number");
+        check(&format!("{literal},u,0"), &number, "empty");
+        let word = format!("a.csv:32: column `word`: `{literal}` is not a finite number");
+        check(&format!("1,{literal},0"), &word, "empty");
+        let target = format!("a.csv:32: column `y`: `{literal}` is not a finite number");
+        check(&format!("1,u,{literal}"), &target, "empty");
+    }
+    check("1e39,u,0", "a.csv:32: column `x`: `1e39` is too large for a 32-bit float", "unit");
+    check("1,u,", "a.csv:32: the target `y` is missing", "delete");
+    check("1,u,?", "a.csv:32: the target `y` is missing", "delete");
+    check("1,u,zero", "a.csv:32: column `y`: `zero` is not a number", "number");
+}
+
+#[test]
+fn a_stray_text_in_the_first_row_is_no_header() {
+    let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
+    let text = format!("x,1\n{rows}");
+    check_text(&text, "a.csv:1: column `column_0`: `x` is not a number", "`data.header = true`");
+}
+
+#[test]
+fn columns_that_change_their_type() {
+    let rows: String =
+        (0..20).map(|i| format!("{},{}\n", if i < 10 { "7" } else { "seven" }, i % 2)).collect();
+    let (text, key) = (format!("x,y\n{rows}"), "`data.columns.\"x\"`");
+    check_text(
+        &text,
+        "a.csv:12: column `x` changes between numbers and text here, at `seven`",
+        key,
+    );
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.columns.insert("x".into(), ColumnOverride::Categorical);
+    });
+    assert_eq!(result.unwrap().preprocessing.feature_names(), ["x=7", "x=seven"]);
+}
+
+#[test]
+fn columns_that_are_not_there() {
+    let text = rows_and("1,u,0");
+    let check = |set: &dyn Fn(&mut CsvOptions), error: &str, help: &str| {
+        check(&[("a.csv", text.as_bytes())], |_, options| set(options), error, help);
+    };
+    let by_name =
+        |name: &'static str| move |o: &mut CsvOptions| o.target = TargetColumn::Name(name.into());
+    check(&by_name("words"), "`a.csv` has no column `words`", "did you mean `word`?");
+    check(&by_name("class"), "`a.csv` has no column `class`", "`x`, `word`, `y`");
+    for index in [3, -4] {
+        let error = format!("`a.csv` has 3 columns, none of index {index}");
+        check(
+            &|o| o.target = TargetColumn::Index(index),
+            &error,
+            "from 0 to 2, or from -1 (the last) to -3",
+        );
+    }
+    let set = |name: &'static str| {
+        move |o: &mut CsvOptions| o.columns.extend([(name.into(), ColumnOverride::Drop)])
+    };
+    check(&set("wrod"), "`a.csv` has no column `wrod`", "did you mean `word`?");
+    check(&set("y"), "`y` is the target of `a.csv`, so `data.columns` cannot set it", "data.task");
+    check(
+        &|o| ["x", "word"].into_iter().for_each(|name| set(name)(o)),
+        "`a.csv` has no column to learn from beside the target `y`",
+        "delimiter",
+    );
+    check_text("x,x,y\n1,2,0\n1,2,1\n", "a.csv:1: two columns are called `x`", "rename");
+}
+
+#[test]
+fn targets_that_teach_nothing() {
+    check_text("x,y\n1,a\n2,a\n", "`a.csv`: the target `y` is `a` in every row", "data.target");
+    let text = rows_and("1,u,0");
+    check(
+        &[("a.csv", text.as_bytes())],
+        |_, options| options.task = Some(Task::Binary),
+        "`a.csv`: the task is binary, the target `y` has 3 classes",
+        "multiclass",
+    );
+    check(
+        &[("a.csv", text.as_bytes())],
+        |_, options| {
+            options.target = TargetColumn::Name("word".into());
+            options.task = Some(Task::Regression);
+        },
+        "a.csv:2: column `word`: `u` is not a number",
+        "number",
+    );
+    let many: String = (0..2000).map(|i| format!("{},{i}.5\n", i % 2)).collect();
+    check(
+        &[("a.csv", many.as_bytes())],
+        |_, options| options.task = Some(Task::Multiclass),
+        "`a.csv`: column `column_1` has more than 1000 different values",
+        "data.task",
+    );
+}
+
+#[test]
+fn splits_that_are_too_small() {
+    let two = b"x,y\n1,0\n2,1\n";
+    check(
+        &[("a.csv", two)],
+        |_, options| options.validation = 0.5,
+        "2 samples are too few to hold some out for validation",
+        "data.validation",
+    );
+    for fraction in [1.0, -0.1, f64::NAN] {
+        let error = format!("a validation fraction of {fraction} is not within 0 and 1");
+        check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
+    }
+}
+
+#[test]
+fn other_files_that_do_not_fit() {
+    let text = rows_and("1,u,0");
+    let check = |other: &str, error: &str, help: &str| {
+        check(
+            &[("a.csv", text.as_bytes()), ("b.csv", other.as_bytes())],
+            |folder, options| options.validation_path = Some(folder.join("b.csv")),
+            error,
+            help,
+        );
+    };
+    check(
+        "x,word,y\n1,u,0\n1,u,7\n",
+        "b.csv:3: class `7` is not in the training file",
+        "`0`, `1`, `2`",
+    );
+    check("x,word,y\n1,u,0\n1,u,\n", "b.csv:3: the target `y` is missing", "delete");
+    check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "did you mean `words`?");
+    check("x,word\n1,u\n", "`b.csv` has no target column `y`", "predict");
+    check("1,u\n", "`b.csv` has no target column `y`", "predict");
+    check("1\n2\n", "`b.csv` has 1 columns, the training file has 3", "header");
+    check("x,word,y\none,u,0\n", "b.csv:2: column `x`: `one` is not a number", "number");
+    check("y,word,x\n0,u,nan\n", "b.csv:2: column `x`: `nan` is not a finite number", "empty");
+    check("x,word,y\n", "`b.csv` has a header and no rows", "at least");
+    check("", "`b.csv` is empty", "at least");
+}
+
+#[test]
+fn other_files_in_another_order_are_read_by_name() {
+    let text = rows_and("1,u,0");
+    let files: [(&str, &[u8]); 2] =
+        [("a.csv", text.as_bytes()), ("b.csv", b"y;extra;word;x\n2;9;new;\n0;9;v;0.5\n")];
+    let (_folder, result) =
+        read(&files, |folder, options| options.test_path = Some(folder.join("b.csv")));
+    let splits = result.unwrap();
+    let test = splits.test.unwrap();
+    assert_eq!(test.targets.labels(), [2, 0]);
+    assert_eq!(test.features[..3], [0.0, 0.0, 0.0]); // the mean, and a category not in training
+    assert_eq!(test.features[4..], [0.0, 1.0]);
+
+    let rows = read_rows(&b"\"word\",x\n\nv,0.5\n"[..], "rows", &splits.preprocessing).unwrap();
+    assert_eq!((&rows.features[..], &rows.lines[..]), (&test.features[3..], &[3][..]));
+}
+
+#[test]
+fn rows_to_predict_that_are_wrong() {
+    let text = rows_and("1,u,0");
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
+    let preprocessing = result.unwrap().preprocessing;
+    let check = |rows: &str, expected: &str| {
+        let error = read_rows(rows.as_bytes(), "stdin", &preprocessing).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    };
+    check("", "`stdin` is empty");
+    check("x,word\n", "`stdin` has a header and no rows");
+    check("1,u\nx,u\n", "stdin:2: column `x`: `x` is not a number");
+    check("x,words\n1,u\n", "`stdin` has no column `word`");
+    check("1,u,0,9\n", "`stdin` has 4 columns, the training file has 3");
+    check("1,u\n1,u,0\n", "stdin:2: the row has 3 cells, the first has 2");
+}
+
+/// Bytes that look like a table, more or less.
+fn table_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let cell = prop_oneof![
+        4 => (-9i32..99).prop_map(|number| number.to_string()),
+        2 => prop::sample::select(vec!["a", "b", "\"q,\n\"", "", "?", "NA", "1e999", "nan", "3e38"])
+            .prop_map(str::to_owned),
+        1 => "\\PC{0,4}",
+    ];
+    let separator = prop_oneof![8 => Just(","), 1 => Just(";"), 1 => Just("\n"), 1 => Just("\"")];
+    let row = prop::collection::vec((cell, separator), 1..4)
+        .prop_map(|cells| cells.into_iter().map(|(cell, separator)| cell + separator).collect());
+    prop::collection::vec(row, 0..30).prop_map(|rows: Vec<String>| rows.join("\n").into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_table_or_an_error(
+        bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400), table_bytes()],
+        target in -3i64..3,
+        validation in prop_oneof![Just(0.0), 0.0..1.0],
+        header: Option<bool>,
+    ) {
+        let (_folder, result) = read(&[("a.csv", &bytes)], |_, options| {
+            options.target = TargetColumn::Index(target);
+            options.validation = validation;
+            options.header = header;
+        });
+        match result {
+            Err(error) => prop_assert!(error.help().is_some() && !error.to_string().contains('\n')),
+            Ok(splits) => {
+                let width = splits.preprocessing.width();
+                for table in [Some(&splits.train), splits.validation.as_ref()].into_iter().flatten() {
+                    prop_assert!(table.rows() > 0);
+                    prop_assert_eq!(table.features.len(), table.rows() * width);
+                    prop_assert!(table.features.iter().all(|feature| feature.is_finite()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_rows_to_predict_or_an_error(
+        bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400), table_bytes()],
+    ) {
+        let text = rows_and("1,u,0");
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
+        let preprocessing = result.unwrap().preprocessing;
+        if let Ok(rows) = read_rows(&bytes[..], "stdin", &preprocessing) {
+            prop_assert_eq!(rows.features.len(), rows.len() * preprocessing.width());
+            prop_assert!(rows.features.iter().all(|feature| feature.is_finite()));
+        }
+    }
+}

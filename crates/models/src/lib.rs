@@ -1,0 +1,32 @@
+//! Networks as plain Burn modules that return logits, and what belongs to them.
+//!
+//! An [`Architecture`] is the serializable description from which any network is rebuilt; its
+//! weights travel by name ([`weights`]), in PyTorch's names and layout.
+//!
+//! ```
+//! use backend::{Selected, device::Device};
+//! use burn::tensor::Tensor;
+//! use models::MlpConfig;
+//!
+//! let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1 };
+//! let model = config.init::<Selected>(0, &Device::default());
+//! let logits = model.forward(Tensor::zeros([40, 20], &Device::default()));
+//! assert_eq!(logits.dims(), [40, 1]);
+//! ```
+
+// Networks.
+mod architecture;
+mod initialization;
+mod mlp;
+
+// What is asked of their logits.
+pub mod losses;
+pub mod metrics;
+
+// Weights in and out.
+pub mod weights;
+
+pub use crate::{
+    architecture::Architecture,
+    mlp::{Mlp, MlpConfig},
+};

@@ -1,0 +1,126 @@
+//! What is measured on a whole split, from sums that stay on the device until the end.
+
+use std::collections::BTreeMap;
+
+use backend::Backend;
+use burn::tensor::{ElementConversion, Int, Tensor};
+
+/// How a metric follows from the mean of its scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Summary {
+    /// The mean itself.
+    Mean,
+    /// The root of the mean, times `unit`: an error in the user's own units.
+    Root {
+        /// The user's unit, in the units of the score's root.
+        unit: f64,
+    },
+    /// One minus the mean over `variance`: the explained share of the variance.
+    Explained {
+        /// The variance of the targets, in the units of the score.
+        variance: f64,
+    },
+}
+
+/// Sums over the samples of a split: the loss, and any other scores.
+#[derive(Debug)]
+pub struct Evaluation<B: Backend> {
+    metrics: Vec<(&'static str, Summary)>,
+    sums: Vec<Tensor<B, 1>>,
+    samples: usize,
+}
+
+impl<B: Backend> Evaluation<B> {
+    /// An empty sum of the loss and `metrics`.
+    pub fn new(metrics: &[(&'static str, Summary)], device: &B::Device) -> Self {
+        let mut all = vec![("loss", Summary::Mean)];
+        all.extend_from_slice(metrics);
+        let sums = vec![Tensor::zeros([1], device); all.len()];
+        Self { metrics: all, sums, samples: 0 }
+    }
+
+    /// Adds a batch.
+    ///
+    /// - `losses`: `[batch]`
+    /// - `scores`: `[batch]` for each metric, in the order given to [`Evaluation::new`]
+    pub fn add(&mut self, losses: Tensor<B, 1>, scores: impl IntoIterator<Item = Tensor<B, 1>>) {
+        self.samples += losses.dims()[0];
+        let scores = std::iter::once(losses).chain(scores);
+        for (sum, scores) in self.sums.iter_mut().zip(scores) {
+            *sum = sum.clone() + scores.sum();
+        }
+    }
+
+    /// The metrics by name, read from the device.
+    pub fn finish(self) -> BTreeMap<String, f64> {
+        let samples = self.samples.max(1) as f64;
+        let named = self.metrics.into_iter().zip(self.sums);
+        let metrics = named.map(|((name, summary), sum)| {
+            let mean = sum.into_scalar().elem::<f64>() / samples;
+            let value = match summary {
+                Summary::Mean => mean,
+                Summary::Root { unit } => mean.sqrt() * unit,
+                Summary::Explained { variance } => 1.0 - mean / variance,
+            };
+            (name.to_owned(), value)
+        });
+        metrics.collect()
+    }
+}
+
+/// Whether the largest logit is the target's, as 0 or 1.
+///
+/// - `logits`: `[batch, classes]`
+/// - `targets`: `[batch]`, in `0..classes`
+/// - returns: `[batch]`
+pub fn hits<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+    let [batch, _] = logits.dims();
+    logits.argmax(1).reshape([batch]).equal(targets).float()
+}
+
+/// Whether a logit is positive exactly where its target is 1, as 0 or 1.
+///
+/// - `logits`: `[batch]`
+/// - `targets`: `[batch]`, 0 or 1
+/// - returns: `[batch]`
+pub fn binary_hits<B: Backend>(logits: Tensor<B, 1>, targets: Tensor<B, 1>) -> Tensor<B, 1> {
+    logits.greater_elem(0.0).float().equal(targets).float()
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    #[test]
+    fn metrics_are_over_all_samples_of_all_batches() {
+        let device = Device::default();
+        let tensor = |values: &[f32]| Tensor::<Selected, 1>::from_floats(values, &device);
+        let metrics = [
+            ("accuracy", Summary::Mean),
+            ("rmse", Summary::Root { unit: 10.0 }),
+            ("r2", Summary::Explained { variance: 8.0 }),
+        ];
+        let mut evaluation = Evaluation::new(&metrics, &device);
+        for (losses, hits) in [(vec![1.0, 3.0, 5.0], vec![1.0, 0.0, 1.0]), (vec![7.0], vec![1.0])] {
+            let losses = tensor(&losses);
+            evaluation.add(losses.clone(), [tensor(&hits), losses.clone(), losses]);
+        }
+        let expected = [("accuracy", 0.75), ("loss", 4.0), ("r2", 0.5), ("rmse", 20.0)];
+        assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).into());
+    }
+
+    #[test]
+    fn hits_are_counted_for_classes_and_for_signs() {
+        let device = Device::default();
+        let logits = Tensor::<Selected, 2>::from_floats([[0.0, 1.0], [2.0, 1.0]], &device);
+        let classes = Tensor::from_ints([1, 1], &device);
+        assert_eq!(hits(logits, classes).into_data().to_vec::<f32>().unwrap(), [1.0, 0.0]);
+
+        let logits = Tensor::<Selected, 1>::from_floats([-1.0, 1.0, 1.0], &device);
+        let targets = Tensor::from_floats([0.0, 0.0, 1.0], &device);
+        let hits = binary_hits(logits, targets).into_data().to_vec::<f32>().unwrap();
+        assert_eq!(hits, [1.0, 0.0, 1.0]);
+    }
+}

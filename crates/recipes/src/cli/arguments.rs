@@ -1,0 +1,100 @@
+//! What the command line understands.
+
+use clap::{
+    Args, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
+use clap_complete::Shell;
+
+use super::{copy::CopyArguments, predict::PredictArguments, train::TrainArguments};
+use crate::{ExitCode, Failure, Progress};
+
+/// Trains neural networks on your own tables, pictures and texts, on the CPU or a GPU.
+///
+/// Without a command, trains the default recipe.
+#[derive(Debug, Parser)]
+#[command(name = "recipes", version, arg_required_else_help = false)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    /// How much to show while a run goes on
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW")]
+    pub(super) progress: Progress,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Show what the libraries log
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Name the recipes
+    List,
+    /// Train a recipe, or a configuration of your own
+    #[command(after_help = "\
+Examples:
+  recipes train mlp
+  recipes train mlp --set training.epochs=50 --seed 1
+  recipes train mlp --set data.source=csv --set data.path=table.csv --set data.target=price
+  recipes train my.toml --run-dir runs/first")]
+    Train(TrainArguments),
+    /// Predict with a trained run
+    #[command(after_help = "\
+Examples:
+  recipes predict runs/first rows.csv
+  tail -n 3 rows.csv | recipes predict runs/first - --json")]
+    Predict(PredictArguments),
+    /// Copy a recipe's settings, with their comments, into a file of your own
+    #[command(after_help = "\
+Example:
+  recipes copy mlp my.toml
+  recipes train my.toml")]
+    Copy(CopyArguments),
+    /// Name the devices that this build can train on
+    Devices,
+    /// Print a completion script
+    #[command(after_help = "\
+Example:
+  recipes completions bash > ~/.local/share/bash-completion/completions/recipes")]
+    Completions {
+        /// The shell to complete in
+        shell: Shell,
+    },
+}
+
+/// A mistake on the command line, in this program's form.
+pub(super) fn misuse(error: &clap::Error) -> Failure {
+    let rendered = error.render().to_string();
+    let first = rendered.lines().next().unwrap_or_default();
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    if message.ends_with("were not provided:") {
+        let missing: Vec<&str> =
+            rendered.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim).collect();
+        message = format!("{message} {}", missing.join(" "));
+    }
+    let suggestion = error.context().find_map(|(kind, value)| {
+        let suggests = matches!(
+            kind,
+            ContextKind::SuggestedArg | ContextKind::SuggestedSubcommand | ContextKind::SuggestedValue
+        );
+        match value {
+            ContextValue::String(name) if suggests => Some(name.clone()),
+            ContextValue::Strings(names) if suggests => names.first().cloned(),
+            _ => None,
+        }
+    });
+    let help = match suggestion {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "`recipes help` and `recipes help COMMAND` say what there is".to_owned(),
+    };
+    Failure::new(ExitCode::Usage, message, help)
+}

@@ -1,0 +1,65 @@
+//! The command line: what it understands, and the one place that prints and picks the exit code.
+
+mod arguments;
+mod copy;
+mod devices;
+mod list;
+mod logger;
+mod output;
+mod predict;
+mod train;
+
+use std::{process, time::Instant};
+
+use clap::{CommandFactory, Parser};
+
+use self::{
+    arguments::{Arguments, Command},
+    output::Output,
+};
+use crate::{ExitCode, Failure};
+
+/// Runs the program on the arguments of the process.
+pub fn main() -> process::ExitCode {
+    let began = Instant::now();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if !error.use_stderr() => {
+            output::print(&error.render().ansi().to_string());
+            return process::ExitCode::SUCCESS;
+        }
+        Err(error) => return report(&arguments::misuse(&error)),
+    };
+    logger::install(arguments.common.verbose);
+    let output = Output { json: arguments.common.json };
+    let result = match arguments.command {
+        None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
+        Some(Command::Train(options)) => train::run(&options, &arguments.common, &output, began),
+        Some(Command::List) => list::run(&output),
+        Some(Command::Predict(options)) => predict::run(&options, &output),
+        Some(Command::Copy(options)) => copy::run(&options),
+        Some(Command::Devices) => devices::run(&output),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);
+            output::print(&String::from_utf8_lossy(&script));
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => process::ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+fn report(failure: &Failure) -> process::ExitCode {
+    output::print_failure(failure);
+    process::ExitCode::from(match failure.exit_code {
+        ExitCode::Unexpected => 1,
+        ExitCode::Usage => 2,
+        ExitCode::UserData => 3,
+        ExitCode::Device => 4,
+        ExitCode::Diverged => 5,
+        ExitCode::Interrupted => 130,
+    })
+}

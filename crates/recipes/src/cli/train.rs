@@ -1,0 +1,128 @@
+//! `recipes train`.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use training::Stop;
+
+use super::{arguments::Common, output::Output};
+use crate::{
+    Console, ExitCode, Failure, Start, Summary,
+    config::Layer,
+    console::{duration, grouped, rounded},
+    registry::{self, DEFAULT},
+    run_directory::{ordered, unused_name},
+};
+
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct TrainArguments {
+    /// A recipe's name, or a configuration of your own
+    #[arg(value_name = "RECIPE|FILE.toml")]
+    recipe: Option<String>,
+    /// Change a setting, such as `training.epochs=5`; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    settings: Vec<String>,
+    /// Where the run goes; must be new or empty [default: runs/RECIPE-TIME]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// What everything random follows from: `training.seed`
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// End the run after so many steps: `training.max_steps`
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+}
+
+pub(super) fn run(
+    arguments: &TrainArguments,
+    common: &Common,
+    output: &Output,
+    began: Instant,
+) -> Result<(), Failure> {
+    let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
+    let mut layers = Vec::new();
+    let recipe = if is_file(named) {
+        let layer = Layer::file(Path::new(named));
+        let recipe = layer.recipe_name()?.to_owned();
+        layers.push(layer);
+        registry::find(&recipe)?
+    } else {
+        registry::find(named)?
+    };
+    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    layers.extend(arguments.seed.map(Layer::seed));
+    layers.extend(arguments.max_steps.map(Layer::max_steps));
+
+    let mut console = Console::new(common.progress);
+    let directory = arguments.run_dir.clone().unwrap_or_else(|| unused_name(recipe.name));
+    let start = Start {
+        observer: &mut console,
+        interrupt: stop_on_signals()?,
+        directory: directory.clone(),
+        command_line: std::env::args().collect(),
+        began,
+    };
+    let summary = (recipe.train)(layers, start)?;
+    let is_default = arguments.recipe.is_none();
+    output.result(&summary, |summary| describe(summary, &directory, is_default));
+    Ok(())
+}
+
+/// Whether the argument of `train` is a file rather than a recipe's name.
+fn is_file(named: &str) -> bool {
+    let path = Path::new(named);
+    path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1
+}
+
+/// The first signal ends the run after its step, the second at once.
+fn stop_on_signals() -> Result<Stop, Failure> {
+    let stop = Stop::default();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order: the handler registered first sees the flag that the second has yet to set.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag())
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .map_err(|error| {
+                Failure::new(
+                    ExitCode::Unexpected,
+                    format!("cannot listen for signal {signal}: {error}"),
+                    "run the program where it may handle its own signals",
+                )
+            })?;
+    }
+    Ok(stop)
+}
+
+fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
+    let shown = directory.display();
+    let splits = [
+        ("train", Some(&summary.train)),
+        ("validation", summary.validation.as_ref()),
+        ("test", summary.test.as_ref()),
+    ];
+    let mut text = format!(
+        "trained {} for {} steps in {}, {} samples/s, on {}\n",
+        summary.recipe,
+        grouped(summary.steps as f64),
+        duration(summary.seconds_training),
+        grouped(summary.samples as f64 / summary.seconds_training.max(1e-9)),
+        summary.device,
+    );
+    for (split, metrics) in splits {
+        let Some(metrics) = metrics else { continue };
+        let values: Vec<String> = ordered(metrics)
+            .iter()
+            .map(|(name, value)| format!("{name} {}", rounded(*value)))
+            .collect();
+        text += &format!("  {split:<10} {}\n", values.join(", "));
+    }
+    text += &format!("the run is in {shown}\n");
+    if is_default {
+        text += "\nnext, try:\n  \
+                 recipes list\n  \
+                 recipes train mlp --set data.labels=linear\n  \
+                 recipes train mlp --set data.source=csv --set data.path=YOUR.csv --set data.target=-1\n";
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! What types cannot say: ranges, and keys that only make sense together.
+
+use super::{
+    mismatch::{must_be, placed},
+    problem::Problem,
+    tree::Table,
+};
+
+/// A configuration, or a table of one, that knows which values it can work with.
+pub trait Check {
+    /// Reports every value that is out of range and every combination that makes no sense.
+    fn check(&self, checker: &mut Checker<'_>);
+}
+
+/// Turns failed checks into problems that name the key, its value and where it was written.
+///
+/// Keys are given in full, such as `training.batch_size`.
+#[derive(Debug)]
+pub struct Checker<'a> {
+    recipe: &'a Table,
+    merged: &'a Table,
+    /// Whether no key of any layer was refused before the checks began.
+    complete: bool,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(recipe: &'a Table, merged: &'a Table, complete: bool) -> Self {
+        Self { recipe, merged, complete, problems: Vec::new() }
+    }
+
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+
+    /// Demands something of one value: `` `key` must be {rule}, found .. ``.
+    pub fn require(&mut self, key: &str, holds: bool, rule: &str) {
+        if !holds {
+            let node = self.merged.given(key);
+            self.problems.push(must_be(key, rule, node, self.recipe));
+        }
+    }
+
+    /// Refuses a combination of keys; `key` is the one whose place is shown.
+    ///
+    /// Kept back while some key was refused for its name or type, since that key may be the one
+    /// that is amiss here.
+    pub fn conflict(&mut self, key: &str, message: impl Into<String>, help: impl Into<String>) {
+        if self.complete {
+            let message = placed(message.into(), self.merged.given(key));
+            self.problems.push(Problem::new(message).with_help(help));
+        }
+    }
+
+    /// Refuses values for keys that nothing reads unless `chooser` is `choice`.
+    ///
+    /// Only what differs from the recipe is refused: a recipe holds the keys of all its choices,
+    /// and so does the configuration that a run leaves behind.
+    pub fn only_with(&mut self, chooser: &str, choice: &str, keys: &[&str]) {
+        let Some(chosen) = self.merged.given(chooser).map(|node| &node.value) else {
+            return;
+        };
+        for key in keys {
+            let given = self.merged.given(key);
+            if given.is_some() && given != self.recipe.given(key) {
+                self.conflict(
+                    key,
+                    format!("`{key}` has no effect with `{chooser} = {chosen}`"),
+                    format!("leave it out, or set `{chooser} = {choice:?}`"),
+                );
+            }
+        }
+    }
+}

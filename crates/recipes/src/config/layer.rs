@@ -1,0 +1,225 @@
+//! One source of settings: a recipe's own TOML, a user's file, or an option of the command line.
+
+use std::{fs, path::Path, rc::Rc};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    mismatch::must_be,
+    problem::{Problem, Problems, shortened},
+    tree::{Node, Origin, Table, Value},
+};
+
+/// Settings from one source, with the place of each, not yet checked against any configuration.
+///
+/// A source that cannot be read or parsed becomes a layer all the same. It keeps its problems until
+/// [`resolve`](super::resolve) reports those of all layers together.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    place: Rc<str>,
+    table: Table,
+    problems: Vec<Problem>,
+}
+
+impl Layer {
+    /// A recipe's own TOML, which holds every default.
+    pub fn recipe(name: &str, text: &str) -> Self {
+        Self::document(&format!("recipe {name}"), text)
+    }
+
+    /// A user's file, or the `config.toml` of a run.
+    pub fn file(path: &Path) -> Self {
+        let place = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Self::document(&place, &text),
+            Err(error) => {
+                Self::unusable(&place, Problem::new(format!("cannot read {place}: {error}")))
+            }
+        }
+    }
+
+    /// The argument of `--set`: `key=value`, the key dotted, the value in TOML.
+    ///
+    /// What is not TOML is taken as a string, and so is everything where a string is wanted:
+    /// `data.path=2024` names a file. Nothing after the `=` (or `""`, here and in files) leaves an
+    /// optional key without a value.
+    pub fn set(argument: &str) -> Self {
+        let place = format!("--set {argument}");
+        match assignment(argument) {
+            Ok((path, value)) => Self::option(&place, &path, value),
+            Err(problem) => Self::unusable(&place, problem),
+        }
+    }
+
+    /// The option `--seed`.
+    pub fn seed(seed: u64) -> Self {
+        Self::option(&format!("--seed {seed}"), &["training", "seed"], &seed.to_string())
+    }
+
+    /// The option `--max-steps`.
+    pub fn max_steps(steps: u64) -> Self {
+        Self::option(
+            &format!("--max-steps {steps}"),
+            &["training", "max_steps"],
+            &steps.to_string(),
+        )
+    }
+
+    /// The name of the recipe that a user's file is for.
+    ///
+    /// # Errors
+    ///
+    /// The file's own problems if it has none, or that it names no recipe.
+    pub fn recipe_name(&self) -> Result<&str, Problems> {
+        match self.table.0.get("recipe") {
+            Some(Node { value: Value::Text(name), .. }) => Ok(name),
+            Some(node) => Err(must_be("recipe", "a string", Some(node), &Table::default()).into()),
+            None => {
+                Problems::none_in(self.problems.clone())?;
+                let problem = Problem::new(format!("no recipe is named, in {}", self.place));
+                Err(problem
+                    .with_help("begin the file with a line such as `recipe = \"mlp\"`")
+                    .into())
+            }
+        }
+    }
+}
+
+impl Layer {
+    pub(super) fn into_parts(self) -> (Table, Vec<Problem>) {
+        (self.table, self.problems)
+    }
+
+    /// A layer of several settings.
+    pub(super) fn document(place: &str, text: &str) -> Self {
+        let place: Rc<str> = place.into();
+        let lines = Lines::new(text);
+        let (parsed, errors) = DeTable::parse_recoverable(text);
+        let mut table = Table::from_toml(parsed.into_inner(), &|position| Origin {
+            place: Rc::clone(&place),
+            line: Some(lines.number(position)),
+        });
+
+        let problems = syntax_problems(&errors, &place, &lines);
+        if !problems.is_empty() {
+            // What the parser makes of the rest is no ground for further complaints.
+            table.0.retain(|key, _| key == "recipe");
+        }
+        Self { place, table, problems }
+    }
+
+    /// A layer of one setting.
+    fn option(place: &str, path: &[impl AsRef<str>], argument: &str) -> Self {
+        let origin = Origin { place: place.into(), line: None };
+        let value = match DeValue::parse(argument) {
+            Ok(parsed) => Value::from_toml(parsed.into_inner(), &|_| origin.clone()),
+            Err(_) => Value::Text(argument.to_owned()),
+        };
+        let leaf = Node { argument: Some(argument.to_owned()), ..Node::new(value, origin.clone()) };
+        let root = path.iter().rev().fold(leaf, |inner, key| {
+            let table = Table([(key.as_ref().to_owned(), inner)].into());
+            Node::new(Value::Table(table), origin.clone())
+        });
+        let table = match root.value {
+            Value::Table(table) => table,
+            _ => Table::default(), // a path without a step sets nothing
+        };
+        Self { place: origin.place, table, problems: Vec::new() }
+    }
+
+    /// A layer that sets nothing and says why.
+    fn unusable(place: &str, problem: Problem) -> Self {
+        Self { place: place.into(), table: Table::default(), problems: vec![problem] }
+    }
+}
+
+/// What the parser complains of, once a line: one slip makes it complain of all that follows.
+fn syntax_problems(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) -> Vec<Problem> {
+    let mut complaints: Vec<(usize, &str)> = errors
+        .iter()
+        .map(|error| (error.span().map_or(0, |span| span.start), error.message()))
+        .collect();
+    complaints.sort_by_key(|&(position, _)| lines.number(position));
+    complaints.dedup_by_key(|&mut (position, _)| lines.number(position));
+    let problem = |(position, message): (usize, &str)| {
+        let (line, column) = (lines.number(position), lines.column(position));
+        let problem =
+            Problem::new(format!("not valid TOML: {message}, in {place}:{line}:{column}"));
+        match lines.text(position).trim() {
+            "" => problem,
+            text => problem.with_help(format!("the line is `{}`", shortened(text))),
+        }
+    };
+    complaints.into_iter().map(problem).collect()
+}
+
+/// Splits the argument of `--set` into a path and the text of a value.
+fn assignment(argument: &str) -> Result<(Vec<String>, &str), Problem> {
+    let wrong = |what: &str, help: &str| {
+        let message = format!("{what}, in --set {argument}");
+        Err(Problem::new(message).with_help(help))
+    };
+    let form = "write `--set key=value`, such as `--set training.epochs=5`";
+    let Some((key, value)) = argument.split_once('=') else {
+        return wrong("`=` is missing", form);
+    };
+    let (key, value) = (key.trim(), value.trim());
+    if key.is_empty() {
+        return wrong("a key is missing", form);
+    }
+    match key_path(key) {
+        None => wrong(
+            &format!("`{key}` is not a key"),
+            "a key has letters, digits, `_` and `-`, and dots after tables; \
+             other names are quoted: `data.columns.\"my column\"`",
+        ),
+        Some(path) if path == ["recipe"] => wrong(
+            "`recipe` cannot be set",
+            &format!("start the recipe by its name: `recipes train {value}`"),
+        ),
+        Some(path) => Ok((path, value)),
+    }
+}
+
+/// The steps of a dotted key, quoted ones included; none if TOML would not take it.
+fn key_path(key: &str) -> Option<Vec<String>> {
+    let document = format!("{key} = 0");
+    let mut table = DeTable::parse(&document).ok()?.into_inner();
+    let mut path = Vec::new();
+    // One assignment makes tables of one entry each, down to its value.
+    while let Some((key, value)) = table.into_iter().next() {
+        path.push(key.into_inner().into_owned());
+        match value.into_inner() {
+            DeValue::Table(inner) => table = inner,
+            _ => return Some(path),
+        }
+    }
+    None
+}
+
+/// Lines and columns of a text, both counted from 1.
+struct Lines<'a> {
+    text: &'a str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let after_breaks = text.match_indices('\n').map(|(position, _)| position + 1);
+        Self { text, starts: std::iter::once(0).chain(after_breaks).collect() }
+    }
+
+    fn number(&self, position: usize) -> usize {
+        self.starts.partition_point(|&start| start <= position)
+    }
+
+    fn column(&self, position: usize) -> usize {
+        let before = self.text.get(self.starts[self.number(position) - 1]..position);
+        before.map_or(1, |before| before.chars().count() + 1)
+    }
+
+    fn text(&self, position: usize) -> &'a str {
+        self.text.lines().nth(self.number(position) - 1).unwrap_or_default()
+    }
+}

@@ -1,0 +1,168 @@
+//! A value that does not fit the configuration's types, and how to say so.
+
+use std::fmt;
+
+use serde::de::{Error, Expected, Unexpected};
+
+use super::{
+    problem::{Problem, nearest, shortened},
+    tree::{Node, Step, Table, Value, dotted},
+};
+
+/// What serde found wrong, and the path to it from the top of the configuration.
+#[derive(Debug)]
+pub(super) struct Mismatch {
+    fault: Fault,
+    path: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Fault {
+    /// The path ends in a key that its table does not have.
+    UnknownKey { known: &'static [&'static str] },
+    /// The path ends in a table that lacks a key.
+    MissingKey,
+    /// The path ends in a value of the wrong type, or in a word that is none of the choices.
+    WrongValue { expected: String, choices: &'static [&'static str] },
+    /// A type's own check says no, in its own words.
+    Other(String),
+}
+
+impl Mismatch {
+    /// A value that is not what its key takes.
+    pub(super) fn wrong(expected: impl Into<String>) -> Self {
+        Fault::WrongValue { expected: expected.into(), choices: &[] }.into()
+    }
+
+    /// The same mismatch, seen from one table or list further out.
+    pub(super) fn within(mut self, step: Step) -> Self {
+        self.path.insert(0, step);
+        self
+    }
+
+    /// What has to be removed for the rest to fit.
+    pub(super) fn path(&self) -> &[Step] {
+        &self.path
+    }
+
+    /// The mismatch in words; `configuration` is what was read, `recipe` supplies examples.
+    pub(super) fn problem(&self, configuration: &Table, recipe: &Table) -> Problem {
+        let key = dotted(&self.path);
+        let node = configuration.at(&self.path);
+        match &self.fault {
+            Fault::UnknownKey { known } => {
+                Problem::new(placed(format!("unknown key `{key}`"), node))
+                    .with_help(self.known_keys(known, recipe))
+            }
+            Fault::MissingKey => Problem::new(format!("`{key}` is missing")),
+            Fault::WrongValue { expected, choices } => {
+                let problem = must_be(&key, expected, node, recipe);
+                match node.and_then(|node| nearest(node.text()?, choices.iter().copied())) {
+                    Some(choice) => problem.with_help(format!("did you mean `{choice:?}`?")),
+                    None => problem,
+                }
+            }
+            Fault::Other(message) => Problem::new(placed(format!("`{key}`: {message}"), node)),
+        }
+    }
+
+    /// Help for an unknown key: the key that was meant, else all there are.
+    fn known_keys(&self, known: &[&str], recipe: &Table) -> String {
+        let Some((Step::Key(word), parents)) = self.path.split_last() else {
+            return listed(known, "and");
+        };
+        let near = nearest(word, known.iter().copied()).map(|key| {
+            let key = Step::Key(key.to_owned());
+            dotted(&[parents, &[key]].concat())
+        });
+        match near.or_else(|| recipe.find(word)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if parents.is_empty() => format!("there are {}", listed(known, "and")),
+            None if known.is_empty() => format!("`[{}]` has no keys", dotted(parents)),
+            None => format!("`[{}]` has {}", dotted(parents), listed(known, "and")),
+        }
+    }
+}
+
+impl From<Fault> for Mismatch {
+    fn from(fault: Fault) -> Self {
+        Self { fault, path: Vec::new() }
+    }
+}
+
+/// How serde's visitors report what they find.
+impl Error for Mismatch {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Fault::Other(message.to_string()).into()
+    }
+
+    fn invalid_type(_found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::wrong(expected.to_string())
+    }
+
+    fn invalid_value(_found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::wrong(expected.to_string())
+    }
+
+    fn unknown_variant(_found: &str, choices: &'static [&'static str]) -> Self {
+        Fault::WrongValue { expected: one_of(choices), choices }.into()
+    }
+
+    /// Comes while the key is read, so the path to it is added by the table it stands in.
+    fn unknown_field(_found: &str, known: &'static [&'static str]) -> Self {
+        Fault::UnknownKey { known }.into()
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::from(Fault::MissingKey).within(Step::Key(name.to_owned()))
+    }
+}
+
+/// serde asks for it; what a user sees is made by [`Mismatch::problem`].
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", dotted(&self.path), self.fault)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// The sentence for a value out of place, with the recipe's value as an example.
+pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &Table) -> Problem {
+    let found = match node.map(|node| &node.value) {
+        Some(Value::Table(_)) => ", found a table".to_owned(),
+        Some(value) => format!(", found `{}`", shortened(&value.to_string())),
+        None => String::new(),
+    };
+    let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
+    match recipe.given(key).map(|node| &node.value) {
+        Some(Value::Table(_)) | None => problem,
+        Some(example) => problem.with_help(format!("the recipe has `{key} = {example}`")),
+    }
+}
+
+/// A message with the place it is about.
+pub(super) fn placed(message: String, node: Option<&Node>) -> String {
+    match node {
+        Some(node) => format!("{message}, in {}", node.origin),
+        None => message,
+    }
+}
+
+/// The words that an enum takes, quoted as in TOML.
+pub(super) fn one_of(choices: &[&str]) -> String {
+    let quoted: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
+    let quoted: Vec<&str> = quoted.iter().map(String::as_str).collect();
+    listed(&quoted, "or")
+}
+
+/// `a`, `b` and `c`.
+fn listed(words: &[&str], conjunction: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [first @ .., last] if !first.is_empty() => {
+            format!("{} {conjunction} {last}", first.join(", "))
+        }
+        _ => quoted.concat(),
+    }
+}

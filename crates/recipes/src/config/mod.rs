@@ -1,0 +1,145 @@
+//! From layers of TOML to one checked, typed configuration.
+//!
+//! A recipe brings its settings as TOML, complete and commented: the only place where defaults
+//! stand. On it lies the user's file, on that each `--set key=value` in order, then `--seed` and
+//! `--max-steps`. [`resolve`] merges these [`Layer`]s key by key and reads the result into the
+//! recipe's own type, usually a [`Config`]:
+//!
+//! ```
+//! use recipes::config::{Check, Checker, Layer, resolve};
+//!
+//! #[derive(Debug, PartialEq, serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Walk {
+//!     steps: u64,
+//!     pace: f64,
+//! }
+//!
+//! impl Check for Walk {
+//!     fn check(&self, checker: &mut Checker<'_>) {
+//!         checker.require("pace", self.pace > 0.0, "above 0");
+//!     }
+//! }
+//!
+//! let recipe = || Layer::recipe("walk", "steps = 100\npace = 1.5");
+//! let walk: Walk = resolve(recipe(), vec![Layer::set("steps=7")])?;
+//! assert_eq!(walk, Walk { steps: 7, pace: 1.5 });
+//!
+//! let problems = resolve::<Walk>(recipe(), vec![Layer::set("pcae=2")]).unwrap_err();
+//! assert_eq!(problems.to_string(), "unknown key `pcae`, in --set pcae=2");
+//! # Ok::<(), recipes::config::Problems>(())
+//! ```
+//!
+//! Every mistake of every layer is reported, each with its place. Configurations are plain serde
+//! structs with `deny_unknown_fields`; `flatten` and `untagged` are not for them, since serde then
+//! forgets which key it is reading. A key whose value may be absent is an `Option`; the empty
+//! string takes its value away, and [`to_toml`] writes that where the field asks for it:
+//!
+//! ```
+//! #[derive(serde::Deserialize, serde::Serialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Model {
+//!     #[serde(default, serialize_with = "recipes::config::unset_as_empty")]
+//!     hidden: Option<Vec<usize>>,
+//! }
+//! ```
+
+// What a recipe states.
+mod check;
+mod schema;
+
+// What a user writes, and what is wrong with it.
+mod layer;
+mod problem;
+
+// How one becomes the other.
+mod mismatch;
+mod reader;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Serialize, Serializer, de::DeserializeOwned};
+
+use self::tree::Table;
+pub use self::{
+    check::{Check, Checker},
+    layer::Layer,
+    problem::{Problem, Problems, nearest},
+    schema::{Config, ModelChoice, Output, Source, TableData, Training},
+};
+
+/// Lays the layers on the recipe, the last on top, and reads and checks the result.
+///
+/// # Errors
+///
+/// All mistakes of all layers: what could not be read or parsed, unknown keys, values of the wrong
+/// type, and what [`Check`] refuses in the rest.
+pub fn resolve<C: DeserializeOwned + Check>(
+    recipe: Layer,
+    layers: Vec<Layer>,
+) -> Result<C, Problems> {
+    let (recipe, problems) = recipe.into_parts();
+    Problems::none_in(problems)?;
+
+    let mut merged = recipe.clone();
+    let mut problems = Vec::new();
+    for layer in layers {
+        let (mut table, unreadable) = layer.into_parts();
+        problems.extend(unreadable);
+        problems.extend(take_out_mistakes::<C>(&mut table, &recipe));
+        merged.overlay(&table);
+    }
+
+    let config: C = reader::read(&merged).map_err(|mismatch| mismatch.problem(&merged, &recipe))?;
+    let mut checker = Checker::new(&recipe, &merged, problems.is_empty());
+    config.check(&mut checker);
+    problems.extend(checker.into_problems());
+    Problems::none_in(problems)?;
+    Ok(config)
+}
+
+/// Removes from a layer what does not fit the configuration, and says what that was, line by line.
+///
+/// serde stops at the first mistake. So the layer is read on top of the recipe, which by itself is
+/// complete and right, the offender is removed, and so on until nothing offends.
+fn take_out_mistakes<C: DeserializeOwned>(layer: &mut Table, recipe: &Table) -> Vec<Problem> {
+    let mut found = Vec::new();
+    loop {
+        let mut trial = recipe.clone();
+        trial.overlay(layer);
+        match reader::read::<C>(&trial) {
+            Err(mismatch) if layer.remove(mismatch.path()) => {
+                let line = trial.at(mismatch.path()).and_then(|node| node.origin.line);
+                found.push((line, mismatch.problem(&trial, recipe)));
+            }
+            // Nothing is wrong, or the recipe itself is, which `resolve` will say once.
+            _ => break,
+        }
+    }
+    found.sort_by_key(|&(line, _)| line);
+    found.into_iter().map(|(_, problem)| problem).collect()
+}
+
+/// The whole configuration as TOML, which resolves to the same configuration again.
+///
+/// # Errors
+///
+/// If a value has no form in TOML, such as a path that is not Unicode.
+pub fn to_toml<C: Serialize>(config: &C) -> Result<String, toml::ser::Error> {
+    toml::to_string(config)
+}
+
+/// Writes an optional value, `""` if there is none.
+///
+/// A key that is left out would come back with the recipe's value, if the recipe has one.
+pub fn unset_as_empty<T: Serialize, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => serializer.serialize_str(""),
+    }
+}

@@ -1,0 +1,115 @@
+//! Mistakes in a configuration, in the user's words.
+
+use std::fmt;
+
+/// One mistake: what is wrong and where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong; ends with the place, such as `my.toml:12` or `--set data.sorce=csv`.
+    pub message: String,
+    /// What to do, where there is more to say than the message already does.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem without help.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+
+    /// The same problem with a line of help.
+    pub fn with_help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+/// All mistakes found in a configuration: one or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// An error if anything was found.
+    pub(super) fn none_in(found: Vec<Problem>) -> Result<(), Self> {
+        if found.is_empty() { Ok(()) } else { Err(Self(found)) }
+    }
+
+    /// The problems, layer by layer, in the order of the lines in each.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl<'a> IntoIterator for &'a Problems {
+    type Item = &'a Problem;
+    type IntoIter = std::slice::Iter<'a, Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.iter().enumerate() {
+            if position > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The known word that `word` was probably meant to be.
+///
+/// A third of its letters may differ; beyond that a guess misleads more often than it helps.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = word.chars().count();
+    let sensible = (letters / 3).max(1);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|&(distance, _)| distance <= sensible && distance < letters)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The start of a text that may be too long to quote.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{nearest, shortened};
+
+    #[test]
+    fn nearest_knows_slips_of_the_pen_and_does_not_guess_beyond() {
+        let known = ["source", "samples", "features", "kind"];
+        assert_eq!(nearest("sorce", known), Some("source"));
+        assert_eq!(nearest("smaples", known), Some("samples"));
+        assert_eq!(nearest("Kind", known), Some("kind"));
+        assert_eq!(nearest("rows", known), None);
+        assert_eq!(nearest("k", known), None);
+        assert_eq!(nearest("", known), None);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened(&"ü".repeat(60)), "ü".repeat(60));
+        assert_eq!(shortened(&"ü".repeat(61)), format!("{}..", "ü".repeat(60)));
+    }
+}

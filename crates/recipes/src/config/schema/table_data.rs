@@ -1,0 +1,142 @@
+//! `[data]` of the recipes that learn from tables.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use data::{
+    Order, Task,
+    csv_table::{ColumnOverride, CsvOptions, TargetColumn},
+    synthetic::{Labels, SyntheticOptions},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    check::{Check, Checker},
+    unset_as_empty,
+};
+
+/// The table `[data]`: numbers out of thin air or a CSV file, and how it is split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableData {
+    /// Where the samples come from.
+    pub source: Source,
+    /// The rule behind synthetic labels.
+    pub labels: Labels,
+    /// How many synthetic samples.
+    pub samples: usize,
+    /// How many features a synthetic sample has.
+    pub features: usize,
+    /// The CSV file to train on.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub path: Option<PathBuf>,
+    /// The column to predict: its name, or its number from 0, negative from the end.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub target: Option<TargetColumn>,
+    /// What kind of target it is, where the column itself should not decide.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub task: Option<Task>,
+    /// Whether the first row holds names, where it should not decide itself.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub header: Option<bool>,
+    /// The order of the samples in an epoch, where it should not be the usual one.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub order: Option<Order>,
+    /// The fraction of the samples to hold out for validation.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub validation: Option<f64>,
+    /// A CSV file to validate on instead.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub validation_path: Option<PathBuf>,
+    /// A CSV file to report on at the end.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub test_path: Option<PathBuf>,
+    /// What to make of single columns, by name, where they should not decide themselves.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, ColumnOverride>,
+}
+
+/// The value of `data.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Made up from the seed.
+    Synthetic,
+    /// Read from a CSV file.
+    Csv,
+}
+
+impl Check for TableData {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require("data.samples", self.samples >= 1, "at least 1");
+        checker.require("data.features", self.features >= 1, "at least 1");
+        let fraction = self.validation.is_none_or(|fraction| (0.0..1.0).contains(&fraction));
+        checker.require("data.validation", fraction, "at least 0 and below 1");
+
+        match self.source {
+            Source::Synthetic => checker.only_with(
+                "data.source",
+                "csv",
+                &[
+                    "data.path",
+                    "data.target",
+                    "data.task",
+                    "data.header",
+                    "data.columns",
+                    "data.validation_path",
+                    "data.test_path",
+                ],
+            ),
+            Source::Csv => self.check_csv(checker),
+        }
+    }
+}
+
+impl TableData {
+    /// What the CSV source is told, once the configuration was checked.
+    pub(crate) fn csv_options(&self) -> CsvOptions {
+        CsvOptions {
+            path: self.path.clone().unwrap_or_default(),
+            target: self.target.clone().unwrap_or(TargetColumn::Index(-1)),
+            task: self.task,
+            columns: self.columns.clone(),
+            header: self.header,
+            validation: self.validation.unwrap_or(0.0),
+            validation_path: self.validation_path.clone(),
+            test_path: self.test_path.clone(),
+        }
+    }
+
+    /// What the synthetic source is told.
+    pub(crate) fn synthetic_options(&self) -> SyntheticOptions {
+        SyntheticOptions {
+            samples: self.samples,
+            features: self.features,
+            labels: self.labels,
+            validation: self.validation.unwrap_or(0.0),
+        }
+    }
+
+    fn check_csv(&self, checker: &mut Checker<'_>) {
+        checker.only_with(
+            "data.source",
+            "synthetic",
+            &["data.labels", "data.samples", "data.features"],
+        );
+        if self.path.is_none() {
+            let help = "name the file: `--set data.path=FILE.csv`";
+            checker.conflict("data.source", "`data.source = \"csv\"` needs `data.path`", help);
+        }
+        if self.target.is_none() {
+            let help =
+                "name the column to predict, or count: `--set data.target=-1` is the last one";
+            checker.conflict("data.source", "`data.source = \"csv\"` needs `data.target`", help);
+        }
+        if self.validation.is_some() && self.validation_path.is_some() {
+            checker.conflict(
+                "data.validation_path",
+                "`data.validation` and `data.validation_path` exclude each other",
+                "unset one of them: `--set data.validation=`",
+            );
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `[training]` and `[output]`: how long to train, and what to tell and keep.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    check::{Check, Checker},
+    unset_as_empty,
+};
+
+/// The table `[training]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Passes over the training split.
+    pub epochs: usize,
+    /// Ends the run after so many steps, where the epochs have more.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub max_steps: Option<u64>,
+    /// Samples in an update.
+    pub batch_size: usize,
+    /// Samples on the device at a time, where a whole batch does not fit; the update is the same.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub micro_batch: Option<usize>,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+impl Check for Training {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require("training.epochs", self.epochs >= 1, "at least 1");
+        checker.require("training.max_steps", self.max_steps != Some(0), "at least 1");
+        checker.require("training.batch_size", self.batch_size >= 1, "at least 1");
+        checker.require("training.micro_batch", self.micro_batch != Some(0), "at least 1");
+        if self.batch_size >= 1 && self.micro_batch.is_some_and(|size| size > self.batch_size) {
+            checker.conflict(
+                "training.micro_batch",
+                format!(
+                    "`training.micro_batch` is more than `training.batch_size`, which is `{}`",
+                    self.batch_size
+                ),
+                "a micro-batch is a part of a batch: lower the one or raise the other",
+            );
+        }
+    }
+}
+
+/// The table `[output]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// Steps between two records of the loss.
+    pub log_every_steps: usize,
+    /// Which weights are kept at the end.
+    pub model: ModelChoice,
+}
+
+/// The value of `output.model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelChoice {
+    /// Those after the last step.
+    Final,
+    /// Those with the best validation.
+    Best,
+}
+
+impl Check for Output {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require("output.log_every_steps", self.log_every_steps >= 1, "at least 1");
+    }
+}

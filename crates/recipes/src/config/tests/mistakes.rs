@@ -1,0 +1,310 @@
+//! The exact words for every mistake that a configuration can hold.
+
+use super::*;
+
+#[track_caller]
+fn refuses(layers: Vec<Layer>, expected: &[&str]) {
+    let problems = resolve::<Demo>(recipe(), layers).expect_err("mistakes went through");
+    assert_eq!(lines(&problems), expected);
+}
+
+#[test]
+fn unknown_keys_name_the_key_that_was_meant() {
+    let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
+    check(
+        "[data]\nsorce = \"csv\"",
+        &["unknown key `data.sorce`, in my.toml:2", "help: did you mean `data.source`?"],
+    );
+    check(
+        "[trainig]\nepochs = 5",
+        &["unknown key `trainig`, in my.toml:1", "help: did you mean `training`?"],
+    );
+    check(
+        "\nbatch_size = 5",
+        &["unknown key `batch_size`, in my.toml:2", "help: did you mean `training.batch_size`?"],
+    );
+    check(
+        "training.\"a b\" = 5",
+        &[
+            "unknown key `training.\"a b\"`, in my.toml:1",
+            "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch` and `seed`",
+        ],
+    );
+    refuses(
+        sets(&["lr=1"]),
+        &[
+            "unknown key `lr`, in --set lr=1",
+            "help: there are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training` and `output`",
+        ],
+    );
+}
+
+#[test]
+fn a_wrong_type_says_what_was_expected_and_found() {
+    let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
+    check(
+        "[training]\nseed = \"x\"\nepochs = 1.5\nbatch_size = -1\n\
+         micro_batch = 18446744073709551616",
+        &[
+            "`training.seed` must be a whole number, found `\"x\"`, in my.toml:2",
+            "help: the recipe has `training.seed = 0`",
+            "`training.epochs` must be a whole number, found `1.5`, in my.toml:3",
+            "help: the recipe has `training.epochs = 500`",
+            "`training.batch_size` must be a whole number of at least 0, found `-1`, in my.toml:4",
+            "help: the recipe has `training.batch_size = 40`",
+            "`training.micro_batch` must be a whole number of at most 18446744073709551615, \
+             found `18446744073709551616`, in my.toml:5",
+        ],
+    );
+    check(
+        "[data]\nheader = \"yes\"\npath = 5\ntarget = 1.5\nvalidation = true\norder = 2024-01-01",
+        &[
+            "`data.header` must be `true` or `false`, found `\"yes\"`, in my.toml:2",
+            "`data.path` must be a string, found `5`, in my.toml:3",
+            "`data.target` must be a column's name or its index from 0, negative from the end, \
+             found `1.5`, in my.toml:4",
+            "`data.validation` must be a number, found `true`, in my.toml:5",
+            "`data.order` must be `\"file\"` or `\"shuffled\"`, found `2024-01-01`, in my.toml:6",
+        ],
+    );
+    check(
+        "[model]\nhidden = [\n  32,\n  \"16\",\n]\n",
+        &["`model.hidden[1]` must be a whole number, found `\"16\"`, in my.toml:4"],
+    );
+    refuses(
+        sets(&["model.hidden=[32,", "training.batch_size="]),
+        &[
+            "`model.hidden` must be a list, found `\"[32,\"`, in --set model.hidden=[32,",
+            "help: the recipe has `model.hidden = [10]`",
+            "`training.batch_size` must be a whole number, found `\"\"`, in --set training.batch_size=",
+            "help: the recipe has `training.batch_size = 40`",
+        ],
+    );
+}
+
+#[test]
+fn a_table_is_no_value_and_a_value_no_table() {
+    refuses(
+        vec![file("data = 5\n[training.seed]\nx = 1\n[[output]]")],
+        &[
+            "`data` must be a table, found `5`, in my.toml:1",
+            "`training.seed` must be a whole number, found a table, in my.toml:2",
+            "help: the recipe has `training.seed = 0`",
+            "`output` must be a table, found `[{ .. }]`, in my.toml:4",
+        ],
+    );
+    refuses(
+        sets(&["data=5", "training.seed.x=1"]),
+        &[
+            "`data` must be a table, found `5`, in --set data=5",
+            "`training.seed` must be a whole number, found a table, in --set training.seed.x=1",
+            "help: the recipe has `training.seed = 0`",
+        ],
+    );
+}
+
+#[test]
+fn an_unknown_choice_names_the_nearest_and_all() {
+    refuses(
+        sets(&[
+            "optimizer.kind=adm",
+            "schedule.kind=cosine",
+            "data.columns.\"zip code\"=dropp",
+            "output.model=5",
+        ]),
+        &[
+            "`optimizer.kind` must be `\"adam\"` or `\"sgd\"`, found `\"adm\"`, in --set optimizer.kind=adm",
+            "help: did you mean `\"adam\"`?",
+            "`schedule.kind` must be `\"constant\"`, found `\"cosine\"`, in --set schedule.kind=cosine",
+            "help: the recipe has `schedule.kind = \"constant\"`",
+            "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
+             found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
+            "help: did you mean `\"drop\"`?",
+            "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
+            "help: the recipe has `output.model = \"final\"`",
+        ],
+    );
+}
+
+#[test]
+fn broken_toml_is_reported_by_line_and_column() {
+    let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
+    check(
+        "# mine\n[optimizer]\n  kind = adam\nx = [1\ny = 2",
+        &[
+            "not valid TOML: string values must be quoted, expected literal string, in my.toml:3:10",
+            "help: the line is `kind = adam`",
+            "not valid TOML: missing comma between array elements, expected `,`, in my.toml:5:1",
+            "help: the line is `y = 2`",
+        ],
+    );
+    check(
+        "[training]\nseed = 1\nseed = 2\n[training]\n",
+        &[
+            "not valid TOML: duplicate key, in my.toml:3:1",
+            "help: the line is `seed = 2`",
+            "not valid TOML: duplicate key, in my.toml:4:2",
+            "help: the line is `[training]`",
+        ],
+    );
+    check(
+        &format!("{}x = 1", "a.".repeat(100_000)),
+        &[
+            "not valid TOML: recursion limit, in my.toml:1:1",
+            "help: the line is `a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a...`",
+        ],
+    );
+    check(
+        "x = \"\"\"\n",
+        &["not valid TOML: invalid multi-line basic string, expected `\"`, in my.toml:2:1"],
+    );
+}
+
+#[test]
+fn set_needs_a_key_and_a_value() {
+    let write = "help: write `--set key=value`, such as `--set training.epochs=5`";
+    let key = "help: a key has letters, digits, `_` and `-`, and dots after tables; \
+               other names are quoted: `data.columns.\"my column\"`";
+    let check =
+        |argument: &str, message: &str, help: &str| refuses(sets(&[argument]), &[message, help]);
+    check("training.seed", "`=` is missing, in --set training.seed", write);
+    check("", "`=` is missing, in --set ", write);
+    check("=5", "a key is missing, in --set =5", write);
+    check("a..b=5", "`a..b` is not a key, in --set a..b=5", key);
+    check("#=5", "`#` is not a key, in --set #=5", key);
+    check(
+        "data.columns.zip code=drop",
+        "`data.columns.zip code` is not a key, in --set data.columns.zip code=drop",
+        key,
+    );
+    check(
+        "recipe=cnn",
+        "`recipe` cannot be set, in --set recipe=cnn",
+        "help: start the recipe by its name: `recipes train cnn`",
+    );
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    refuses(
+        sets(&[
+            "data.samples=0",
+            "data.validation=1",
+            "model.dropout=1.0",
+            "optimizer.learning_rate=0",
+            "optimizer.beta_1=1",
+            "optimizer.epsilon=nan",
+            "optimizer.weight_decay=inf",
+            "training.epochs=0",
+            "training.batch_size=0",
+            "training.micro_batch=0",
+            "output.log_every_steps=0",
+        ]),
+        &[
+            "`data.samples` must be at least 1, found `0`, in --set data.samples=0",
+            "help: the recipe has `data.samples = 1000`",
+            "`data.validation` must be at least 0 and below 1, found `1`, in --set data.validation=1",
+            "`model.dropout` must be at least 0 and below 1, found `1.0`, in --set model.dropout=1.0",
+            "help: the recipe has `model.dropout = 0.5`",
+            "`optimizer.learning_rate` must be above 0, found `0`, in --set optimizer.learning_rate=0",
+            "help: the recipe has `optimizer.learning_rate = 0.001`",
+            "`optimizer.beta_1` must be at least 0 and below 1, found `1`, in --set optimizer.beta_1=1",
+            "help: the recipe has `optimizer.beta_1 = 0.9`",
+            "`optimizer.epsilon` must be above 0, found `nan`, in --set optimizer.epsilon=nan",
+            "help: the recipe has `optimizer.epsilon = 1e-8`",
+            "`optimizer.weight_decay` must be at least 0, found `inf`, in --set optimizer.weight_decay=inf",
+            "help: the recipe has `optimizer.weight_decay = 0.0`",
+            "`training.epochs` must be at least 1, found `0`, in --set training.epochs=0",
+            "help: the recipe has `training.epochs = 500`",
+            "`training.batch_size` must be at least 1, found `0`, in --set training.batch_size=0",
+            "help: the recipe has `training.batch_size = 40`",
+            "`training.micro_batch` must be at least 1, found `0`, in --set training.micro_batch=0",
+            "`output.log_every_steps` must be at least 1, found `0`, in --set output.log_every_steps=0",
+            "help: the recipe has `output.log_every_steps = 25`",
+        ],
+    );
+    refuses(
+        vec![Layer::max_steps(0)],
+        &["`training.max_steps` must be at least 1, found `0`, in --max-steps 0"],
+    );
+}
+
+#[test]
+fn keys_that_do_not_go_together_are_refused() {
+    let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
+    check(
+        "[data]\nsource = \"csv\"",
+        &[
+            "`data.source = \"csv\"` needs `data.path`, in my.toml:2",
+            "help: name the file: `--set data.path=FILE.csv`",
+            "`data.source = \"csv\"` needs `data.target`, in my.toml:2",
+            "help: name the column to predict, or count: `--set data.target=-1` is the last one",
+        ],
+    );
+    check(
+        "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\nsamples = 5\n\
+         validation = 0.1\nvalidation_path = \"b\"",
+        &[
+            "`data.samples` has no effect with `data.source = \"csv\"`, in my.toml:5",
+            "help: leave it out, or set `data.source = \"synthetic\"`",
+            "`data.validation` and `data.validation_path` exclude each other, in my.toml:7",
+            "help: unset one of them: `--set data.validation=`",
+        ],
+    );
+    check(
+        "[data]\npath = \"a.csv\"\n[optimizer]\nmomentum = 0.9",
+        &[
+            "`data.path` has no effect with `data.source = \"synthetic\"`, in my.toml:2",
+            "help: leave it out, or set `data.source = \"csv\"`",
+            "`optimizer.momentum` has no effect with `optimizer.kind = \"adam\"`, in my.toml:4",
+            "help: leave it out, or set `optimizer.kind = \"sgd\"`",
+        ],
+    );
+    check(
+        "training.micro_batch = 50",
+        &[
+            "`training.micro_batch` is more than `training.batch_size`, which is `40`, in my.toml:1",
+            "help: a micro-batch is a part of a batch: lower the one or raise the other",
+        ],
+    );
+    // What has no effect but says what the recipe says is in every `config.toml` of a run.
+    resolved(vec![file("[optimizer]\nmomentum = 0")]);
+}
+
+#[test]
+fn mistakes_of_all_layers_come_together() {
+    let mut layers = vec![
+        Layer::document("broken.toml", "recipe = \"demo\"\n[data\nx = 1"),
+        file(
+            "[training]\nsed = 1\nepochs = \"many\"\n[model]\ndropout = 2\n[output]\nmodel = \"bets\"",
+        ),
+    ];
+    // Without the slip in its name, `data.source` would say that `data.path` has an effect.
+    layers.extend(sets(&[
+        "training.epochs",
+        "data.sorce=csv",
+        "data.path=a.csv",
+        "training.batch_size=0",
+    ]));
+    refuses(
+        layers,
+        &[
+            "not valid TOML: unclosed table, expected `]`, in broken.toml:2:6",
+            "help: the line is `[data`",
+            "unknown key `training.sed`, in my.toml:2",
+            "help: did you mean `training.seed`?",
+            "`training.epochs` must be a whole number, found `\"many\"`, in my.toml:3",
+            "help: the recipe has `training.epochs = 500`",
+            "`output.model` must be `\"final\"` or `\"best\"`, found `\"bets\"`, in my.toml:7",
+            "help: did you mean `\"best\"`?",
+            "`=` is missing, in --set training.epochs",
+            "help: write `--set key=value`, such as `--set training.epochs=5`",
+            "unknown key `data.sorce`, in --set data.sorce=csv",
+            "help: did you mean `data.source`?",
+            "`model.dropout` must be at least 0 and below 1, found `2`, in my.toml:5",
+            "help: the recipe has `model.dropout = 0.5`",
+            "`training.batch_size` must be at least 1, found `0`, in --set training.batch_size=0",
+            "help: the recipe has `training.batch_size = 40`",
+        ],
+    );
+}

@@ -1,0 +1,247 @@
+//! What comes out of layers, and, in [`mistakes`], what a user gets to read where nothing does.
+
+mod mistakes;
+
+use data::csv_table::{ColumnOverride, TargetColumn};
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+const RECIPE: &str = r#"
+recipe = "demo"
+
+[data]
+source = "synthetic"
+labels = "random"
+samples = 1000
+features = 20
+path = ""
+target = ""
+validation = ""
+
+[model]
+hidden = [10]
+dropout = 0.5
+
+[optimizer]
+kind = "adam"
+learning_rate = 1e-3
+beta_1 = 0.9
+beta_2 = 0.999
+epsilon = 1e-8
+momentum = 0.0
+weight_decay = 0.0
+
+[schedule]
+kind = "constant"
+
+[training]
+epochs = 500
+max_steps = ""
+batch_size = 40
+seed = 0
+
+[output]
+log_every_steps = 25
+model = "final"
+"#;
+
+type Demo = Config<TableData, Network>;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    #[serde(default, serialize_with = "unset_as_empty")]
+    hidden: Option<Vec<usize>>,
+    dropout: f64,
+}
+
+impl Check for Network {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require(
+            "model.dropout",
+            (0.0..1.0).contains(&self.dropout),
+            "at least 0 and below 1",
+        );
+    }
+}
+
+fn recipe() -> Layer {
+    Layer::recipe("demo", RECIPE)
+}
+
+fn file(text: &str) -> Layer {
+    Layer::document("my.toml", text)
+}
+
+fn sets(arguments: &[&str]) -> Vec<Layer> {
+    arguments.iter().map(|argument| Layer::set(argument)).collect()
+}
+
+fn resolved(layers: Vec<Layer>) -> Demo {
+    resolve(recipe(), layers).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Every message, followed by its help as a line that begins with `help:`, if it has one.
+fn lines(problems: &Problems) -> Vec<String> {
+    let lines = problems.iter().flat_map(|problem| {
+        let help = problem.help.as_ref().map(|help| format!("help: {help}"));
+        [Some(problem.message.clone()), help]
+    });
+    lines.flatten().collect()
+}
+
+#[test]
+fn layers_cover_one_another_in_order() {
+    let plain = resolved(vec![]);
+    assert_eq!((plain.training.seed, plain.optimizer.learning_rate), (0, 1e-3));
+    assert_eq!((plain.data.path, plain.training.max_steps), (None, None));
+
+    let user = file(
+        "recipe = \"demo\"\ntraining.seed = 1\n[optimizer]\nlearning_rate = 1\nkind = \"sgd\"",
+    );
+    let mut layers = vec![user];
+    layers.extend(sets(&["training.seed=2", "training.epochs = 7", "training.seed=3"]));
+    let demo = resolved(layers.clone());
+    assert_eq!((demo.training.seed, demo.training.epochs, demo.training.batch_size), (3, 7, 40));
+    assert_eq!((demo.optimizer.kind, demo.optimizer.learning_rate), (OptimizerKind::Sgd, 1.0));
+
+    layers.extend([Layer::seed(u64::MAX), Layer::max_steps(9)]);
+    let demo = resolved(layers);
+    assert_eq!((demo.training.seed, demo.training.max_steps), (u64::MAX, Some(9)));
+}
+
+#[test]
+fn set_takes_toml_and_plain_strings() {
+    let csv = |path: &str, target: &str| {
+        let arguments =
+            ["data.source=csv", &format!("data.path={path}"), &format!("data.target={target}")];
+        let data = resolved(sets(&arguments)).data;
+        (data.path.unwrap().into_os_string().into_string().unwrap(), data.target.unwrap())
+    };
+    let name = |name: &str| TargetColumn::Name(name.to_owned());
+    assert_eq!(csv("../a=b, c.csv", "class"), ("../a=b, c.csv".into(), name("class")));
+    assert_eq!(csv("2024", "2024"), ("2024".into(), TargetColumn::Index(2024)));
+    assert_eq!(csv("true", "\"2024\""), ("true".into(), name("2024")));
+    assert_eq!(csv("'a b'", "2024-01-01"), ("a b".into(), name("2024-01-01")));
+
+    let training = resolved(sets(&["training.epochs=1_000", "training.seed=0xff"])).training;
+    assert_eq!((training.epochs, training.seed), (1000, 255));
+    let model = resolved(sets(&["model = { hidden = [32, 16] }"])).model;
+    assert_eq!((model.hidden, model.dropout), (Some(vec![32, 16]), 0.5));
+    let columns = resolved(sets(&[
+        "data.source=csv",
+        "data.path=a.csv",
+        "data.target=0",
+        "data.columns.id=drop",
+        "data.columns.\"zip code\"=categorical",
+    ]))
+    .data
+    .columns;
+    assert_eq!(columns["id"], ColumnOverride::Drop);
+    assert_eq!(columns["zip code"], ColumnOverride::Categorical);
+}
+
+#[test]
+fn the_empty_value_unsets_an_optional_key() {
+    assert_eq!(resolved(vec![]).model.hidden, Some(vec![10]));
+    assert_eq!(resolved(sets(&["model.hidden="])).model.hidden, None);
+    assert_eq!(resolved(vec![file("model.hidden = \"\"")]).model.hidden, None);
+    let again = sets(&["model.hidden=", "model.hidden=[3]"]);
+    assert_eq!(resolved(again).model.hidden, Some(vec![3]));
+}
+
+#[test]
+fn a_written_configuration_resolves_to_itself() {
+    let round_trip = |layers: Vec<Layer>| {
+        let demo = resolved(layers);
+        let text = to_toml(&demo).unwrap();
+        assert_eq!(resolved(vec![file(&text)]), demo, "{text}");
+    };
+    round_trip(vec![]);
+    round_trip(vec![Layer::seed(u64::MAX), Layer::max_steps(u64::MAX)]);
+    round_trip(sets(&["model.hidden=", "optimizer.kind=sgd", "optimizer.momentum=0.9"]));
+    round_trip(sets(&[
+        "optimizer.learning_rate=0.1234567890123456789",
+        "optimizer.epsilon=5e-324",
+    ]));
+    round_trip(sets(&[
+        "data.source=csv",
+        "data.path='a \"b\"\\c.csv'",
+        "data.target=-1",
+        "data.task=regression",
+        "data.header=false",
+        "data.order=file",
+        "data.validation=0.25",
+        "data.test_path=c.csv",
+        "data.columns.\"zip code\"=categorical",
+        "data.columns.id=drop",
+    ]));
+}
+
+#[test]
+fn a_file_names_its_recipe() {
+    assert_eq!(file("recipe = \"mlp\"").recipe_name(), Ok("mlp"));
+    // A slip further down does not hide it, so that the mistakes of other layers are found as well.
+    assert_eq!(file("recipe = \"mlp\"\nx = ").recipe_name(), Ok("mlp"));
+
+    let check = |layer: Layer, expected: &[&str]| {
+        let problems = layer.recipe_name().expect_err("a recipe was named");
+        assert_eq!(lines(&problems), expected);
+    };
+    check(file("recipe = 5"), &["`recipe` must be a string, found `5`, in my.toml:1"]);
+    check(
+        file("[data]"),
+        &[
+            "no recipe is named, in my.toml",
+            "help: begin the file with a line such as `recipe = \"mlp\"`",
+        ],
+    );
+    check(
+        file("[data"),
+        &[
+            "not valid TOML: unclosed table, expected `]`, in my.toml:1:6",
+            "help: the line is `[data`",
+        ],
+    );
+    check(
+        Layer::file("absent.toml".as_ref()),
+        &["cannot read absent.toml: No such file or directory (os error 2)"],
+    );
+}
+
+#[test]
+fn files_are_read_and_unreadable_ones_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine.toml");
+    std::fs::write(&path, "training.epochs = 3").unwrap();
+    assert_eq!(resolved(vec![Layer::file(&path)]).training.epochs, 3);
+
+    std::fs::write(&path, b"training.epochs = \xff").unwrap();
+    for unreadable in [&path, directory.path()] {
+        let problems = resolve::<Demo>(recipe(), vec![Layer::file(unreadable)]).unwrap_err();
+        let expected = format!("cannot read {}: ", unreadable.display());
+        assert!(problems.to_string().starts_with(&expected), "{problems}");
+    }
+}
+
+#[test]
+fn a_recipe_that_is_wrong_says_so() {
+    let check = |from: &str, to: &str, expected: &str| {
+        let recipe = Layer::recipe("demo", &RECIPE.replace(from, to));
+        let problems = resolve::<Demo>(recipe, vec![]).unwrap_err();
+        assert_eq!(problems.to_string(), expected);
+    };
+    check("seed = 0", "", "`training.seed` is missing");
+    check(
+        "seed = 0",
+        "seed = 0.5",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:33",
+    );
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:33");
+    check(
+        "seed = 0",
+        "seed",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:33:5",
+    );
+}

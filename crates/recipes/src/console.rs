@@ -1,0 +1,210 @@
+//! What a person sees while a run goes on: a bar on a terminal, plain lines in a pipe.
+
+use std::{
+    error::Error,
+    io::{IsTerminal, Write, stderr},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use training::{Event, Metrics, Observer};
+
+use crate::run_directory::ordered;
+
+/// Seconds between two lines on speed and time left.
+const STATUS_EVERY: Duration = Duration::from_secs(2);
+
+/// How much of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Progress {
+    /// A bar on a terminal, plain lines elsewhere.
+    #[default]
+    Auto,
+    /// Plain lines.
+    Plain,
+    /// Nothing but warnings and errors.
+    Quiet,
+}
+
+/// Shows a run on stderr. It never fails: a terminal that goes away must not stop training.
+pub struct Console {
+    view: View,
+    epochs: usize,
+    steps: u64,
+    began: Instant,
+    last_status: Instant,
+    last_step: Option<LastStep>,
+    validation: Option<Metrics>,
+}
+
+enum View {
+    Bar(ProgressBar),
+    Plain,
+    Quiet,
+}
+
+/// What the last [`Event::Step`] said.
+#[derive(Clone, Copy)]
+struct LastStep {
+    step: u64,
+    loss: f64,
+    samples_per_second: f64,
+    data_wait: f64,
+}
+
+impl Console {
+    /// A console that shows as much as `progress` says.
+    pub fn new(progress: Progress) -> Self {
+        let view = match progress {
+            Progress::Quiet => View::Quiet,
+            Progress::Auto if stderr().is_terminal() => View::Bar(bar()),
+            Progress::Auto | Progress::Plain => View::Plain,
+        };
+        let now = Instant::now();
+        Self {
+            view,
+            epochs: 0,
+            steps: 0,
+            began: now,
+            last_status: now,
+            last_step: None,
+            validation: None,
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.view {
+            View::Bar(bar) => bar.println(text),
+            // Nobody is left to tell when stderr is closed.
+            View::Plain | View::Quiet => drop(writeln!(stderr(), "{text}")),
+        }
+    }
+
+    /// `step 2500/12500, loss 0.6123, 652,000 samples/s, data wait 0 %, 0.2 s elapsed, 0.8 s left`
+    fn status(&self, last: LastStep) -> String {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let left = elapsed / last.step.max(1) as f64 * self.steps.saturating_sub(last.step) as f64;
+        let validation = self.validation.as_ref().map(describe).unwrap_or_default();
+        format!(
+            "step {}/{}, loss {:.4}{validation}, {} samples/s, data wait {:.0} %, {} elapsed, {} left",
+            last.step,
+            self.steps,
+            last.loss,
+            grouped(last.samples_per_second),
+            last.data_wait * 100.0,
+            duration(elapsed),
+            duration(left),
+        )
+    }
+
+    fn on_step(&mut self, last: LastStep) {
+        self.last_step = Some(last);
+        match &self.view {
+            View::Bar(bar) => {
+                bar.set_position(last.step);
+                let validation = self.validation.as_ref().map(describe).unwrap_or_default();
+                let speed = grouped(last.samples_per_second);
+                bar.set_message(format!("loss {:.4}{validation}, {speed} samples/s", last.loss));
+            }
+            View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
+                self.last_status = Instant::now();
+                self.line(&self.status(last));
+            }
+            View::Plain | View::Quiet => {}
+        }
+    }
+
+    fn on_end(&self) {
+        match (&self.view, self.last_step) {
+            (View::Bar(bar), _) => bar.finish_and_clear(),
+            (View::Plain, Some(last)) => self.line(&self.status(last)),
+            (View::Plain, None) | (View::Quiet, _) => {}
+        }
+    }
+}
+
+impl Observer for Console {
+    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+        match event {
+            Event::Start { epochs, steps, .. } => {
+                (self.epochs, self.steps) = (*epochs, *steps);
+                (self.began, self.last_status) = (Instant::now(), Instant::now());
+                if let View::Bar(bar) = &self.view {
+                    bar.set_length(*steps);
+                    bar.reset_elapsed();
+                }
+            }
+            &Event::Step { step, loss, samples_per_second, data_wait, .. } => {
+                self.on_step(LastStep { step, loss, samples_per_second, data_wait });
+            }
+            Event::Epoch { epoch, last_loss, validation, .. } => {
+                self.validation.clone_from(validation);
+                if matches!(self.view, View::Plain) {
+                    self.line(&format!("Epoch [{epoch}/{}], Loss: {last_loss:.4}", self.epochs));
+                }
+            }
+            Event::Warning { message } => self.line(&format!("warning: {message}")),
+            Event::End { .. } => self.on_end(),
+        }
+        Ok(())
+    }
+}
+
+fn bar() -> ProgressBar {
+    let style = "{bar:32} step {human_pos}/{human_len}, {msg}, {elapsed} elapsed, {eta} left";
+    let style = ProgressStyle::with_template(style).expect("the template is a constant");
+    ProgressBar::new(0).with_style(style)
+}
+
+/// `, validation loss 0.4812, accuracy 0.7662`
+fn describe(metrics: &Metrics) -> String {
+    let values: Vec<String> =
+        ordered(metrics).iter().map(|(name, value)| format!("{name} {}", rounded(*value))).collect();
+    format!(", validation {}", values.join(", "))
+}
+
+/// Four decimals, or none where they would say nothing.
+pub(crate) fn rounded(value: f64) -> String {
+    if value.abs() < 1000.0 { format!("{value:.4}") } else { grouped(value) }
+}
+
+/// A count with commas between the thousands.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// Seconds as `0.8 s`, `2 min 5 s` or `3 h 20 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..10 => format!("{seconds:.1} s"),
+        10..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(-999.0), "-999");
+        assert_eq!(grouped(1000.0), "1,000");
+        assert_eq!(rounded(0.47651), "0.4765");
+        assert_eq!(rounded(68_628.3), "68,628");
+        assert_eq!(duration(0.84), "0.8 s");
+        assert_eq!(duration(125.0), "2 min 5 s");
+        assert_eq!(duration(12_000.0), "3 h 20 min");
+    }
+}

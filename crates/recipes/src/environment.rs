@@ -1,0 +1,37 @@
+//! What a run ran on: `environment.json`.
+
+use serde::Serialize;
+
+/// Versions, machine and command of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Environment {
+    version: &'static str,
+    burn: &'static str,
+    commit: &'static str,
+    backend: &'static str,
+    device: String,
+    threads: usize,
+    operating_system: &'static str,
+    architecture: &'static str,
+    optimized: bool,
+    command_line: Vec<String>,
+    started: String,
+}
+
+impl Environment {
+    pub(crate) fn new(device: &str, command_line: Vec<String>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            burn: "0.21.0",
+            commit: env!("BUILD_COMMIT"),
+            backend: backend::NAME,
+            device: device.to_owned(),
+            threads: backend::device::threads(),
+            operating_system: std::env::consts::OS,
+            architecture: std::env::consts::ARCH,
+            optimized: !cfg!(debug_assertions),
+            command_line,
+            started: crate::time::now(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Everything that ends a command early: what a person reads, and the exit code.
+
+use data::DataError;
+use inference::InferenceError;
+use store::StoreError;
+use training::TrainError;
+
+use crate::config::{Problem, Problems};
+
+/// What a failure is about; its number is the program's exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitCode {
+    /// A bug, or something unexpected such as a full disk.
+    Unexpected = 1,
+    /// The command line or the configuration.
+    Usage = 2,
+    /// The user's data, weights or run directory.
+    UserData = 3,
+    /// The device or its driver.
+    Device = 4,
+    /// Training diverged.
+    Diverged = 5,
+    /// A signal asked to stop.
+    Interrupted = 130,
+}
+
+/// Why a command ended early: one problem or several of one kind.
+#[derive(Debug)]
+pub struct Failure {
+    /// What it is about.
+    pub exit_code: ExitCode,
+    /// What is wrong, where, and what to do.
+    pub problems: Vec<Problem>,
+}
+
+impl Failure {
+    /// A failure of one problem.
+    pub fn new(exit_code: ExitCode, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { exit_code, problems: vec![Problem::new(message).with_help(help)] }
+    }
+
+    fn of(exit_code: ExitCode, error: &dyn std::error::Error, help: Option<String>) -> Self {
+        let problem = Problem { message: error.to_string(), help };
+        Self { exit_code, problems: vec![problem] }
+    }
+
+    /// Problems with what the user named: exit code 3 instead of 1.
+    pub(crate) fn user_data(error: StoreError) -> Self {
+        Self { exit_code: ExitCode::UserData, ..error.into() }
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self { exit_code: ExitCode::Usage, problems: problems.iter().cloned().collect() }
+    }
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        Self::of(ExitCode::UserData, &error, error.help())
+    }
+}
+
+impl From<InferenceError> for Failure {
+    fn from(error: InferenceError) -> Self {
+        Self::of(ExitCode::UserData, &error, error.help())
+    }
+}
+
+impl From<backend::device::DeviceError> for Failure {
+    fn from(error: backend::device::DeviceError) -> Self {
+        Self::of(ExitCode::Device, &error, Some(error.help()))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::of(ExitCode::Unexpected, &error, error.help())
+    }
+}
+
+impl From<TrainError> for Failure {
+    fn from(error: TrainError) -> Self {
+        let exit_code = match error {
+            TrainError::Diverged { .. } => ExitCode::Diverged,
+            TrainError::Observer(_) => ExitCode::Unexpected,
+        };
+        Self::of(exit_code, &error, error.help())
+    }
+}

@@ -1,0 +1,29 @@
+//! The recipes, and all around them that a person touches: settings, runs, the command line.
+//!
+//! A recipe is a file of its own that reads from top to bottom, with its settings in a TOML beside
+//! it; [`registry`] lists them. This is the only crate that knows configurations, the files of a
+//! run, and the terminal.
+
+// The recipes, one file each.
+pub mod mlp;
+pub mod registry;
+
+// What a run is given and what it leaves.
+pub mod config;
+mod environment;
+mod failure;
+mod run;
+mod run_directory;
+mod summary;
+mod time;
+
+// What a person sees.
+pub mod cli;
+mod console;
+
+pub use crate::{
+    console::{Console, Progress},
+    failure::{ExitCode, Failure},
+    run::{Run, Start},
+    summary::Summary,
+};

@@ -1,0 +1,46 @@
+//! The result of a run: `summary.json`.
+
+use serde::{Deserialize, Serialize};
+use training::{Best, Metrics};
+
+/// The result of a run; written last, so that a run directory with one is finished.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The recipe's name.
+    pub recipe: String,
+    /// `finished` or `stopped_early`.
+    pub status: String,
+    /// The backend that trained.
+    pub backend: String,
+    /// The device that trained.
+    pub device: String,
+    /// What everything random followed from.
+    pub seed: u64,
+    /// Epochs begun.
+    pub epochs: usize,
+    /// Updates made.
+    pub steps: u64,
+    /// Samples seen, repetitions counted.
+    pub samples: u64,
+    /// Numbers in the network.
+    pub parameters: usize,
+    /// Those that were trained.
+    pub trainable_parameters: usize,
+    /// Seconds from the start to this summary.
+    pub seconds: f64,
+    /// Seconds of training steps, waiting for data and logging included.
+    pub seconds_training: f64,
+    /// Measured on the training split, while it was trained on.
+    pub train: Metrics,
+    /// Measured on the validation split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Metrics>,
+    /// Measured on the test split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Metrics>,
+    /// The best epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Best>,
+    /// Records that could not be used.
+    pub skipped_records: usize,
+}

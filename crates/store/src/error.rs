@@ -1,0 +1,57 @@
+//! What can go wrong with a file, and where.
+
+use std::{io, path::PathBuf};
+
+/// A file that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file is there, but is not what it should be.
+    #[error("`{}` is not a usable safetensors file: {reason}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tensor whose values do not fill its shape.
+    #[error("a tensor of shape {shape:?} cannot hold {values} values")]
+    Shape {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The number of values that came with it.
+        values: usize,
+    },
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => Some("check the path".to_owned()),
+                io::ErrorKind::PermissionDenied => Some("check who may read and write it".to_owned()),
+                io::ErrorKind::StorageFull => Some("make room on the disk".to_owned()),
+                _ => None,
+            },
+            Self::Format { .. } => {
+                Some("the file may be truncated, or of another kind: write it again".to_owned())
+            }
+            Self::Shape { .. } => None,
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}

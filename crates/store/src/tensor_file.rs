@@ -1,0 +1,194 @@
+//! Named f32 tensors in a safetensors file.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
+
+use safetensors::{Dtype, SafeTensors, View};
+
+use crate::{StoreError, whole::write_whole};
+
+/// The key of the file's metadata under which [`TensorFile::metadata`] stands.
+///
+/// There is only one, because the format's metadata has no order: several keys would make the
+/// bytes of a file differ from run to run.
+const METADATA_KEY: &str = "recipes";
+
+/// A tensor on its way to or from a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredTensor {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+impl StoredTensor {
+    /// A tensor of `values` in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Where the values do not fill the shape.
+    pub fn new(shape: Vec<usize>, values: Vec<f32>) -> Result<Self, StoreError> {
+        let elements = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+        if elements != Some(values.len()) {
+            return Err(StoreError::Shape { shape, values: values.len() });
+        }
+        Ok(Self { shape, values })
+    }
+
+    /// The size of each dimension.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The elements in row-major order.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Shape and elements.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<f32>) {
+        (self.shape, self.values)
+    }
+}
+
+/// A safetensors file: tensors by name, and a JSON document that says what they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TensorFile {
+    /// The tensors, in the order of their names.
+    pub tensors: BTreeMap<String, StoredTensor>,
+    /// What the tensors are; null for a file from elsewhere.
+    pub metadata: serde_json::Value,
+}
+
+impl TensorFile {
+    /// Reads a file; f16 and bf16 become f32.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read, is damaged, or holds numbers of another type.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        parse(&bytes).map_err(|reason| StoreError::Format { path: path.to_owned(), reason })
+    }
+
+    /// Writes the file, whole or not at all. The same content gives the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub fn write(&self, path: &Path) -> Result<(), StoreError> {
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), self.metadata.to_string())]);
+        let bytes = safetensors::serialize(&self.tensors, Some(metadata)).map_err(|error| {
+            StoreError::Format { path: path.to_owned(), reason: error.to_string() }
+        })?;
+        write_whole(path, &bytes)
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<TensorFile, String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
+    let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
+        None => serde_json::Value::Null,
+        Some(text) => serde_json::from_str(text).map_err(|error| format!("metadata: {error}"))?,
+    };
+    let file = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+    let tensors = file
+        .iter()
+        .map(|(name, view)| {
+            let values = decode(view.dtype(), view.data())
+                .ok_or_else(|| format!("`{name}` has numbers of type {:?}", view.dtype()))?;
+            let tensor = StoredTensor { shape: view.shape().to_vec(), values };
+            Ok((name.to_owned(), tensor))
+        })
+        .collect::<Result<_, String>>()?;
+    Ok(TensorFile { tensors, metadata })
+}
+
+/// The numbers as f32, if they are of a type whose every value is one.
+fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
+    let pairs = bytes.as_chunks::<2>().0.iter().copied();
+    match dtype {
+        Dtype::F32 => Some(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect()),
+        Dtype::F16 => Some(pairs.map(|pair| half::f16::from_le_bytes(pair).to_f32()).collect()),
+        Dtype::BF16 => Some(pairs.map(|pair| half::bf16::from_le_bytes(pair).to_f32()).collect()),
+        _ => None,
+    }
+}
+
+impl View for &StoredTensor {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        size_of_val(self.values.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> TensorFile {
+        let values = vec![f32::NAN, -0.0, f32::MIN_POSITIVE / 2.0, 1e38, f32::NEG_INFINITY, 0.1];
+        let tensor = StoredTensor::new(vec![2, 3], values).unwrap();
+        let scalar = StoredTensor::new(vec![], vec![1.0]).unwrap();
+        let tensors = BTreeMap::from([("layer.weight".into(), tensor), ("scalar".into(), scalar)]);
+        TensorFile { tensors, metadata: serde_json::json!({ "b": 1, "a": [0.1] }) }
+    }
+
+    fn bits(file: &TensorFile, name: &str) -> Vec<u32> {
+        file.tensors[name].values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    #[test]
+    fn a_file_comes_back_bit_for_bit_and_the_same_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("1"), folder.path().join("2"));
+        sample().write(&first).unwrap();
+        sample().write(&second).unwrap();
+        assert_eq!(fs::read(&first).unwrap(), fs::read(&second).unwrap());
+
+        let read = TensorFile::read(&first).unwrap();
+        assert_eq!(read.metadata, sample().metadata);
+        assert_eq!(bits(&read, "layer.weight"), bits(&sample(), "layer.weight"));
+        assert_eq!(read.tensors["layer.weight"].shape(), [2, 3]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        sample().write(&path).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        for length in 0..bytes.len() {
+            fs::write(&path, &bytes[..length]).unwrap();
+            let error = TensorFile::read(&path).unwrap_err();
+            assert!(matches!(error, StoreError::Format { .. }), "{length} bytes: {error}");
+        }
+    }
+
+    #[test]
+    fn half_precision_becomes_f32_and_other_types_are_refused() {
+        assert_eq!(decode(Dtype::F16, &half::f16::from_f32(1.5).to_le_bytes()), Some(vec![1.5]));
+        assert_eq!(decode(Dtype::BF16, &half::bf16::from_f32(-2.0).to_le_bytes()), Some(vec![-2.0]));
+        assert_eq!(decode(Dtype::F64, &[0; 8]), None);
+    }
+
+    #[test]
+    fn a_shape_that_does_not_fit_is_refused() {
+        assert!(StoredTensor::new(vec![2, 3], vec![0.0; 5]).is_err());
+        assert!(StoredTensor::new(vec![usize::MAX, 2], vec![]).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! One pass over the training data.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// A request to stop after the current step, shared with whoever may make it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks for the stop.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked for.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// One pass over the training data, owned so that the trainer can be stepped while it lives.
+#[derive(Clone, Debug)]
+pub struct Epoch {
+    /// Which one, from 0.
+    pub index: usize,
+    /// The step within the epoch to start at.
+    pub position: usize,
+    pub(crate) stops: [Stop; 2],
+    pub(crate) waited_nanoseconds: Arc<AtomicU64>,
+}
+
+impl Epoch {
+    /// The batches of this epoch: ends them where training stops, and measures the wait for each.
+    pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
+        let mut batches = batches.into_iter();
+        let Self { stops, waited_nanoseconds, .. } = self.clone();
+        std::iter::from_fn(move || {
+            if stops.iter().any(Stop::requested) {
+                return None;
+            }
+            let start = Instant::now();
+            let batch = batches.next();
+            let waited = start.elapsed().as_nanos().try_into().unwrap_or(u64::MAX);
+            waited_nanoseconds.fetch_add(waited, Ordering::Relaxed);
+            batch
+        })
+    }
+
+    pub(crate) fn waited(nanoseconds: &AtomicU64) -> Duration {
+        Duration::from_nanos(nanoseconds.swap(0, Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_ends_the_batches() {
+        let epoch = Epoch {
+            index: 0,
+            position: 0,
+            stops: [Stop::default(), Stop::default()],
+            waited_nanoseconds: Arc::default(),
+        };
+        let mut batches = epoch.batches(0..10);
+        assert_eq!(batches.next(), Some(0));
+        epoch.stops[1].request();
+        assert_eq!(batches.next(), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! What ends a training run early, and what to do about it.
+
+use std::error::Error;
+
+/// Training stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// A loss or a gradient was infinite or not a number; no such update was applied.
+    #[error(
+        "training diverged: the loss or a gradient is not finite between step {after} and step \
+         {step}, at learning rate {learning_rate:e}"
+    )]
+    Diverged {
+        /// The last step known to be finite.
+        after: u64,
+        /// The step at which it was noticed.
+        step: u64,
+        /// The learning rate at that step.
+        learning_rate: f64,
+    },
+    /// An [`Observer`](crate::Observer) failed.
+    #[error(transparent)]
+    Observer(Box<dyn Error + Send + Sync>),
+}
+
+impl TrainError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Diverged { learning_rate, .. } => Some(format!(
+                "lower `optimizer.learning_rate`, for instance to {:e}, and look for extreme \
+                 values in the data",
+                learning_rate / 10.0
+            )),
+            Self::Observer(_) => None,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! One state, stepped: optimizers, schedules and the [`Trainer`] that a recipe's own loop drives.
+//!
+//! The loop stays in the recipe. The trainer does the chores of each step (gradients, update,
+//! learning rate, sums, stopping) and tells an [`Observer`] what happened:
+//!
+//! ```text
+//! while let Some(epoch) = trainer.next_epoch()? {
+//!     for batch in epoch.batches(data.train.batches(epoch.index, epoch.position)) {
+//!         let logits = trainer.model().forward(batch.features);
+//!         trainer.step(cross_entropy(logits, batch.targets), batch.part)?;   // losses [samples]
+//!     }
+//!     trainer.end_epoch(|model| evaluate(model, &data.validation))?;
+//! }
+//! let trained = trainer.finish()?;
+//! ```
+//!
+//! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
+
+// What the user sets.
+mod optimizer;
+mod schedule;
+
+// The state and what happens to it.
+mod epoch;
+mod gradients;
+mod progress;
+mod trainer;
+
+// What is told.
+mod error;
+mod event;
+
+pub use crate::{
+    epoch::{Epoch, Stop},
+    error::TrainError,
+    event::{Best, EndStatus, Event, Metrics, Observer},
+    optimizer::{OptimizerConfig, OptimizerKind},
+    schedule::{ScheduleConfig, ScheduleKind},
+    trainer::{Trained, Trainer, TrainerConfig},
+};

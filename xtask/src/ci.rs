@@ -1,0 +1,220 @@
+//! Every check that a change must pass, in an order that finds cheap mistakes first and lets the
+//! steps share what they build.
+
+use std::{
+    env, fmt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail, ensure};
+use clap::ValueEnum;
+use xshell::{Shell, cmd};
+
+use crate::{metadata::Metadata, tidy};
+
+/// The steps of `ci`, in the order they run.
+///
+/// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
+/// follow one another; `Tests` and `Wgpu` need machine code of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Step {
+    /// `cargo fmt`
+    Format,
+    /// `cargo xtask tidy`
+    Tidy,
+    /// Clippy on every target, with the default backend
+    Clippy,
+    /// The documentation builds without a warning
+    Docs,
+    /// Clippy with each of the other backends
+    Features,
+    /// `cargo test`
+    Tests,
+    /// A short training on a Vulkan adapter
+    Wgpu,
+}
+
+enum Outcome {
+    Passed,
+    Skipped(&'static str),
+    Failed,
+}
+
+struct Row {
+    step: Step,
+    outcome: Outcome,
+    elapsed: Duration,
+}
+
+/// Runs all steps but those in `skip` up to the first failure, then prints what each one took.
+pub(crate) fn run(shell: &Shell, skip: &[Step]) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    let mut failure = None;
+    for &step in Step::value_variants() {
+        let start = Instant::now();
+        let result = if skip.contains(&step) {
+            Ok(Outcome::Skipped("as asked"))
+        } else {
+            println!("\n== {step}");
+            step.run(shell)
+        };
+        let outcome = result.unwrap_or_else(|error| {
+            failure = Some(error.context(format!("ci stopped at step `{step}`")));
+            Outcome::Failed
+        });
+        rows.push(Row {
+            step,
+            outcome,
+            elapsed: start.elapsed(),
+        });
+        if failure.is_some() {
+            break;
+        }
+    }
+    println!("\n{:<10} {:>8}", "step", "seconds");
+    for row in &rows {
+        println!("{row}");
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+impl Step {
+    fn run(self, shell: &Shell) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Format => cmd!(shell, "cargo fmt --all --check").run()?,
+            Self::Tidy => tidy::run(shell)?,
+            Self::Clippy => cmd!(
+                shell,
+                "cargo clippy --workspace --all-targets -- -D warnings"
+            )
+            .run()?,
+            Self::Docs => cmd!(shell, "cargo doc --workspace --no-deps")
+                .env("RUSTDOCFLAGS", "-D warnings")
+                .run()?,
+            Self::Features => check_features(shell)?,
+            Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
+            Self::Wgpu => return train_on_wgpu(shell),
+        }
+        Ok(Outcome::Passed)
+    }
+}
+
+/// Checks the code behind the `cfg` of each backend that is not the default.
+///
+/// Clippy does what `cargo check` does, on the same artefacts of the dependencies, and no other
+/// step sees this code.
+fn check_features(shell: &Shell) -> anyhow::Result<()> {
+    let metadata = Metadata::read(shell)?;
+    for feature in ["ndarray", "wgpu", "cuda"] {
+        let packages: Vec<_> = metadata
+            .members()
+            .filter(|package| package.features.contains_key(feature))
+            .flat_map(|package| ["--package", &package.name])
+            .collect();
+        ensure!(!packages.is_empty(), "no package has a feature `{feature}`");
+        cmd!(
+            shell,
+            "cargo clippy {packages...} --no-default-features --features {feature} -- -D warnings"
+        )
+        .run()?;
+    }
+    Ok(())
+}
+
+/// Trains a few steps through Vulkan, by the command that README gives, and believes only the
+/// run's own summary.
+fn train_on_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
+    if !has_vulkan_driver() {
+        ensure!(
+            env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
+            "no Vulkan driver is installed and REQUIRE_ALL=1 \
+             (on Debian: apt-get install mesa-vulkan-drivers)"
+        );
+        println!(
+            "SKIPPED: no Vulkan driver is installed, so nothing was trained with wgpu\n\
+             help: on Debian, apt-get install mesa-vulkan-drivers"
+        );
+        return Ok(Outcome::Skipped("no Vulkan driver"));
+    }
+    let folder = shell.create_temp_dir()?;
+    let run = folder.path().join("run");
+    cmd!(
+        shell,
+        "cargo run --package recipes --features wgpu --
+            train mlp --max-steps 20 --progress plain --run-dir {run}"
+    )
+    .run()?;
+
+    let summary = shell.read_file(run.join("summary.json"))?;
+    let summary: serde_json::Value =
+        serde_json::from_str(&summary).context("summary.json is not JSON")?;
+    let backend = &summary["backend"];
+    if backend != "wgpu" {
+        bail!("summary.json says backend {backend} where \"wgpu\" was asked for");
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Whether the Vulkan loader would find a driver: one named in the environment, or a manifest in
+/// one of the folders it searches on Linux.
+fn has_vulkan_driver() -> bool {
+    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"]
+        .into_iter()
+        .any(|variable| env::var_os(variable).is_some_and(|value| !value.is_empty()));
+    let installed = ["/etc", "/usr/local/share", "/usr/share"]
+        .into_iter()
+        .map(|folder| Path::new(folder).join("vulkan/icd.d"))
+        .any(|folder| {
+            folder
+                .read_dir()
+                .is_ok_and(|mut entries| entries.next().is_some())
+        });
+    named || installed
+}
+
+impl fmt::Display for Step {
+    /// The name that `--skip` takes.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        formatter.pad(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed.as_secs_f64();
+        write!(formatter, "{:<10} {seconds:>8.1}", self.step)?;
+        match self.outcome {
+            Outcome::Passed => Ok(()),
+            Outcome::Skipped(reason) => write!(formatter, "  skipped, {reason}"),
+            Outcome::Failed => write!(formatter, "  FAILED"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_names_the_step_its_seconds_and_why_it_did_not_run() {
+        let row = |step, outcome| Row {
+            step,
+            outcome,
+            elapsed: Duration::from_millis(1_240),
+        };
+        assert_eq!(
+            row(Step::Clippy, Outcome::Passed).to_string(),
+            "clippy          1.2"
+        );
+        assert_eq!(
+            row(Step::Wgpu, Outcome::Skipped("no Vulkan driver")).to_string(),
+            "wgpu            1.2  skipped, no Vulkan driver"
+        );
+        assert_eq!(
+            row(Step::Tests, Outcome::Failed).to_string(),
+            "tests           1.2  FAILED"
+        );
+    }
+}

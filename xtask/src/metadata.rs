@@ -1,0 +1,64 @@
+//! What `cargo metadata` tells about the workspace and everything it is built from.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use xshell::{Shell, cmd};
+
+/// The platform that is built and tested; crates that only another one needs are not fetched.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+
+/// The backends that a build can be asked for, by the names of their features.
+pub(crate) const BACKEND_FEATURES: [&str; 4] = ["cpu", "ndarray", "wgpu", "cuda"];
+
+#[derive(Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// An SPDX expression; some old crates write `/` for `OR`.
+    pub(crate) license: Option<String>,
+    /// Where the package was fetched from; members of the workspace come from nowhere.
+    pub(crate) source: Option<String>,
+    #[serde(default)]
+    pub(crate) dependencies: Vec<Dependency>,
+    #[serde(default)]
+    pub(crate) features: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// `None` for a normal dependency, else `dev` or `build`.
+    pub(crate) kind: Option<String>,
+    pub(crate) uses_default_features: bool,
+    pub(crate) features: Vec<String>,
+}
+
+impl Metadata {
+    /// The members of the workspace and every package that any of their features can bring in.
+    pub(crate) fn read(shell: &Shell) -> anyhow::Result<Self> {
+        let json = cmd!(
+            shell,
+            "cargo metadata --format-version 1 --locked --all-features --filter-platform {PLATFORM}"
+        )
+        .quiet()
+        .read()?;
+        serde_json::from_str(&json).context("`cargo metadata` printed what xtask cannot read")
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages
+            .iter()
+            .filter(|package| package.source.is_none())
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Option<&Package> {
+        self.members().find(|package| package.name == name)
+    }
+}

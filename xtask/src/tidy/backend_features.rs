@@ -1,0 +1,69 @@
+//! Only `crates/backend` asks which backend is built, so that every other line of the project is
+//! the same on all of them.
+
+use crate::{
+    metadata::BACKEND_FEATURES,
+    tidy::{Finding, Tree, rust_text},
+};
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.with_extension("rs")
+        .filter(|file| !file.path.starts_with("crates/backend/"))
+        .flat_map(|file| {
+            features(&file.text)
+                .filter(|(_, name)| BACKEND_FEATURES.contains(name))
+                .map(|(line, name)| Finding {
+                    path: file.path.clone(),
+                    line,
+                    problem: format!("`cfg(feature = \"{name}\")` outside crates/backend"),
+                    remedy: "let `backend` export what differs and stay generic over `Backend` \
+                             here"
+                        .to_owned(),
+                })
+        })
+        .collect()
+}
+
+/// Every `feature = "name"` of the code in `source`, as line and name.
+fn features(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    let code = rust_text::code(source);
+    rust_text::word_offsets(&code, "feature")
+        .into_iter()
+        .filter_map(move |offset| {
+            let value = source[offset..].strip_prefix("feature")?.trim_start();
+            let literal = value.strip_prefix('=')?.trim_start().strip_prefix('"')?;
+            let (name, _) = literal.split_once('"')?;
+            Some((rust_text::line_at(source, offset), name))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = r#"
+// cfg(feature = "cuda") in a comment, and "feature = \"wgpu\"" in a string, decide nothing.
+#[cfg(feature = "sources")]
+mod sources;
+#[cfg(any(test, not(feature="cuda")))]
+fn host() {}
+fn device() -> bool { cfg!(feature = "wgpu") }
+"#;
+
+    #[test]
+    fn a_backend_is_asked_for_outside_its_crate() {
+        let findings = check(&Tree::from([("crates/data/src/lib.rs", SAMPLE)]));
+        let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [5, 7]);
+        assert!(findings[0].problem.contains("cuda"));
+        assert!(findings[1].problem.contains("wgpu"));
+    }
+
+    #[test]
+    fn the_backend_crate_may_ask() {
+        assert_eq!(
+            check(&Tree::from([("crates/backend/src/lib.rs", SAMPLE)])),
+            []
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! A crate of the workspace uses only the crates above it, and none switches a backend on for the
+//! others.
+//!
+//! Cargo unifies features, so one dependency that names a backend would flip `backend::Selected`
+//! for everything built beside it. Features are forwarded in `[features]` instead.
+
+use crate::{
+    metadata::{BACKEND_FEATURES, Dependency, Metadata, Package},
+    tidy::{Finding, Tree, tree::File},
+};
+
+/// The crates of the workspace, from the bottom up, and what each may use.
+const MAY_USE: [(&str, &str); 10] = [
+    ("backend", ""),
+    ("store", "backend"),
+    ("data", "backend store"),
+    ("models", "backend store"),
+    ("training", "backend store"),
+    ("inference", "backend store models data"),
+    ("recipes", "backend store data models training inference"),
+    (
+        "bench",
+        "backend store data models training inference recipes",
+    ),
+    (
+        "examples",
+        "backend store data models training inference recipes",
+    ),
+    ("xtask", ""),
+];
+
+/// `inference` is linked into other programs, which need no readers, decoders or threads.
+const WITHOUT_SOURCES: &str = "inference";
+
+pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in metadata.members() {
+        let manifest = manifest(tree, &package.name);
+        let finding = |line, (problem, remedy)| Finding {
+            path: manifest.map_or("Cargo.toml", |file| &file.path).to_owned(),
+            line,
+            problem,
+            remedy,
+        };
+        let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| *name == package.name) else {
+            findings.push(finding(1, unknown_crate(package)));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let Some(used) = metadata.member(&dependency.name) else {
+                continue;
+            };
+            let line = manifest.map_or(1, |file| dependency_line(file, dependency));
+            let problems = [
+                edge_problem(package, dependency, may_use),
+                backend_problem(package, dependency, used),
+                sources_problem(package, dependency, used),
+            ];
+            findings.extend(
+                problems
+                    .into_iter()
+                    .flatten()
+                    .map(|text| finding(line, text)),
+            );
+        }
+    }
+    findings
+}
+
+/// A problem and its remedy.
+type Text = (String, String);
+
+fn unknown_crate(package: &Package) -> Text {
+    (
+        format!(
+            "the crate `{}` has no place in the workspace's order",
+            package.name
+        ),
+        "add it to the table in xtask/src/tidy/crate_edges.rs".to_owned(),
+    )
+}
+
+fn edge_problem(package: &Package, dependency: &Dependency, may_use: &str) -> Option<Text> {
+    let mut allowed = may_use.split(' ');
+    (!allowed.any(|name| name == dependency.name)).then(|| {
+        (
+            format!("`{}` may not use `{}`", package.name, dependency.name),
+            format!(
+                "move what both need into a crate below `{}`, or what joins them into one above",
+                package.name
+            ),
+        )
+    })
+}
+
+fn backend_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
+    let feature = requested(dependency, used).find(|feature| BACKEND_FEATURES.contains(feature))?;
+    Some((
+        format!(
+            "`{}` switches the backend `{feature}` on in `{}`",
+            package.name, dependency.name
+        ),
+        format!(
+            "take `{}` without default features and forward `{feature}` under [features]; tests \
+             use `backend::Selected`",
+            dependency.name
+        ),
+    ))
+}
+
+fn sources_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
+    let applies = package.name == WITHOUT_SOURCES && dependency.kind.is_none();
+    (applies && requested(dependency, used).any(|feature| feature == "sources")).then(|| {
+        (
+            format!(
+                "`{}` takes `{}` with its `sources`",
+                package.name, dependency.name
+            ),
+            "take it without default features: `preprocess` is all that prediction needs"
+                .to_owned(),
+        )
+    })
+}
+
+/// The features of `used` that `dependency` asks for, the default ones included.
+fn requested<'a>(dependency: &'a Dependency, used: &'a Package) -> impl Iterator<Item = &'a str> {
+    let defaults = used
+        .features
+        .get("default")
+        .filter(|_| dependency.uses_default_features);
+    dependency
+        .features
+        .iter()
+        .chain(defaults.into_iter().flatten())
+        .map(String::as_str)
+}
+
+/// The manifest that lies in a folder named as the crate.
+fn manifest<'tree>(tree: &'tree Tree, name: &str) -> Option<&'tree File> {
+    [
+        format!("crates/{name}/Cargo.toml"),
+        format!("{name}/Cargo.toml"),
+    ]
+    .iter()
+    .find_map(|path| tree.file(path))
+}
+
+/// The line of `manifest` that declares `dependency`, 1 where it is not found.
+fn dependency_line(manifest: &File, dependency: &Dependency) -> usize {
+    let table = match dependency.kind.as_deref() {
+        None => "dependencies",
+        Some("build") => "build-dependencies",
+        Some(_) => "dev-dependencies",
+    };
+    let mut in_table = false;
+    for (number, line) in manifest.lines() {
+        if let Some(header) = line.strip_prefix('[') {
+            in_table = header.trim_end().trim_end_matches(']') == table;
+        } else if in_table && line.split(['.', ' ', '=']).next() == Some(&*dependency.name) {
+            return number;
+        }
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The findings for a crate with the given `dependencies`, as cargo would print them.
+    fn check_crate(name: &str, dependencies: &str, manifest: &str) -> Vec<(usize, String)> {
+        let json = format!(
+            r#"{{"packages": [
+                {{"name": "backend", "version": "0.1.0", "features": {{"default": ["cpu"], "cpu": []}}}},
+                {{"name": "data", "version": "0.1.0", "features": {{"default": ["sources"]}}}},
+                {{"name": "training", "version": "0.1.0"}},
+                {{"name": "{name}", "version": "0.1.0", "dependencies": [{dependencies}]}}
+            ]}}"#
+        );
+        let metadata = serde_json::from_str(&json).unwrap();
+        let path = format!("crates/{name}/Cargo.toml");
+        check(&Tree::from([(&*path, manifest)]), &metadata)
+            .into_iter()
+            .inspect(|finding| assert_eq!(finding.path, path))
+            .map(|finding| (finding.line, finding.problem))
+            .collect()
+    }
+
+    #[test]
+    fn a_crate_uses_only_those_above_it() {
+        let edge =
+            r#"{"name": "training", "kind": null, "uses_default_features": true, "features": []}"#;
+        let manifest =
+            "[package]\nname = \"models\"\n\n[dependencies]\ntraining.workspace = true\n";
+        assert_eq!(
+            check_crate("models", edge, manifest),
+            [(5, "`models` may not use `training`".to_owned())]
+        );
+        assert_eq!(check_crate("recipes", edge, manifest), []);
+    }
+
+    #[test]
+    fn a_test_may_not_reach_further_than_its_crate() {
+        let edge =
+            r#"{"name": "data", "kind": "dev", "uses_default_features": true, "features": []}"#;
+        let manifest = "[dev-dependencies]\ndata = { workspace = true }\n";
+        assert_eq!(
+            check_crate("models", edge, manifest),
+            [(2, "`models` may not use `data`".to_owned())]
+        );
+    }
+
+    #[test]
+    fn no_dependency_switches_a_backend_on() {
+        let named = r#"{"name": "backend", "kind": "dev", "uses_default_features": false, "features": ["cpu"]}"#;
+        let manifest = "[dependencies]\nbackend.workspace = true\n\n[dev-dependencies]\n\
+                        backend = { workspace = true, features = [\"cpu\"] }\n";
+        let problem = "`store` switches the backend `cpu` on in `backend`".to_owned();
+        assert_eq!(
+            check_crate("store", named, manifest),
+            [(5, problem.clone())]
+        );
+
+        let by_default =
+            r#"{"name": "backend", "kind": null, "uses_default_features": true, "features": []}"#;
+        assert_eq!(check_crate("store", by_default, manifest), [(2, problem)]);
+    }
+
+    #[test]
+    fn inference_takes_data_without_its_sources() {
+        let edge =
+            r#"{"name": "data", "kind": null, "uses_default_features": true, "features": []}"#;
+        let manifest = "[dependencies]\ndata = { path = \"../data\" }\n";
+        assert_eq!(
+            check_crate("inference", edge, manifest),
+            [(2, "`inference` takes `data` with its `sources`".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_new_crate_is_given_its_place() {
+        assert_eq!(
+            check_crate("vision", "", ""),
+            [(
+                1,
+                "the crate `vision` has no place in the workspace's order".to_owned()
+            )]
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Nothing is left half done in silence: a note of work to do gives its reason, no test is ignored.
+
+use crate::tidy::{Finding, Tree, rust_text, tree::File};
+
+const NOTES: [&str; 3] = ["TODO", "FIXME", "XXX"];
+
+/// Where notes are looked for; prose and data may speak of them.
+const EXTENSIONS: [&str; 4] = ["rs", "py", "sh", "toml"];
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let notes = EXTENSIONS
+        .into_iter()
+        .flat_map(|extension| tree.with_extension(extension))
+        .flat_map(bare_notes);
+    let ignored = tree.with_extension("rs").flat_map(ignored_tests);
+    notes.chain(ignored).collect()
+}
+
+/// Notes of work to do that are not of the form `NOTE: reason`.
+fn bare_notes(file: &File) -> Vec<Finding> {
+    let text = match file.extension() {
+        Some("rs") => rust_text::comments(&file.text),
+        _ => file.text.clone(),
+    };
+    let mut findings = Vec::new();
+    for note in NOTES {
+        for offset in rust_text::word_offsets(&text, note) {
+            if has_reason(&text[offset + note.len()..]) {
+                continue;
+            }
+            findings.push(Finding {
+                path: file.path.clone(),
+                line: rust_text::line_at(&text, offset),
+                problem: format!("{note} without a reason"),
+                remedy: format!("do it now, or write `{note}: why it waits`"),
+            });
+        }
+    }
+    findings
+}
+
+/// Whether a colon and more than a word follow on the same line.
+fn has_reason(after_note: &str) -> bool {
+    let line = after_note.lines().next().unwrap_or_default();
+    line.strip_prefix(':')
+        .is_some_and(|reason| reason.split_whitespace().count() > 1)
+}
+
+/// Tests that do not run: by the attribute, or as an example in a comment.
+fn ignored_tests(file: &File) -> Vec<Finding> {
+    let code = rust_text::code(&file.text);
+    let comments = rust_text::comments(&file.text);
+    (1..)
+        .zip(code.lines().zip(comments.lines()))
+        .filter(|(_, (code, comment))| {
+            let example = comment.split_once("```");
+            code.contains("#[ignore") || example.is_some_and(|(_, tags)| tags.contains("ignore"))
+        })
+        .map(|(line, _)| Finding {
+            path: file.path.clone(),
+            line,
+            problem: "a test that never runs".to_owned(),
+            remedy: "make it run, let it say aloud when it skips, or delete it".to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_lines(path: &str, text: &str, lines: &[usize]) {
+        let findings = check(&Tree::from([(path, text)]));
+        let found: Vec<_> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(found, lines, "{findings:?}");
+    }
+
+    #[test]
+    fn a_note_gives_its_reason() {
+        let text = "\
+            // TODO: wait for burn to export its shuffle\n\
+            // TODO\n\
+            // FIXME later\n\
+            // XXX: hm\n\
+            let text = \"TODO\"; // a string is no note\n";
+        check_lines("crates/data/src/lib.rs", text, &[2, 3, 4]);
+        check_lines("crates/data/tests/golden/make.py", "x = 1  # TODO\n", &[1]);
+        check_lines("README.md", "No TODO is left without a reason.\n", &[]);
+    }
+
+    #[test]
+    fn no_test_is_ignored() {
+        let text = "\
+            /// ```ignore\n\
+            /// train();\n\
+            /// ```\n\
+            #[test]\n\
+            #[ignore = \"slow\"]\n\
+            fn trains() {}\n";
+        check_lines("crates/data/src/lib.rs", text, &[1, 5]);
+    }
+}
