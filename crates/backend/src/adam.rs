@@ -81,7 +81,11 @@ mod tests {
     use burn::tensor::{TensorPrimitive, Tolerance};
 
     use super::*;
-    use crate::{Selected, device::Device, random::{Purpose, Random}};
+    use crate::{
+        Selected,
+        device::Device,
+        random::{Purpose, Random},
+    };
 
     type Pair = [Tensor<Selected, 2>; 4];
 

@@ -61,7 +61,10 @@ pub fn list() -> Vec<DeviceReport> {
             let found = if backend == NAME {
                 probe_selected()
             } else {
-                Err(format!("not in this build, which runs `{NAME}`; build with `{}`", switch(backend)))
+                Err(format!(
+                    "not in this build, which runs `{NAME}`; build with `{}`",
+                    switch(backend)
+                ))
             };
             match found {
                 Ok(name) => DeviceReport { backend, name, usable: true, reason: None },

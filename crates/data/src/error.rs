@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{CellError, FileError, cifar10::Cifar10Error, idx::IdxError, npy::NpyError};
+use crate::{
+    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
+    npy::NpyError, text::TextError,
+};
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
@@ -255,9 +258,15 @@ pub enum DataError {
     /// IDX files are wrong.
     #[error(transparent)]
     Idx(#[from] IdxError),
+    /// A folder of images is wrong.
+    #[error(transparent)]
+    ImageFolder(#[from] ImageFolderError),
     /// NumPy's files are wrong.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// A text is wrong.
+    #[error(transparent)]
+    Text(#[from] TextError),
 }
 
 impl DataError {
@@ -267,7 +276,9 @@ impl DataError {
             Self::File(error) => error.help()?,
             Self::Cifar10(error) => error.help()?,
             Self::Idx(error) => error.help()?,
+            Self::ImageFolder(error) => error.help()?,
             Self::Npy(error) => error.help()?,
+            Self::Text(error) => error.help()?,
             Self::NotFound { .. } => {
                 "check `data.path` and its like; they start at the current directory".into()
             }

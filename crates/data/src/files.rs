@@ -86,11 +86,16 @@ impl FileError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::NotAFolder { path } => match path.parent().filter(|parent| *parent != Path::new("")) {
-                Some(parent) => format!("name the folder, as `{}`", parent.display()),
-                None => "name the folder that the file lies in, here `.`".into(),
-            },
-            Self::Missing { .. } => "put the file there under one of these names, or set `data.path` to its folder".into(),
+            Self::NotAFolder { path } => {
+                match path.parent().filter(|parent| *parent != Path::new("")) {
+                    Some(parent) => format!("name the folder, as `{}`", parent.display()),
+                    None => "name the folder that the file lies in, here `.`".into(),
+                }
+            }
+            Self::Missing { .. } => {
+                "put the file there under one of these names, or set `data.path` to its folder"
+                    .into()
+            }
             Self::GzipTruncated { .. } | Self::GzipDamaged { .. } => {
                 "download the file again; `gzip -t FILE` tells whether a copy is whole".into()
             }
@@ -117,10 +122,6 @@ impl<'a> Folder<'a> {
             Ok(_) => Err(FileError::NotAFolder { path: path.to_owned() }.into()),
             Err(error) => Err(DataError::io(path, error)),
         }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.path
     }
 
     /// The file of the first of these names that there is.
@@ -187,18 +188,17 @@ impl BinaryFile {
 
     /// The next bytes, as many as are announced: memory is taken only for what the file can hold.
     pub(crate) fn take(&mut self, length: u64) -> Result<Vec<u8>, DataError> {
-        let path = || self.path.clone();
         let expected = self.position.saturating_add(length);
         if self.packed && expected > self.length.saturating_mul(LARGEST_RATIO) {
-            return Err(FileError::GzipTooShort { path: path(), packed: self.length, expected }.into());
+            let (path, packed) = (self.path.clone(), self.length);
+            return Err(FileError::GzipTooShort { path, packed, expected }.into());
         }
         if !self.packed && expected > self.length {
-            return Err(FileError::TooShort { path: path(), found: self.length, expected }.into());
+            return Err(self.too_short(self.length, expected));
         }
         let bytes = self.take_up_to(length)?;
         if self.position < expected {
-            let (path, found) = (self.path.clone(), self.position);
-            return Err(FileError::TooShort { path, found, expected }.into());
+            return Err(self.too_short(self.position, expected));
         }
         Ok(bytes)
     }
@@ -233,6 +233,10 @@ impl BinaryFile {
         } else {
             Err(FileError::TooLong { path: self.path, expected }.into())
         }
+    }
+
+    fn too_short(&self, found: u64, expected: u64) -> DataError {
+        FileError::TooShort { path: self.path.clone(), found, expected }.into()
     }
 
     fn unreadable(&self, source: io::Error) -> DataError {
@@ -350,6 +354,9 @@ mod tests {
         let file = folder.path().join("b");
         let error = Folder::open(&file).err().unwrap();
         assert!(error.to_string().ends_with("b` is a file, a folder is expected"), "{error}");
-        assert_eq!(error.help().unwrap(), format!("name the folder, as `{}`", folder.path().display()));
+        assert_eq!(
+            error.help().unwrap(),
+            format!("name the folder, as `{}`", folder.path().display())
+        );
     }
 }

@@ -28,13 +28,17 @@ pub mod cifar10;
 #[cfg(feature = "sources")]
 pub mod csv_table;
 #[cfg(feature = "sources")]
+pub mod drawn;
+#[cfg(feature = "sources")]
 pub mod idx;
+#[cfg(feature = "sources")]
+pub mod image_folder;
 #[cfg(feature = "sources")]
 pub mod npy;
 #[cfg(feature = "sources")]
-pub mod drawn;
-#[cfg(feature = "sources")]
 pub mod synthetic;
+#[cfg(feature = "sources")]
+pub mod text;
 
 #[cfg(feature = "sources")]
 mod files;
@@ -54,7 +58,8 @@ pub mod split;
 mod table;
 
 pub use crate::preprocess::{
-    CellError, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,
+    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task, TokenKind,
+    Vocabulary, VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{

@@ -76,6 +76,14 @@ impl Targets {
         }
     }
 
+    /// The values; none in a classification.
+    pub fn values(&self) -> &[f32] {
+        match self {
+            Self::Classes(_) => &[],
+            Self::Values(values) => values,
+        }
+    }
+
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -104,9 +112,19 @@ pub(crate) fn moments<I: Iterator<Item = f32>>(numbers: impl Fn() -> I) -> Optio
     Some((mean, variance.sqrt()))
 }
 
-/// A regression's target, by the mean and deviation of the training split.
-pub(crate) fn regression((mean, deviation): (f64, f64)) -> TargetKind {
+/// A regression's target, by the moments of the training split.
+pub(crate) fn regression(moments: Option<(f64, f64)>) -> TargetKind {
+    let (mean, deviation) = moments.unwrap_or((0.0, 0.0));
     // Other splits may deviate where the training split does not.
     let deviation = if deviation > 0.0 { deviation } else { 1.0 };
     TargetKind::Regression { mean, deviation }
+}
+
+/// What is to be predicted, as a line for the user.
+pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
+    let (name, task) = (&preprocessing.target.name, preprocessing.task());
+    match preprocessing.target.classes() {
+        [] => format!("target `{name}`: {task}"),
+        classes => format!("target `{name}`: {task}, {} classes", classes.len()),
+    }
 }

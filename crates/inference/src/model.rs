@@ -45,11 +45,9 @@ impl<B: Backend> Model<B> {
     /// Where the file cannot be read, does not describe a model, or does not hold its weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
         let file = TensorFile::read(path)?;
-        let description: Description =
-            serde_json::from_value(file.metadata).map_err(|error| InferenceError::Description {
-                path: path.to_owned(),
-                reason: error.to_string(),
-            })?;
+        let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
+            InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
+        })?;
         let network = match &description.architecture {
             // The initial weights are replaced, so their seed does not matter.
             Architecture::Mlp(config) => weights::load(config.init(0, device), file.tensors)

@@ -127,10 +127,7 @@ impl<B: Backend> ModuleMapper<B> for Replace {
         self.path.exit();
     }
 
-    fn map_float<const D: usize>(
-        &mut self,
-        parameter: Param<Tensor<B, D>>,
-    ) -> Param<Tensor<B, D>> {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(stored) = self.tensors.remove(&self.path.name()) else { return parameter };
         let (id, tensor, mapper) = parameter.consume();
         let (shape, values) = stored.into_parts();
@@ -161,17 +158,17 @@ mod tests {
         let model = config().init::<Selected>(1, &device);
         let tensors = to_tensors(&model);
         let names: Vec<&str> = tensors.keys().map(String::as_str).collect();
-        assert_eq!(
-            names,
-            ["layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"]
-        );
+        assert_eq!(names, ["layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"]);
         assert_eq!(tensors["layers.0.weight"].shape(), [2, 3]);
 
         let other = config().init::<Selected>(2, &device);
         let loaded = load(other, tensors.clone()).unwrap();
         assert_eq!(to_tensors(&loaded), tensors);
         let features = Tensor::ones([4, 3], &device);
-        assert_eq!(loaded.forward(features.clone()).into_data(), model.forward(features).into_data());
+        assert_eq!(
+            loaded.forward(features.clone()).into_data(),
+            model.forward(features).into_data()
+        );
     }
 
     #[test]

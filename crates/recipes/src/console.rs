@@ -114,10 +114,10 @@ impl Console {
         }
     }
 
-    fn on_end(&self) {
+    fn on_end(&self, step: u64) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
-            (View::Plain, Some(last)) => self.line(&self.status(last)),
+            (View::Plain, Some(last)) => self.line(&self.status(LastStep { step, ..last })),
             (View::Plain, None) | (View::Quiet, _) => {}
         }
     }
@@ -143,8 +143,8 @@ impl Observer for Console {
                     self.line(&format!("Epoch [{epoch}/{}], Loss: {last_loss:.4}", self.epochs));
                 }
             }
-            Event::Warning { message } => self.line(&format!("warning: {message}")),
-            Event::End { .. } => self.on_end(),
+            Event::Warning { message } => self.line(&format!("note: {message}")),
+            Event::End { step, .. } => self.on_end(*step),
         }
         Ok(())
     }
@@ -158,8 +158,10 @@ fn bar() -> ProgressBar {
 
 /// `, validation loss 0.4812, accuracy 0.7662`
 fn describe(metrics: &Metrics) -> String {
-    let values: Vec<String> =
-        ordered(metrics).iter().map(|(name, value)| format!("{name} {}", rounded(*value))).collect();
+    let values: Vec<String> = ordered(metrics)
+        .iter()
+        .map(|(name, value)| format!("{name} {}", rounded(*value)))
+        .collect();
     format!(", validation {}", values.join(", "))
 }
 

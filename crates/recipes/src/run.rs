@@ -64,13 +64,8 @@ impl<'a> Start<'a> {
         })?;
         let environment = Environment::new(device, self.command_line.clone());
         let files = RunDirectory::create(self.directory.clone(), &config, &environment)?;
-        let mut run = Run {
-            start: self,
-            files,
-            recipe: recipe.to_owned(),
-            device: device.to_owned(),
-            seed,
-        };
+        let mut run =
+            Run { start: self, files, recipe: recipe.to_owned(), device: device.to_owned(), seed };
         for message in notes {
             run.observe(&Event::Warning { message: message.clone() })
                 .map_err(training::TrainError::Observer)?;

@@ -38,7 +38,8 @@ mod tests {
     /// Expected values from `date --utc --date=@SECONDS`.
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let check = |seconds, expected: &str| assert_eq!(date_and_time(seconds).join(" "), expected);
+        let check =
+            |seconds, expected: &str| assert_eq!(date_and_time(seconds).join(" "), expected);
         check(0, "1970-01-01 00:00:00");
         check(951_782_399, "2000-02-28 23:59:59");
         check(951_782_400, "2000-02-29 00:00:00");

@@ -39,7 +39,9 @@ impl StoreError {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => Some("check the path".to_owned()),
-                io::ErrorKind::PermissionDenied => Some("check who may read and write it".to_owned()),
+                io::ErrorKind::PermissionDenied => {
+                    Some("check who may read and write it".to_owned())
+                }
                 io::ErrorKind::StorageFull => Some("make room on the disk".to_owned()),
                 _ => None,
             },
@@ -50,7 +52,10 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: &std::path::Path,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
     }

@@ -182,7 +182,10 @@ mod tests {
     #[test]
     fn half_precision_becomes_f32_and_other_types_are_refused() {
         assert_eq!(decode(Dtype::F16, &half::f16::from_f32(1.5).to_le_bytes()), Some(vec![1.5]));
-        assert_eq!(decode(Dtype::BF16, &half::bf16::from_f32(-2.0).to_le_bytes()), Some(vec![-2.0]));
+        assert_eq!(
+            decode(Dtype::BF16, &half::bf16::from_f32(-2.0).to_le_bytes()),
+            Some(vec![-2.0])
+        );
         assert_eq!(decode(Dtype::F64, &[0; 8]), None);
     }
 

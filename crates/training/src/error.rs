@@ -28,7 +28,7 @@ impl TrainError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Diverged { learning_rate, .. } => Some(format!(
-                "lower `optimizer.learning_rate`, for instance to {:e}, and look for extreme \
+                "lower `optimizer.learning_rate`, for instance to {:.0e}, and look for extreme \
                  values in the data",
                 learning_rate / 10.0
             )),

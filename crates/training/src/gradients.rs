@@ -79,18 +79,21 @@ struct Update<'a, A: AutodiffBackend, I> {
 impl<'a, A, I> ModuleMapper<A> for Update<'_, A, I>
 where
     A: AutodiffBackend,
-    I: Iterator<Item = (Option<FloatTensor<A::InnerBackend>>, &'a mut Option<Slot<A::InnerBackend>>)>,
+    I: Iterator<
+        Item = (Option<FloatTensor<A::InnerBackend>>, &'a mut Option<Slot<A::InnerBackend>>),
+    >,
 {
-    fn map_float<const D: usize>(
-        &mut self,
-        parameter: Param<Tensor<A, D>>,
-    ) -> Param<Tensor<A, D>> {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some((Some(gradient), slot)) = self.each.next() else { return parameter };
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
-        let (weight, new_slot) =
-            self.rule.update::<A::InnerBackend>(weight, gradient, slot.take(), self.diverged.clone());
+        let (weight, new_slot) = self.rule.update::<A::InnerBackend>(
+            weight,
+            gradient,
+            slot.take(),
+            self.diverged.clone(),
+        );
         *slot = Some(new_slot);
         let weight = Tensor::from_primitive(TensorPrimitive::Float(weight));
         Param::from_mapped_value(id, Tensor::from_inner(weight).require_grad(), mapper)

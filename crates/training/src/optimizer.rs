@@ -99,8 +99,7 @@ impl Rule {
                     Some(Slot::Sgd(velocity)) => velocity,
                     _ => zeros(),
                 };
-                let (weight, velocity) =
-                    B::fused_sgd(weight, gradient, velocity, diverged, step);
+                let (weight, velocity) = B::fused_sgd(weight, gradient, velocity, diverged, step);
                 (weight, Slot::Sgd(velocity))
             }
         }

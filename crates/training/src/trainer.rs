@@ -231,14 +231,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// Where the observer fails.
     pub fn finish(mut self) -> Result<Trained<M::InnerModule>, TrainError> {
-        let status = if self.interrupt.requested() {
-            EndStatus::Interrupted
-        } else {
-            EndStatus::Finished
-        };
+        let status =
+            if self.interrupt.requested() { EndStatus::Interrupted } else { EndStatus::Finished };
         self.tell(&Event::End { status, epoch: self.epoch, step: self.step })?;
         let last = (self.model().valid(), self.validation);
-        let (best, of_best) = self.best.map(|(best, metrics, model)| (best, (model, Some(metrics)))).unzip();
+        let (best, of_best) =
+            self.best.map(|(best, metrics, model)| (best, (model, Some(metrics)))).unzip();
         let (model, validation) = of_best.filter(|_| self.config.keep_best).unwrap_or(last);
         Ok(Trained {
             model,

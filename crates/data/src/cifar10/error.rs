@@ -43,10 +43,14 @@ impl Cifar10Error {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Length { .. } | Self::Label { .. } => "take the binary version, `cifar-10-binary.tar.gz`, \
+            Self::Length { .. } | Self::Label { .. } => {
+                "take the binary version, `cifar-10-binary.tar.gz`, \
                  not those for Python or Matlab; if it is, download it again"
-                .into(),
-            Self::Names { .. } => "write one name a line, or delete the file for the usual names".into(),
+                    .into()
+            }
+            Self::Names { .. } => {
+                "write one name a line, or delete the file for the usual names".into()
+            }
         })
     }
 }

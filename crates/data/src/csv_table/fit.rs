@@ -20,7 +20,7 @@ pub(super) fn fit(schema: &Schema, records: &Records, rows: &[usize]) -> TablePr
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
         (TargetPlan::Regression, cells) => {
-            table::regression(moments(cells, rows).unwrap_or((0.0, 0.0)))
+            table::regression(moments(cells, rows))
         }
     };
     TablePreprocessing {
@@ -170,11 +170,7 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
             ));
         }
     }
-    let (name, task) = (&preprocessing.target.name, preprocessing.task());
-    notes.push(match preprocessing.target.classes() {
-        [] => format!("target `{name}`: {task}"),
-        classes => format!("target `{name}`: {task}, {} classes", classes.len()),
-    });
+    notes.push(table::target_note(preprocessing));
     notes
 }
 

@@ -28,8 +28,8 @@ impl Canvas {
         for (i, ends) in points.windows(2).enumerate() {
             let (start, end) = (radius(i), radius(i + 1));
             let distance = |pixel| {
-                let (part, distance) = to_segment(pixel, [ends[0], ends[1]]);
-                distance - (start + (end - start) * part)
+                let (part, square) = to_segment(pixel, [ends[0], ends[1]]);
+                square.sqrt() - (start + (end - start) * part)
             };
             self.join(ends, start.max(end), distance);
         }
@@ -38,12 +38,12 @@ impl Canvas {
     /// Fills the inside of closed outlines: the points that an odd number of them surround.
     pub(super) fn fill(&mut self, outlines: &[Vec<Point>]) {
         let distance = |pixel| {
-            let (mut inside, mut nearest) = (false, f32::MAX);
+            let (mut inside, mut square) = (false, f32::MAX);
             for edge in outlines.iter().flat_map(|outline| edges(outline)) {
                 inside ^= crosses(pixel, edge);
-                nearest = nearest.min(to_segment(pixel, edge).1);
+                square = square.min(to_segment(pixel, edge).1);
             }
-            if inside { -nearest } else { nearest }
+            if inside { -square.sqrt() } else { square.sqrt() }
         };
         self.join(outlines.iter().flatten(), 0.0, distance);
     }
@@ -85,12 +85,14 @@ fn edges(outline: &[Point]) -> impl Iterator<Item = [Point; 2]> {
     outline.iter().zip(ends).map(|(&start, &end)| [start, end])
 }
 
-/// The part of the way along a segment at which it is nearest to a point, and that distance.
+/// The part of the way along a segment at which it is nearest to a point, and the square of that
+/// distance.
 fn to_segment(point: Point, [start, end]: [Point; 2]) -> (f32, f32) {
     let (way, along) = (point - start, end - start);
     // Of a segment without length, every part is the nearest.
     let part = (way.dot(along) / along.dot(along).max(f32::MIN_POSITIVE)).clamp(0.0, 1.0);
-    (part, (way - along * part).length())
+    let rest = way - along * part;
+    (part, rest.dot(rest))
 }
 
 /// Whether a ray from a point to the right crosses an edge.
@@ -101,6 +103,8 @@ fn crosses(point: Point, [start, end]: [Point; 2]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     fn points(points: &[(f32, f32)]) -> Vec<Point> {
@@ -124,7 +128,7 @@ mod tests {
         let square = points(&[(4.0, 6.0), (20.0, 6.0), (20.0, 22.0), (4.0, 22.0)]);
         let hole = points(&[(8.0, 10.0), (16.0, 10.0), (16.0, 18.0), (8.0, 18.0)]);
         let triangle = points(&[(3.3, 4.1), (28.2, 9.7), (11.9, 27.4)]);
-        assert_area(area(|canvas| canvas.fill(&[square.clone()])), 256.0);
+        assert_area(area(|canvas| canvas.fill(slice::from_ref(&square))), 256.0);
         assert_area(area(|canvas| canvas.fill(&[square, hole])), 256.0 - 64.0);
         assert_area(area(|canvas| canvas.fill(&[triangle])), 266.0);
     }
@@ -141,8 +145,8 @@ mod tests {
     fn drawings_are_joined_not_added() {
         let square = points(&[(4.0, 4.0), (12.0, 4.0), (12.0, 12.0), (4.0, 12.0)]);
         let twice = |canvas: &mut Canvas| {
-            canvas.fill(&[square.clone()]);
-            canvas.fill(&[square.clone()]);
+            canvas.fill(slice::from_ref(&square));
+            canvas.fill(slice::from_ref(&square));
         };
         assert_area(area(twice), 64.0);
     }
@@ -152,7 +156,7 @@ mod tests {
         let wide = points(&[(-50.0, -50.0), (16.0, -50.0), (16.0, 90.0), (-50.0, 90.0)]);
         assert_area(area(|canvas| canvas.fill(&[wide])), 512.0);
         let far = points(&[(90.0, -50.0), (99.0, -60.0), (-80.0, -70.0)]);
-        assert_eq!(area(|canvas| canvas.fill(&[far.clone()])), 0.0);
+        assert_eq!(area(|canvas| canvas.fill(slice::from_ref(&far))), 0.0);
         assert_eq!(area(|canvas| canvas.stroke(&far, [1.0, 1.0])), 0.0);
         assert_eq!(area(|canvas| canvas.stroke(&far[..1], [1.0, 1.0])), 0.0);
         assert_eq!(area(|canvas| canvas.fill(&[])), 0.0);

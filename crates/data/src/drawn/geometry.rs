@@ -88,7 +88,7 @@ pub(super) fn bounds<'a>(points: impl IntoIterator<Item = &'a Point>) -> (Point,
     })
 }
 
-/// Appends the points of an arc of the unit circle, both ends included.
+/// An arc of the unit circle, both ends included.
 pub(super) fn arc(angles: Range<f32>, steps: usize) -> impl Iterator<Item = Point> {
     (0..=steps).map(move |step| {
         let part = step as f32 / steps as f32;

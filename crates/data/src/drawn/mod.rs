@@ -7,9 +7,10 @@
 //! ```
 //! use data::{ImageSource, drawn};
 //!
-//! let train = drawn::digits(0..600, 7);
-//! let test = drawn::digits(600..700, 7);
+//! let train = drawn::digits(0..600, 7)?;
+//! let test = drawn::digits(600..700, 7)?;
 //! assert_eq!((train.labels().len(), test.labels().len()), (600, 100));
+//! # Ok::<(), data::DataError>(())
 //! ```
 
 mod digits;
@@ -19,6 +20,7 @@ mod shapes;
 mod canvas;
 mod draws;
 mod geometry;
+mod outlines;
 mod paint;
 mod skeletons;
 
@@ -27,9 +29,12 @@ use std::ops::Range;
 use backend::random::{Purpose, Random, stream_of};
 use rayon::prelude::*;
 
-use self::draws::Draws;
 pub use self::{digits::digits, shapes::shapes};
-use crate::{ImageShape, ImagesInMemory};
+use self::{
+    draws::Draws,
+    geometry::{Point, bounds},
+};
+use crate::{DataError, ImageShape, ImagesInMemory, table::matrix};
 
 /// The number of classes of every kind of image here.
 const CLASSES: usize = 10;
@@ -46,19 +51,50 @@ struct Kind {
 
 impl Kind {
     /// Draws the samples of a range, the classes taking turns.
-    fn draw(&self, samples: Range<usize>, seed: u64) -> ImagesInMemory {
+    fn draw(&self, samples: Range<usize>, seed: u64) -> Result<ImagesInMemory, DataError> {
         let bytes = self.shape.bytes();
         let random = Random::new(seed, Purpose::Synthetic, stream_of(self.name));
         let class = |sample: usize| sample % CLASSES;
-        let mut pixels = vec![0; samples.len() * bytes];
+        let mut pixels = matrix(samples.len(), bytes)?;
+        pixels.resize(samples.len() * bytes, 0);
         pixels.par_chunks_exact_mut(bytes).zip(samples.clone()).for_each(|(pixels, sample)| {
             (self.draw)(class(sample), &mut Draws::new(random, sample), pixels);
         });
-        ImagesInMemory {
+        Ok(ImagesInMemory {
             shape: self.shape,
             pixels,
             labels: samples.map(|sample| class(sample) as u32).collect(),
             classes: self.classes.map(str::to_owned).to_vec(),
+        })
+    }
+}
+
+/// Where a drawing may stand in an image.
+struct Placing {
+    /// The pixels along a side of the image.
+    side: usize,
+    /// The drawing's width or height, whichever is greater, in pixels.
+    size: f32,
+    /// The least number of pixels to leave on every side of the drawing.
+    margin: f32,
+    /// How far the drawing's middle may be from the image's, along each axis.
+    shift: f32,
+}
+
+impl Placing {
+    /// Scales a drawing and moves it to a random place.
+    fn place(&self, curves: &mut [Vec<Point>], draws: &mut Draws) {
+        let (low, high) = bounds(curves.iter().flatten());
+        let (middle, extent) = ((low + high) * 0.5, high - low);
+        let scale = self.size / extent.x.max(extent.y);
+        let side = self.side as f32;
+        let mut coordinate = |extent: f32| {
+            let shift = (0.5 * (side - scale * extent) - self.margin).clamp(0.0, self.shift);
+            0.5 * side + draws.uniform(-shift..shift)
+        };
+        let centre = Point::new(coordinate(extent.x), coordinate(extent.y));
+        for point in curves.iter_mut().flatten() {
+            *point = centre + (*point - middle) * scale;
         }
     }
 }
@@ -69,31 +105,63 @@ fn byte(brightness: f32) -> u8 {
 }
 
 #[cfg(test)]
-mod scratch {
+mod tests {
+    use rayon::ThreadPoolBuilder;
+
+    use super::*;
+
+    const KINDS: [fn(Range<usize>, u64) -> Result<ImagesInMemory, DataError>; 2] = [digits, shapes];
+
     #[test]
-    fn dump() {
-        for (name, images) in [("digits", super::digits(0..120, 1)), ("shapes", super::shapes(0..120, 1))] {
-            let s = images.shape;
-            let (h, w, c) = (s.height, s.width, s.channels);
-            let mut out = image::RgbImage::new((12 * (w + 2) * 3) as u32, (10 * (h + 2) * 3) as u32);
-            for i in 0..120 {
-                let (row, col) = (i % 10, i / 10);
-                for y in 0..h * 3 {
-                    for x in 0..w * 3 {
-                        let at = |ch: usize| images.pixels[i * s.bytes() + (ch % c) * h * w + (y / 3) * w + x / 3];
-                        out.put_pixel((col * (w + 2) * 3 + x) as u32, (row * (h + 2) * 3 + y) as u32, image::Rgb([at(0), at(1), at(2)]));
-                    }
-                }
+    fn a_sample_depends_on_its_number_and_the_seed_alone() {
+        for draw in KINDS {
+            let all = draw(0..50, 3).unwrap();
+            let bytes = all.shape.bytes();
+            for part in [0..50, 0..7, 13..50, 49..50] {
+                let some = draw(part.clone(), 3).unwrap();
+                assert_eq!(some.pixels, all.pixels[part.start * bytes..part.end * bytes]);
+                assert_eq!(some.labels, all.labels[part]);
             }
-            out.save(format!("/tmp/{name}.png")).unwrap();
+            let one_thread = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            assert_eq!(one_thread.install(|| draw(0..50, 3)).unwrap(), all);
+            assert_ne!(draw(0..50, 4).unwrap().pixels, all.pixels);
         }
-        let t = std::time::Instant::now();
-        let d = super::digits(0..70_000, 1);
-        eprintln!("digits/s {}", 70_000.0 / t.elapsed().as_secs_f64());
-        std::fs::write("/tmp/digits.bin", d.pixels).unwrap();
-        let t = std::time::Instant::now();
-        let d = super::shapes(0..20_000, 1);
-        eprintln!("shapes/s {}", 20_000.0 / t.elapsed().as_secs_f64());
-        std::fs::write("/tmp/shapes.bin", d.pixels).unwrap();
+    }
+
+    #[test]
+    fn no_two_samples_are_equal_and_none_is_blank() {
+        for draw in KINDS {
+            let images = draw(0..1000, 5).unwrap();
+            let mut images: Vec<_> = images.pixels.chunks_exact(images.shape.bytes()).collect();
+            for image in &images {
+                let (darkest, brightest) = (image.iter().min(), image.iter().max());
+                let contrast = brightest.unwrap() - darkest.unwrap();
+                assert!(contrast > 80, "contrast {contrast}");
+            }
+            images.sort_unstable();
+            images.dedup();
+            assert_eq!(images.len(), 1000);
+        }
+    }
+
+    #[test]
+    fn classes_are_balanced_and_named() {
+        for draw in KINDS {
+            let images = draw(70..570, 1).unwrap();
+            let mut counts = [0; CLASSES];
+            images.labels.iter().for_each(|&label| counts[label as usize] += 1);
+            assert_eq!(counts, [50; CLASSES]);
+            let mut names = images.classes;
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), CLASSES);
+        }
+    }
+
+    #[test]
+    fn samples_beyond_memory_are_an_error() {
+        for draw in KINDS {
+            assert!(matches!(draw(0..usize::MAX, 0), Err(DataError::OutOfMemory { .. })));
+        }
     }
 }

@@ -23,12 +23,13 @@ pub(super) fn contrasting_colour(others: &[Colour], draws: &mut Draws) -> Colour
         others.iter().map(|&other| distance(colour, other)).fold(f32::MAX, f32::min)
     };
     let first = any_colour(draws);
-    (1..6).map(|_| any_colour(draws)).fold(first, |best, colour| {
-        if nearest(colour) > nearest(best) { colour } else { best }
-    })
+    (1..6)
+        .map(|_| any_colour(draws))
+        .fold(first, |best, colour| if nearest(colour) > nearest(best) { colour } else { best })
 }
 
-fn distance(a: Colour, b: Colour) -> f32 {
+/// The distance of two colours.
+pub(super) fn distance(a: Colour, b: Colour) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt()
 }
 
@@ -39,6 +40,11 @@ pub(super) struct Paint {
 }
 
 impl Paint {
+    /// A single colour.
+    pub(super) fn plain(colour: Colour) -> Self {
+        Self { colours: [colour; 2], pattern: Pattern::Plain }
+    }
+
     pub(super) fn at(&self, point: Point) -> Colour {
         mix(self.colours[0], self.colours[1], self.pattern.at(point))
     }
@@ -59,7 +65,8 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    const CLOUDS: usize = 8;
+    /// Values along a side of the lattice of clouds.
+    const CLOUDS: usize = 7;
 
     /// A texture for a small surface.
     pub(super) fn texture(draws: &mut Draws) -> Self {
@@ -77,7 +84,8 @@ impl Pattern {
 
     /// Smooth noise over an image of this side.
     pub(super) fn clouds(side: f32, draws: &mut Draws) -> Self {
-        let values = [(); Self::CLOUDS].map(|()| [(); Self::CLOUDS].map(|()| draws.uniform(0.0..1.0)));
+        let values =
+            [(); Self::CLOUDS].map(|()| [(); Self::CLOUDS].map(|()| draws.uniform(0.0..1.0)));
         let cells = draws.uniform(1.0..Self::CLOUDS as f32 - 1.0);
         Self::Clouds { values, spacing: side / cells }
     }
@@ -112,8 +120,60 @@ fn between<const N: usize>(values: &[[f32; N]; N], point: Point) -> f32 {
     };
     let ((column, right), (row, down)) = (cell(point.x), cell(point.y));
     let along = |row: usize| {
-        let [left_value, right_value] = [values[row][column], values[row][column + 1]];
-        left_value + (right_value - left_value) * right
+        let ends = [values[row][column], values[row][column + 1]];
+        ends[0] + (ends[1] - ends[0]) * right
     };
     along(row) + (along(row + 1) - along(row)) * down
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::random::{Purpose, Random};
+
+    use super::*;
+
+    fn draws() -> Draws {
+        Draws::new(Random::new(2, Purpose::Synthetic, 0), 0)
+    }
+
+    #[test]
+    fn patterns_stay_between_their_two_colours() {
+        let draws = &mut draws();
+        for _ in 0..50 {
+            for pattern in [Pattern::texture(draws), Pattern::clouds(32.0, draws)] {
+                for place in 0..32 * 32 {
+                    let point = Point::new((place % 32) as f32, (place / 32) as f32);
+                    let part = pattern.at(point);
+                    assert!((0.0..=1.0).contains(&part), "{part} at {point:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clouds_are_their_values_and_smooth_between_them() {
+        let values = [[0.0, 1.0, 0.5], [1.0, 0.0, 0.5], [0.0, 0.0, 1.0]];
+        let check = |x, y, expected: f32| {
+            let value = between(&values, Point::new(x, y));
+            assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
+        };
+        check(0.0, 0.0, 0.0);
+        check(1.0, 0.0, 1.0);
+        check(2.0, 2.0, 1.0);
+        check(0.5, 0.5, 0.5);
+        check(0.25, 0.0, 0.15625); // smoothed: 3/16 - 1/32
+        check(9.0, 9.0, 1.0); // beyond the lattice, its edge
+    }
+
+    #[test]
+    fn a_contrasting_colour_stands_out() {
+        let draws = &mut draws();
+        let grey = [0.5; 3];
+        let mean = |colours: Vec<Colour>| {
+            colours.iter().map(|&colour| distance(colour, grey)).sum::<f32>() / colours.len() as f32
+        };
+        let any = mean((0..200).map(|_| any_colour(draws)).collect());
+        let contrasting = mean((0..200).map(|_| contrasting_colour(&[grey], draws)).collect());
+        assert!(contrasting > 1.2 * any, "{contrasting} {any}");
+    }
 }

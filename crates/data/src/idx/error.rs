@@ -67,17 +67,21 @@ impl IdxError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Magic { found: [0, 0, 8, dimensions], expected, .. } => format!(
-                "the file has {dimensions} dimensions instead of {}: are images and labels exchanged?",
-                expected[3]
+            Self::Magic { found: [0, 0, 8, found], expected: [.., expected], .. } => format!(
+                "it has {found} dimensions instead of {expected}: are images and labels exchanged?"
             ),
-            Self::Magic { found: [0, 0, _, _], .. } => "write the values as unsigned bytes, IDX type 08".into(),
-            Self::Magic { .. } => "this is no IDX file; if it is a saved web page, download the data again".into(),
+            Self::Magic { found: [0, 0, ..], .. } => {
+                "write the values as unsigned bytes, IDX type 08".into()
+            }
+            Self::Magic { .. } => {
+                "this is no IDX file; if it is a saved web page, download the data again".into()
+            }
             Self::Empty { .. } => "name a folder whose files hold images".into(),
             Self::Disagree { .. } => "take both files from the same download".into(),
             Self::Shape { .. } => "take all files from the same data set".into(),
             Self::Label { .. } => {
-                "labels count from 0, without gaps above 9, and each is among those to train on; correct the record".into()
+                "labels count from 0, above 9 without gaps, those to test as those to train on"
+                    .into()
             }
         })
     }

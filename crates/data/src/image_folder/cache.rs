@@ -14,10 +14,9 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{BadImage, ImageFolderError, listing::ImageFile, pass::Pass};
+use super::{BadImage, ImageFolderError, Resize, listing::ImageFile, pass::Pass};
 use crate::ImageShape;
 
 /// To be raised whenever the same file would become other pixels.
@@ -53,19 +52,17 @@ struct Manifest {
 }
 
 /// What the pixels of a listing depend on, hashed.
-pub(super) fn key(
-    root: &Path,
-    files: &[ImageFile],
-    shape: ImageShape,
-    resize: super::Resize,
-) -> String {
+pub(super) fn key(root: &Path, files: &[ImageFile], shape: ImageShape, resize: Resize) -> String {
     let ImageShape { channels, height, width } = shape;
     let mut text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}").into_bytes();
     for file in files {
-        let path = file.path.strip_prefix(root).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
+        let path =
+            file.path.strip_prefix(root).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
         // Times before 1970 count from there as those after it do, which no real file comes across.
-        let age = file.modified.map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_else(|e| e.duration()));
-        text.extend(format!("\n{} {age:?} {} ", file.bytes, path.len()).bytes());
+        let time = file
+            .modified
+            .map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_else(|error| error.duration()));
+        text.extend(format!("\n{} {time:?} {} ", file.bytes, path.len()).bytes());
         text.extend(path);
     }
     store::sha256_hex(&text)
@@ -73,7 +70,12 @@ pub(super) fn key(
 
 impl Cache {
     /// Opens a cache if it is whole.
-    pub(super) fn open(directory: &Path, key: &str, images: usize, shape: ImageShape) -> Option<Self> {
+    pub(super) fn open(
+        directory: &Path,
+        key: &str,
+        images: usize,
+        shape: ImageShape,
+    ) -> Option<Self> {
         let manifest = fs::read(directory.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
         let places_exist = manifest.skipped.iter().all(|&place| place < images);
@@ -81,7 +83,8 @@ impl Cache {
         if manifest.key != key || !places_exist || manifest.shard_sha256.len() != lengths.len() {
             return None;
         }
-        let shards = lengths.into_par_iter().zip(manifest.shard_sha256).enumerate();
+        // One after another: a shard is in memory while it is hashed.
+        let shards = lengths.into_iter().zip(manifest.shard_sha256).enumerate();
         let shards = shards.map(|(index, (length, sha256))| {
             let path = shard_path(directory, index);
             let file = File::open(&path).ok()?;
@@ -146,9 +149,7 @@ fn images_per_shard(shape: ImageShape) -> usize {
 
 fn shard_lengths(images: usize, shape: ImageShape) -> impl Iterator<Item = usize> {
     let per_shard = images_per_shard(shape);
-    (0..images)
-        .step_by(per_shard)
-        .map(move |first| (images - first).min(per_shard) * shape.bytes())
+    (0..images).step_by(per_shard).map(move |first| (images - first).min(per_shard) * shape.bytes())
 }
 
 fn shard_path(directory: &Path, index: usize) -> PathBuf {
@@ -185,7 +186,6 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::image_folder::Resize;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
 
@@ -196,7 +196,9 @@ mod tests {
 
     #[test]
     fn the_key_is_another_for_whatever_changes_the_pixels() {
-        let key_of = |root: &str, files: &[ImageFile], shape, resize| key(root.as_ref(), files, shape, resize);
+        let key_of = |root: &str, files: &[ImageFile], shape, resize| {
+            key(root.as_ref(), files, shape, resize)
+        };
         let files = [file("r/a/1.png", 5, 7), file("r/b/2.png", 5, 7)];
         let first = key_of("r", &files, SHAPE, Resize::Crop);
         let others = [

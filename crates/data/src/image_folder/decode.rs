@@ -32,9 +32,13 @@ pub(super) fn read_pixels(
     pixels: &mut [u8],
 ) -> Result<(), BadImage> {
     let bytes = read_file(path)?;
-    // Decoders and resizers may panic on hostile input, which must cost the image and no more.
-    catch_unwind(AssertUnwindSafe(|| resize::write_pixels(decode(&bytes)?, shape, how, pixels)))
-        .unwrap_or(Err(BadImage::Panic))
+    contain_panic(|| resize::write_pixels(decode(&bytes)?, shape, how, pixels))
+}
+
+/// Decoders and resizers may panic on hostile input, which must cost the image and no more. What
+/// they leave half done is dropped here, but for pixels that nobody looks at after an error.
+fn contain_panic(work: impl FnOnce() -> Result<(), BadImage>) -> Result<(), BadImage> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(BadImage::Panic))
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
@@ -56,6 +60,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
 fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Jpeg) => jpeg::decode(bytes),
+        Ok(ImageFormat::WebP) if !is_whole_webp(bytes) => Err(BadImage::Truncated),
         Ok(format @ (ImageFormat::Png | ImageFormat::Bmp | ImageFormat::WebP)) => {
             decode_with_image(bytes, format)
         }
@@ -64,6 +69,18 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {
             None => Err(BadImage::NotAnImage),
         },
         Err(_) => Err(BadImage::NotAnImage),
+    }
+}
+
+/// Whether a WebP is as long as it says. Its decoder does not ask, and makes up what is missing at
+/// the end; libwebp refuses a file for this.
+fn is_whole_webp(webp: &[u8]) -> bool {
+    match webp.first_chunk() {
+        Some(&[_, _, _, _, a, b, c, d]) => {
+            let declared = u32::from_le_bytes([a, b, c, d]) as usize;
+            declared <= webp.len() - 8
+        }
+        None => false,
     }
 }
 
@@ -119,8 +136,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_panic_costs_one_image() {
+        assert!(matches!(contain_panic(|| panic!("a decoder's")), Err(BadImage::Panic)));
+        assert!(contain_panic(|| Ok(())).is_ok());
+    }
+
+    #[test]
     fn a_header_may_declare_what_its_file_can_hold() {
-        let allowed = |width, height, file_bytes| check_dimensions(width, height, 3, file_bytes).is_ok();
+        let allowed =
+            |width, height, file_bytes| check_dimensions(width, height, 3, file_bytes).is_ok();
         assert!(allowed(1, 1, 60));
         assert!(allowed(4096, 4096, 60), "one colour");
         assert!(!allowed(12_000, 12_000, 60));

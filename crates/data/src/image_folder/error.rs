@@ -107,14 +107,10 @@ pub enum ImageFolderError {
         reason: BadImage,
     },
     /// All images of a class were skipped.
-    #[error("none of the {images} images of class `{class}` in `{}` can be read; the first `{}` {reason}", path.display(), file.display())]
+    #[error("no image of `{}` can be read; `{}` {reason}", path.display(), file.display())]
     ClassLost {
-        /// The folder of the split.
+        /// The class folder.
         path: PathBuf,
-        /// The class.
-        class: String,
-        /// Its images.
-        images: usize,
         /// Its first image.
         file: PathBuf,
         /// What is wrong with that.
@@ -145,10 +141,14 @@ impl ImageFolderError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Size { longest, .. } => format!("each side of `data.size` is 1 to {longest} pixels"),
+            Self::Size { longest, .. } => {
+                format!("each side of `data.size` is 1 to {longest} pixels")
+            }
             Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
             Self::NotFound { .. } => "check `data.path`; it starts at the current directory".into(),
-            Self::NotAFolder { .. } => "set `data.path` to the folder above the class folders".into(),
+            Self::NotAFolder { .. } => {
+                "set `data.path` to the folder above the class folders".into()
+            }
             Self::List { source, .. } => return list_help(source),
             Self::NoClasses { .. } | Self::SingleClass { .. } => {
                 "put the images of each class in a folder of their own, at least two of them".into()

@@ -76,12 +76,19 @@ mod tests {
     #[test]
     fn splits_are_told_from_classes() {
         let check = |paths: &[&str], expected: [Option<&str>; 3]| {
-            assert_eq!(find(paths).unwrap(), expected.map(|name| name.map(str::to_owned)), "{paths:?}");
+            assert_eq!(
+                find(paths).unwrap(),
+                expected.map(|name| name.map(str::to_owned)),
+                "{paths:?}"
+            );
         };
         check(&["cat", "dog"], [Some(""), None, None]);
         check(&["train/cat", "train/dog"], [Some("train"), None, None]);
         check(&["train/cat", "validation/cat"], [Some("train"), Some("validation"), None]);
-        check(&["train/a", "valid/a", "test/a", "notes"], [Some("train"), Some("valid"), Some("test")]);
+        check(
+            &["train/a", "valid/a", "test/a", "notes"],
+            [Some("train"), Some("valid"), Some("test")],
+        );
         check(&["train/1.jpg", "bus/1.jpg"], [Some(""), None, None]);
         check(&["train/1.jpg", "test/1.jpg", "val"], [Some(""), None, None]);
     }

@@ -61,7 +61,11 @@ pub(super) fn list_held_out(folder: &Path, train: &Listing) -> Result<Listing, I
     }
 }
 
-fn list(folder: &Path, classes: &[String], present: &[String]) -> Result<Listing, ImageFolderError> {
+fn list(
+    folder: &Path,
+    classes: &[String],
+    present: &[String],
+) -> Result<Listing, ImageFolderError> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
     let mut ignored = 0;
     for (label, class) in (0..).zip(classes).filter(|(_, class)| present.contains(class)) {
@@ -100,7 +104,9 @@ fn list_class(class: &Path, ignored: &mut usize) -> Result<Vec<ImageFile>, Image
             match fs::metadata(&path) {
                 Ok(of) if of.is_dir() && !path.is_symlink() => folders.push(path),
                 // What cannot be asked, as a link that leads nowhere, becomes a bad image.
-                Err(_) if is_image_name(&path) => images.push(ImageFile { path, bytes: 0, modified: None }),
+                Err(_) if is_image_name(&path) => {
+                    images.push(ImageFile { path, bytes: 0, modified: None })
+                }
                 Ok(of) if of.is_file() && is_image_name(&path) => {
                     images.push(ImageFile { path, bytes: of.len(), modified: of.modified().ok() });
                 }

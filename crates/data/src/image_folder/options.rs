@@ -118,7 +118,11 @@ mod tests {
             assert_eq!(options.shape().unwrap_err().to_string(), expected);
         };
         check([0, 8], 3, "images of 0 rows and 8 columns cannot be made");
-        check([8, usize::MAX], 3, &format!("images of 8 rows and {} columns cannot be made", usize::MAX));
+        check(
+            [8, usize::MAX],
+            3,
+            &format!("images of 8 rows and {} columns cannot be made", usize::MAX),
+        );
         check([8, 8], 4, "images of 4 channels cannot be made");
     }
 }

@@ -62,8 +62,9 @@ impl<'a> Pass<'a> {
         let (shape, resize) = (self.shape, self.resize);
         let scratch = || vec![0; shape.bytes()];
         for files in files.chunks(block()) {
-            let check =
-                |pixels: &mut Vec<u8>, file: &ImageFile| read_pixels(&file.path, shape, resize, pixels);
+            let check = |pixels: &mut Vec<u8>, file: &ImageFile| {
+                read_pixels(&file.path, shape, resize, pixels)
+            };
             let results = files.par_iter().map_init(scratch, check).collect();
             self.judge(files, results)?;
         }

@@ -4,8 +4,9 @@
 //! is passed over. Weights are rounded as in Pillow, so results agree to one level of 256.
 
 use fast_image_resize::{
-    CropBox, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
-    images::{Image, ImageRef},
+    CropBox, FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer,
+    images::{TypedImage, TypedImageRef},
+    pixels::{U8, U8x3},
 };
 use image::DynamicImage;
 
@@ -31,23 +32,34 @@ pub(super) fn write_pixels(
             options.crop(left, top, width, height)
         }
     };
-    let resize = |source: &[u8], kind: PixelType, pixels: &mut [u8]| {
-        let (width, height) = (shape.width as u32, shape.height as u32); // at most 4096
-        let source = ImageRef::new(source_size.0, source_size.1, source, kind).map_err(BadImage::decode)?;
-        let mut resized = Image::from_slice_u8(width, height, pixels, kind).map_err(BadImage::decode)?;
-        Resizer::new().resize(&source, &mut resized, &options).map_err(BadImage::decode)
-    };
     if shape.channels == 1 {
-        return resize(&grey(image), PixelType::U8, pixels);
+        return resize::<U8>(&grey(image), source_size, shape, &options, pixels);
     }
     let mut interleaved = vec![0; shape.bytes()];
-    resize(image.into_rgb8().as_raw(), PixelType::U8x3, &mut interleaved)?;
+    let source = image.into_rgb8();
+    resize::<U8x3>(source.as_raw(), source_size, shape, &options, &mut interleaved)?;
     for (channel, plane) in pixels.chunks_exact_mut(shape.height * shape.width).enumerate() {
         for (value, pixel) in plane.iter_mut().zip(interleaved.chunks_exact(shape.channels)) {
             *value = pixel[channel];
         }
     }
     Ok(())
+}
+
+/// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled.
+fn resize<P: PixelTrait>(
+    source: &[u8],
+    (width, height): (u32, u32),
+    shape: ImageShape,
+    options: &ResizeOptions,
+    pixels: &mut [u8],
+) -> Result<(), BadImage> {
+    let source =
+        TypedImageRef::<P>::from_buffer(width, height, source).map_err(BadImage::decode)?;
+    let (width, height) = (shape.width as u32, shape.height as u32); // at most 4096
+    let mut resized =
+        TypedImage::<P>::from_buffer(width, height, pixels).map_err(BadImage::decode)?;
+    Resizer::new().resize_typed(&source, &mut resized, options).map_err(BadImage::decode)
 }
 
 /// The part of an image that [`Resize::Crop`] keeps.
@@ -120,12 +132,16 @@ mod tests {
     fn every_size_can_be_resized_to_every_shape() {
         for (width, height) in [(1, 1), (1, 700), (700, 1), (3, 2), (64, 64), (97, 31)] {
             for (rows, columns) in [(1, 1), (7, 5), (64, 64), (2, 90)] {
-                for (channels, how) in [(1, Resize::Crop), (3, Resize::Crop), (3, Resize::Stretch)] {
+                for (channels, how) in [(1, Resize::Crop), (3, Resize::Crop), (3, Resize::Stretch)]
+                {
                     let shape = ImageShape { channels, height: rows, width: columns };
                     let image = image::RgbImage::from_pixel(width, height, image::Rgb([200; 3]));
                     let mut pixels = vec![0; shape.bytes()];
                     write_pixels(image.into(), shape, how, &mut pixels).unwrap();
-                    assert!(pixels.iter().all(|&value| value == 200), "{width}x{height} to {shape:?}");
+                    assert!(
+                        pixels.iter().all(|&value| value == 200),
+                        "{width}x{height} to {shape:?}"
+                    );
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! The images of a split: listed, then checked or decoded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use super::{
-    BadImage, ImageFolderError, ImageFolderOptions, OnBadImage,
+    BadImage, ImageFolderError, ImageFolderOptions, Resize,
     cache::{self, Cache},
     decode::read_pixels,
     listing::{ImageFile, Listing},
@@ -69,7 +69,7 @@ impl ImageFolder {
     /// # Panics
     ///
     /// If `index` is not below the number of images.
-    pub fn path(&self, index: usize) -> &std::path::Path {
+    pub fn path(&self, index: usize) -> &Path {
         &self.listing.files[index].path
     }
 
@@ -92,7 +92,7 @@ impl ImageFolder {
         }
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
-        let mut pass = self.pass(self.options.on_bad_image, progress);
+        let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
         let (images, kept, report) = self.without(pass.finish())?;
 
@@ -124,7 +124,7 @@ impl ImageFolder {
                 (Some(cache), bad)
             }
             None => {
-                let mut pass = self.pass(self.options.on_bad_image, progress);
+                let mut pass = self.pass(progress);
                 pass.check(&self.listing.files)?;
                 (None, pass.finish())
             }
@@ -135,7 +135,7 @@ impl ImageFolder {
 
     fn open_cache(
         &self,
-        directory: &std::path::Path,
+        directory: &Path,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(Cache, Vec<(usize, BadImage)>), ImageFolderError> {
         let Listing { folder, files, .. } = &self.listing;
@@ -150,7 +150,7 @@ impl ImageFolder {
             progress(files.len(), files.len());
             return Ok((cache, bad));
         }
-        Cache::build(&directory, &key, files, self.pass(self.options.on_bad_image, progress))
+        Cache::build(&directory, &key, files, self.pass(progress))
     }
 
     /// Tries files again that were bad once; `None` if one of them is good now, as after a `chmod`,
@@ -162,32 +162,16 @@ impl ImageFolder {
         let files: Vec<ImageFile> =
             places.iter().map(|&place| self.listing.files[place].clone()).collect();
         let mut no_progress = |_, _| {};
-        let mut pass = self.pass(OnBadImage::Skip, &mut no_progress);
+        let mut pass = self.pass(&mut no_progress);
         pass.check(&files)?;
         let bad = pass.finish();
-        if bad.len() < files.len() {
-            return Ok(None);
-        }
-        let bad = places.iter().copied().zip(bad.into_iter().map(|(_, reason)| reason));
-        match self.options.on_bad_image {
-            OnBadImage::Skip => Ok(Some(bad.collect())),
-            OnBadImage::Error => match bad.min_by_key(|&(place, _)| place) {
-                None => Ok(Some(Vec::new())),
-                Some((place, reason)) => {
-                    let path = self.listing.files[place].path.clone();
-                    Err(ImageFolderError::BadImage { path, reason })
-                }
-            },
-        }
+        let reasons = bad.into_iter().map(|(_, reason)| reason);
+        Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
     }
 
-    fn pass<'a>(
-        &self,
-        on_bad_image: OnBadImage,
-        progress: &'a mut dyn FnMut(usize, usize),
-    ) -> Pass<'a> {
-        let files = self.listing.files.len();
-        Pass::new(self.shape, self.options.resize, on_bad_image, files, progress)
+    fn pass<'a>(&self, progress: &'a mut dyn FnMut(usize, usize)) -> Pass<'a> {
+        let ImageFolderOptions { resize, on_bad_image, .. } = self.options;
+        Pass::new(self.shape, resize, on_bad_image, self.listing.files.len(), progress)
     }
 
     /// Leaves bad images out; also returns the former places of those that are kept.
@@ -195,27 +179,128 @@ impl ImageFolder {
         mut self,
         bad: Vec<(usize, BadImage)>,
     ) -> Result<(Self, Vec<usize>, SkipReport), ImageFolderError> {
-        let Listing { files, labels, .. } = &mut self.listing;
-        let mut is_kept = vec![true; files.len()];
-        let mut skipped = Vec::with_capacity(bad.len());
-        for (place, reason) in bad {
+        let listed = self.listing.files.len();
+        let mut is_kept = vec![true; listed];
+        for &(place, _) in &bad {
             is_kept[place] = false;
-            let path = files[place].path.clone();
-            skipped.push(SkippedImage { path, reason: reason.to_string() });
         }
-        let report = SkipReport { listed: files.len(), skipped };
-        let kept: Vec<usize> = (0..files.len()).filter(|&place| is_kept[place]).collect();
-        let kept_labels: Vec<u32> = kept.iter().map(|&place| labels[place]).collect();
-        if let Some(place) = (0..files.len()).find(|&place| !kept_labels.contains(&labels[place])) {
-            todo!("{place}");
-        }
+        let kept: Vec<usize> = (0..listed).filter(|&place| is_kept[place]).collect();
+        self.check_classes(&bad, &kept)?;
+
+        let Listing { files, labels, .. } = &mut self.listing;
+        let skipped = bad.into_iter().map(|(place, reason)| SkippedImage {
+            path: files[place].path.clone(),
+            reason: reason.to_string(),
+        });
+        let report = SkipReport { listed, skipped: skipped.collect() };
         *files = kept.iter().map(|&place| files[place].clone()).collect();
-        *labels = kept_labels;
+        *labels = kept.iter().map(|&place| labels[place]).collect();
         Ok((self, kept, report))
+    }
+
+    /// A class that was listed must keep an image, or it would be learnt from none in silence.
+    fn check_classes(
+        &self,
+        bad: &[(usize, BadImage)],
+        kept: &[usize],
+    ) -> Result<(), ImageFolderError> {
+        let Listing { folder, classes, labels, files, .. } = &self.listing;
+        let mut has_image = vec![false; classes.len()];
+        for &place in kept {
+            has_image[labels[place] as usize] = true;
+        }
+        match bad.iter().find(|&&(place, _)| !has_image[labels[place] as usize]) {
+            None => Ok(()),
+            Some((place, reason)) => Err(ImageFolderError::ClassLost {
+                path: folder.join(&classes[labels[*place] as usize]),
+                file: files[*place].path.clone(),
+                reason: reason.to_string(),
+            }),
+        }
     }
 
     fn in_memory(self, pixels: Vec<u8>) -> ImagesInMemory {
         let Listing { labels, classes, .. } = self.listing;
         ImagesInMemory { shape: self.shape, pixels, labels, classes }
     }
+}
+
+impl PreparedImages {
+    fn load(self) -> Result<ImagesInMemory, DataError> {
+        let bytes = self.shape().bytes();
+        let mut pixels = allocate(self.places.len(), bytes)?;
+        let images = pixels.par_chunks_exact_mut(bytes).enumerate();
+        images.try_for_each(|(index, pixels)| self.read(index, pixels))?;
+        Ok(self.images.in_memory(pixels))
+    }
+}
+
+fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, ImageFolderError> {
+    let mut pixels = Vec::new();
+    let length = images.checked_mul(bytes);
+    match length.map(|length| (length, pixels.try_reserve_exact(length))) {
+        Some((length, Ok(()))) => {
+            pixels.resize(length, 0);
+            Ok(pixels)
+        }
+        _ => Err(ImageFolderError::OutOfMemory { images, bytes }),
+    }
+}
+
+impl ImageSource for ImageFolder {
+    fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.listing.classes
+    }
+
+    fn labels(&self) -> &[u32] {
+        &self.listing.labels
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        read_image(self.path(index), self.shape, self.options.resize, pixels)
+    }
+}
+
+impl ImageSource for PreparedImages {
+    fn shape(&self) -> ImageShape {
+        self.images.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        self.images.classes()
+    }
+
+    fn labels(&self) -> &[u32] {
+        self.images.labels()
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        let Some(cache) = &self.cache else { return self.images.read(index, pixels) };
+        assert_eq!(pixels.len(), self.shape().bytes(), "the pixels of one image");
+        Ok(cache.read(self.places[index], pixels)?)
+    }
+}
+
+/// Decodes a file and brings it to a shape, as a source of that shape does.
+///
+/// # Errors
+///
+/// Where the file is no image that can be decoded.
+///
+/// # Panics
+///
+/// If `pixels` is not [`ImageShape::bytes`] long.
+pub fn read_image(
+    path: &Path,
+    shape: ImageShape,
+    resize: Resize,
+    pixels: &mut [u8],
+) -> Result<(), DataError> {
+    assert_eq!(pixels.len(), shape.bytes(), "the pixels of one image");
+    read_pixels(path, shape, resize, pixels)
+        .map_err(|reason| ImageFolderError::BadImage { path: path.to_owned(), reason }.into())
 }

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::Task;
-
 /// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
@@ -98,12 +96,18 @@ pub enum NpyError {
         value: f64,
     },
     /// Classes that are not integers.
-    #[error("`{}` has values of type float, the task is {task}", path.display())]
+    #[error("`{}` has values of type float, classes are expected", path.display())]
     FloatClasses {
         /// The file.
         path: PathBuf,
-        /// The task asked for.
-        task: Task,
+    },
+    /// All rows have the same target.
+    #[error("`{}` is {value} in every row", path.display())]
+    SingleValue {
+        /// The file.
+        path: PathBuf,
+        /// Its one value.
+        value: String,
     },
     /// A class that the targets to train on do not have.
     #[error("`{}`: row {row} is {class}, which is not among the targets to train on", path.display())]
@@ -121,23 +125,43 @@ impl NpyError {
     /// What the user can do about it, with `a` for the array in NumPy.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Magic { .. } => "write the array by `np.save(path, a)`, not by `np.savez` or `pickle`".into(),
-            Self::Version { .. } | Self::Header { .. } => "write the array again by `np.save(path, a)`".into(),
-            Self::Dtype { dtype, .. } if dtype.starts_with('>') => {
-                "write it little endian: `np.save(path, a.astype(a.dtype.newbyteorder('<')))`".into()
+            Self::Magic { .. } => {
+                "write the array by `np.save(path, a)`, not by `np.savez` or `pickle`".into()
             }
-            Self::Dtype { .. } => "convert it: `np.save(path, a.astype(np.float32))`, or `np.int64` for classes".into(),
-            Self::FortranOrder { .. } => "reorder it: `np.save(path, np.ascontiguousarray(a))`".into(),
-            Self::Empty { .. } => "the first dimension counts the samples: look at `a.shape`".into(),
-            Self::TargetShape { .. } => "if the targets are one-hot, `np.save(path, a.argmax(axis=1))`".into(),
+            Self::Version { .. } | Self::Header { .. } => {
+                "write the array again by `np.save(path, a)`".into()
+            }
+            Self::Dtype { dtype, .. } if dtype.starts_with('>') => {
+                "swap its bytes: `np.save(path, a.astype(a.dtype.newbyteorder('<')))`".into()
+            }
+            Self::Dtype { .. } => {
+                "convert it: `np.save(path, a.astype(np.float32))`, or `np.int64` for classes"
+                    .into()
+            }
+            Self::FortranOrder { .. } => {
+                "reorder it: `np.save(path, np.ascontiguousarray(a))`".into()
+            }
+            Self::Empty { .. } => {
+                "the first dimension counts the samples: look at `a.shape`".into()
+            }
+            Self::TargetShape { .. } => {
+                "if the targets are one-hot, `np.save(path, a.argmax(axis=1))`".into()
+            }
             Self::Disagree { .. } | Self::Width { .. } => {
                 "write the arrays again so that their shapes agree: look at `a.shape`".into()
             }
-            Self::Value { .. } => "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into(),
-            Self::FloatClasses { .. } => {
-                "write classes as integers: `np.save(path, a.astype(np.int64))`, or remove `data.task`".into()
+            Self::Value { .. } => {
+                "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into()
             }
-            Self::UnknownClass { .. } => "correct the row, or split the samples so that each class is trained on".into(),
+            Self::FloatClasses { .. } => {
+                "write integers: `np.save(path, a.astype(np.int64))`, or remove `data.task`".into()
+            }
+            Self::SingleValue { .. } => {
+                "there is nothing to learn; add samples with other targets".into()
+            }
+            Self::UnknownClass { .. } => {
+                "correct the row, or divide the samples so that each class is trained on".into()
+            }
         })
     }
 }

@@ -186,7 +186,11 @@ mod tests {
             assert_eq!(parsed(text), Ok(Header { dtype, shape: shape.to_vec() }), "{text}");
         };
         let c_order = "'fortran_order': False";
-        check(&format!("{{'descr': '<f4', {c_order}, 'shape': (3, 4), }}  \n"), Dtype::F32, &[3, 4]);
+        check(
+            &format!("{{'descr': '<f4', {c_order}, 'shape': (3, 4), }}  \n"),
+            Dtype::F32,
+            &[3, 4],
+        );
         check("{'shape':(3,),'descr':'|u1','fortran_order':False}", Dtype::U8, &[3]);
         check(
             " { \"descr\" : \"<i8\" , \"shape\" : ( 2 , 3 , 4 ) , \"fortran_order\" : False } ",
@@ -195,7 +199,11 @@ mod tests {
         );
         check(&format!("{{'descr': '<f8', {c_order}, 'shape': ()}}"), Dtype::F64, &[]);
         let largest = u64::MAX;
-        check(&format!("{{'descr': '<i4', {c_order}, 'shape': ({largest},)}}"), Dtype::I32, &[largest]);
+        check(
+            &format!("{{'descr': '<i4', {c_order}, 'shape': ({largest},)}}"),
+            Dtype::I32,
+            &[largest],
+        );
     }
 
     #[test]

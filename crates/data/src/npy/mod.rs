@@ -20,7 +20,7 @@ use crate::{
     files::Folder,
     preprocess::standardise,
     split,
-    table::moments,
+    table::{moments, target_note},
 };
 
 pub use self::error::NpyError;
@@ -80,13 +80,13 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     for table in [Some(&mut train), validation.as_mut(), test.as_mut()].into_iter().flatten() {
         standardise_table(table, &preprocessing);
     }
-    Ok(TableSplits { train, validation, test, preprocessing, notes: Vec::new() })
+    let notes = vec![target_note(&preprocessing)];
+    Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 
 /// The features and targets of a split, if their files are there.
 fn read_pair(folder: &Folder, prefix: &str) -> Result<Option<[Array; 2]>, DataError> {
-    let [features, targets] =
-        ["features", "targets"].map(|array| [format!("{prefix}{array}.npy")]);
+    let [features, targets] = ["features", "targets"].map(|array| [format!("{prefix}{array}.npy")]);
     let Some([features, targets]) = folder.find_pair([&features, &targets])? else {
         return Ok(None);
     };
@@ -131,7 +131,8 @@ fn table(features: &Array, targets: &Array, plan: &Plan) -> Result<Table, DataEr
 fn fit(train: &Table, width: usize, plan: &Plan) -> TablePreprocessing {
     let column = |index| {
         let (mean, deviation) =
-            moments(|| train.features.iter().skip(index).step_by(width).copied()).unwrap_or((0.0, 0.0));
+            moments(|| train.features.iter().skip(index).step_by(width).copied())
+                .unwrap_or((0.0, 0.0));
         Column { name: format!("x{index}"), kind: ColumnKind::Numeric { mean, deviation } }
     };
     TablePreprocessing {

@@ -1,9 +1,6 @@
 //! What the targets are: classes or values.
 
-use super::{
-    array::Array,
-    error::NpyError,
-};
+use super::{TARGET, array::Array, error::NpyError};
 use crate::{
     DataError, TargetKind, Targets, Task,
     table::{MOST_INTEGER_CLASSES, moments, regression},
@@ -47,7 +44,7 @@ impl Plan {
             (None | Some(Task::Multiclass), Err(classes)) => Ok(Self::Multiclass(classes)),
             (Some(Task::Binary), Err(classes)) => {
                 let classes = classes.len();
-                Err(DataError::NotBinary { path: path(), target: NAME.to_owned(), classes })
+                Err(DataError::NotBinary { path: path(), target: TARGET.to_owned(), classes })
             }
         }
     }
@@ -69,10 +66,7 @@ impl Plan {
             Self::Multiclass(classes) => {
                 TargetKind::Multiclass { classes: classes.iter().map(name).collect() }
             }
-            Self::Regression => {
-                let values = || train.values().iter().copied();
-                regression(moments(values).unwrap_or((0.0, 0.0)))
-            }
+            Self::Regression => regression(moments(|| train.values().iter().copied())),
         }
     }
 }

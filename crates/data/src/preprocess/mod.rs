@@ -1,11 +1,16 @@
 //! What was learnt from the training split, saved with the model and used again for prediction.
 
 pub(crate) mod cell;
+mod decoder;
 mod table;
+mod vocabulary;
+pub(crate) mod words;
 
 #[cfg(feature = "sources")]
 pub(crate) use self::table::{one_hot, standardise};
 pub use self::{
     cell::CellError,
+    decoder::Decoder,
     table::{Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
+    vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

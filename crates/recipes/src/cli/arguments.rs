@@ -84,7 +84,9 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
     let suggestion = error.context().find_map(|(kind, value)| {
         let suggests = matches!(
             kind,
-            ContextKind::SuggestedArg | ContextKind::SuggestedSubcommand | ContextKind::SuggestedValue
+            ContextKind::SuggestedArg
+                | ContextKind::SuggestedSubcommand
+                | ContextKind::SuggestedValue
         );
         match value {
             ContextValue::String(name) if suggests => Some(name.clone()),

@@ -33,7 +33,9 @@ impl Layer {
         match fs::read_to_string(path) {
             Ok(text) => Self::document(&place, &text),
             Err(error) => {
-                Self::unusable(&place, Problem::new(format!("cannot read {place}: {error}")))
+                let problem = Problem::new(format!("cannot read {place}: {error}"));
+                let help = format!("`recipes copy mlp {place}` writes a file to start from");
+                Self::unusable(&place, problem.with_help(help))
             }
         }
     }

@@ -6,8 +6,8 @@ mod optimizer;
 mod table_data;
 mod training;
 
-use serde::{Deserialize, Serialize};
 use ::training::{OptimizerConfig, ScheduleConfig, TrainerConfig};
+use serde::{Deserialize, Serialize};
 
 pub use self::{
     table_data::{Source, TableData},

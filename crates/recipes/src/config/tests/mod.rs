@@ -2,6 +2,7 @@
 
 mod mistakes;
 
+use ::training::OptimizerKind;
 use data::csv_table::{ColumnOverride, TargetColumn};
 use serde::{Deserialize, Serialize};
 
@@ -206,7 +207,10 @@ fn a_file_names_its_recipe() {
     );
     check(
         Layer::file("absent.toml".as_ref()),
-        &["cannot read absent.toml: No such file or directory (os error 2)"],
+        &[
+            "cannot read absent.toml: No such file or directory (os error 2)",
+            "help: `recipes copy mlp absent.toml` writes a file to start from",
+        ],
     );
 }
 

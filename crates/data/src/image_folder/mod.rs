@@ -1,0 +1,98 @@
+//! The image-folder source: a folder for each class, and in it the images.
+//!
+//! ```text
+//! photos/cat/*.jpg          or      photos/train/cat/*.jpg
+//! photos/dog/*.png                  photos/train/dog/*.png
+//!                                   photos/val/cat/*.jpg      (or validation/, or valid/)
+//!                                   photos/test/dog/*.jpg
+//! ```
+//!
+//! [`open_image_folder`] finds the splits (`layout`) and lists the files of each (`listing`); the
+//! classes are those of the training split, sorted as torchvision's `ImageFolder` sorts them. Then
+//! an [`ImageFolder`] is loaded into memory, prepared on disk (`cache`), or read as it is.
+//!
+//! A file is listed by its name and judged by its content: JPEG, PNG, BMP and WebP (the first frame
+//! of an animation), grey or colour, of 8 or 16 bits; alpha is dropped. A photograph is turned as
+//! its EXIF data say (in JPEG and PNG), which torchvision leaves to the user. Whatever cannot be
+//! decoded in full is a [`BadImage`]; it ends the work or is skipped, and always
+//! `loaded + skipped = listed`.
+
+// What the user has.
+mod error;
+mod layout;
+mod listing;
+mod options;
+
+// From a file to pixels.
+mod decode;
+mod jpeg;
+mod resize;
+
+// All of them.
+mod cache;
+mod pass;
+mod source;
+
+use std::path::PathBuf;
+
+use crate::DataError;
+
+pub use self::{
+    error::{BadImage, ImageFolderError},
+    options::{ImageFolderOptions, OnBadImage, Resize},
+    source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, read_image},
+};
+
+/// The splits of a folder of images.
+#[derive(Debug)]
+pub struct ImageFolderSplits {
+    /// The images to train on; all images where there are no folders for splits.
+    pub train: ImageFolder,
+    /// The images in `val/`, `validation/` or `valid/`.
+    pub validation: Option<ImageFolder>,
+    /// The images in `test/`.
+    pub test: Option<ImageFolder>,
+}
+
+/// Lists the images of a folder without reading any.
+///
+/// Images may lie in folders below their class folder. Hidden files and files that are not named as
+/// images are passed over, and so are other folders beside `train`, `val` and `test`. A folder is
+/// a split only if it holds folders and no image, so a class may be called `train`.
+///
+/// # Errors
+///
+/// Where there are not two classes to train on, a class has no images, or a class to validate or
+/// test is not among those to train on (the other way round is no error).
+///
+/// # Examples
+///
+/// ```
+/// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder}};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # for (class, grey) in [("black", 0), ("white", 255)] {
+/// #     std::fs::create_dir(folder.path().join(class))?;
+/// #     let path = folder.path().join(class).join("1.png");
+/// #     image::GrayImage::from_pixel(40, 30, image::Luma([grey])).save(path)?;
+/// # }
+/// let splits = open_image_folder(&ImageFolderOptions::new(folder.path(), [16, 16]))?;
+/// let (images, report) = splits.train.load(&mut |_done, _total| {})?;
+/// assert_eq!(images.classes(), ["black", "white"]);
+/// assert_eq!((images.labels().len(), report.skipped.len()), (2, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
+    let shape = options.shape()?;
+    let folders = layout::find_splits(&options.path)?;
+    let train = listing::list_train(&folders.train)?;
+    let held_out = |folder: Option<PathBuf>| {
+        let listing = folder.map(|folder| listing::list_held_out(&folder, &train)).transpose()?;
+        Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))
+    };
+    Ok(ImageFolderSplits {
+        validation: held_out(folders.validation)?,
+        test: held_out(folders.test)?,
+        train: ImageFolder::new(options, shape, train),
+    })
+}

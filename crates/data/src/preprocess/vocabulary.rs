@@ -1,0 +1,403 @@
+//! The tokens of a text and their ids, learnt from the training part and saved with the model.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::{decoder::Decoder, words::Words};
+
+/// How the token of all unknown words reads. No word can, since it would be cut in three.
+const UNKNOWN: &str = "<unknown>";
+
+/// The id of the token of all unknown words.
+const UNKNOWN_ID: u32 = 0;
+
+/// What a text is cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// Characters (Unicode scalar values).
+    Characters,
+    /// The bytes of its UTF-8.
+    Bytes,
+    /// Words in lower case and punctuation marks.
+    #[default]
+    Words,
+}
+
+/// What a text cannot be cut into, or a saved vocabulary be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VocabularyError {
+    /// A character that the training text does not have.
+    #[error("character {index}, {character:?}, is not in the vocabulary")]
+    UnknownCharacter {
+        /// The character.
+        character: char,
+        /// Its place in the text, from 0.
+        index: usize,
+    },
+    /// More words asked for than there are.
+    #[error("a vocabulary of {size} asks for {} different words, the text has {words}", size - 1)]
+    TooLarge {
+        /// The size asked for, the unknown token included.
+        size: usize,
+        /// The words of the text.
+        words: usize,
+    },
+    /// No word beside the unknown one.
+    #[error("a vocabulary of {size} has no room for a word")]
+    TooSmall {
+        /// The size asked for.
+        size: usize,
+    },
+    /// A saved vocabulary that none was saved as.
+    #[error("the saved vocabulary has {what}")]
+    Damaged {
+        /// What it should not have.
+        what: &'static str,
+    },
+}
+
+impl VocabularyError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownCharacter { .. } => {
+                "leave the character out; a model of bytes (`data.tokens = \"bytes\"`) reads all"
+                    .into()
+            }
+            Self::TooLarge { words: 0, .. } => "use a text that has words".into(),
+            Self::TooLarge { words, .. } => {
+                format!("set `data.vocabulary` to at most {}, or use a longer text", words + 1)
+            }
+            Self::TooSmall { .. } => "set `data.vocabulary` to 1000, for example".into(),
+            Self::Damaged { .. } => "take the file from the run again, or train again".into(),
+        })
+    }
+}
+
+/// The tokens of a text, and for each its id: the numbers from 0 to [`len`](Self::len).
+///
+/// ```
+/// use data::Vocabulary;
+///
+/// let vocabulary = Vocabulary::words("The card waits, and the host waits.", 4)?;
+/// let ids = vocabulary.encode("The host waits")?;
+/// assert_eq!(ids, [1, 0, 2]);
+/// assert_eq!(vocabulary.decode(&ids), "The <unknown> waits");
+/// # Ok::<(), data::VocabularyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Saved", into = "Saved")]
+pub struct Vocabulary {
+    tokens: Tokens,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Tokens {
+    /// In the order of their code points.
+    Characters(Vec<char>),
+    Bytes,
+    /// All but the unknown one, whose id comes before theirs.
+    Words {
+        words: Vec<String>,
+        ids: HashMap<String, u32>,
+    },
+}
+
+/// A vocabulary as it lies in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "tokens", rename_all = "snake_case", deny_unknown_fields)]
+enum Saved {
+    Characters { characters: String },
+    Bytes,
+    Words { words: Vec<String> },
+}
+
+impl Vocabulary {
+    /// The characters of a text, in the order of their code points.
+    pub fn characters(text: &str) -> Self {
+        let characters: BTreeSet<char> = text.chars().collect();
+        Self { tokens: Tokens::Characters(characters.into_iter().collect()) }
+    }
+
+    /// The 256 bytes.
+    pub fn bytes() -> Self {
+        Self { tokens: Tokens::Bytes }
+    }
+
+    /// A token for all unknown words, of id 0, and the `size - 1` most frequent words of a text,
+    /// the most frequent first; of words equally frequent, that which comes first in the text.
+    ///
+    /// Words are in lower case, an apostrophe before a letter belongs to the word, and each other
+    /// punctuation mark and each blank line is a word of its own. [`decode`](Self::decode) puts
+    /// spaces and capitals where they are usual.
+    ///
+    /// # Errors
+    ///
+    /// If the text has fewer words, or `size` is below 2.
+    pub fn words(text: &str, size: usize) -> Result<Self, VocabularyError> {
+        if size < 2 {
+            return Err(VocabularyError::TooSmall { size });
+        }
+        let mut counts = HashMap::new();
+        for (place, word) in Words::of(text).enumerate() {
+            counts.entry(word).or_insert((0, place)).0 += 1;
+        }
+        if counts.len() < size - 1 {
+            return Err(VocabularyError::TooLarge { size, words: counts.len() });
+        }
+        let mut words: Vec<_> = counts.into_iter().collect();
+        words.sort_unstable_by_key(|&(_, (count, place))| (std::cmp::Reverse(count), place));
+        words.truncate(size - 1);
+        Self::of_words(words.into_iter().map(|(word, _)| word.into_owned()).collect())
+    }
+
+    /// A vocabulary of these words and the unknown one.
+    fn of_words(words: Vec<String>) -> Result<Self, VocabularyError> {
+        let mut ids = HashMap::with_capacity(words.len());
+        for (word, id) in words.iter().zip(UNKNOWN_ID + 1..) {
+            if ids.insert(word.clone(), id).is_some() {
+                return Err(VocabularyError::Damaged { what: "a word twice" });
+            }
+        }
+        Ok(Self { tokens: Tokens::Words { words, ids } })
+    }
+
+    /// What the tokens are.
+    pub fn kind(&self) -> TokenKind {
+        match self.tokens {
+            Tokens::Characters(_) => TokenKind::Characters,
+            Tokens::Bytes => TokenKind::Bytes,
+            Tokens::Words { .. } => TokenKind::Words,
+        }
+    }
+
+    /// The number of tokens, that of unknown words included.
+    pub fn len(&self) -> usize {
+        match &self.tokens {
+            Tokens::Characters(characters) => characters.len(),
+            Tokens::Bytes => 256,
+            Tokens::Words { words, .. } => words.len() + 1,
+        }
+    }
+
+    /// Whether there is no token, as in the characters of no text.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id that every unknown word has; characters and bytes have none.
+    pub fn unknown(&self) -> Option<u32> {
+        matches!(self.tokens, Tokens::Words { .. }).then_some(UNKNOWN_ID)
+    }
+
+    /// How a token reads; a byte that is no character by itself, as `\xff`.
+    pub fn token(&self, id: u32) -> Option<String> {
+        let index = usize::try_from(id).ok()?;
+        match &self.tokens {
+            Tokens::Characters(characters) => characters.get(index).map(char::to_string),
+            Tokens::Bytes => match u8::try_from(id).ok()? {
+                byte if byte.is_ascii() => Some(char::from(byte).to_string()),
+                byte => Some(format!("\\x{byte:02x}")),
+            },
+            Tokens::Words { .. } if id == UNKNOWN_ID => Some(UNKNOWN.to_owned()),
+            Tokens::Words { words, .. } => words.get(index - 1).cloned(),
+        }
+    }
+
+    /// The ids of a text.
+    ///
+    /// # Errors
+    ///
+    /// If the vocabulary is one of characters and lacks one of the text's.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, VocabularyError> {
+        let mut ids = Vec::new();
+        let mut unknown = None;
+        self.each_id(text, |id| match id {
+            Ok(id) => ids.push(id),
+            Err(character) => unknown = unknown.or(Some((ids.len(), character))),
+        });
+        match unknown {
+            Some((index, character)) => Err(VocabularyError::UnknownCharacter { character, index }),
+            None => Ok(ids),
+        }
+    }
+
+    /// The id of each token of a text in turn, or the character that has none.
+    pub(crate) fn each_id(&self, text: &str, mut each: impl FnMut(Result<u32, char>)) {
+        match &self.tokens {
+            Tokens::Characters(characters) => text.chars().for_each(|character| {
+                let index = characters.binary_search(&character);
+                each(index.map(|index| index as u32).map_err(|_| character));
+            }),
+            Tokens::Bytes => text.bytes().for_each(|byte| each(Ok(u32::from(byte)))),
+            Tokens::Words { ids, .. } => Words::of(text)
+                .for_each(|word| each(Ok(ids.get(word.as_ref()).copied().unwrap_or(UNKNOWN_ID)))),
+        }
+    }
+
+    /// The text of ids; see [`Decoder`], which gives it token by token.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let mut decoder = Decoder::new(self);
+        let mut text: String = ids.iter().map(|&id| decoder.push(id)).collect();
+        text.push_str(&decoder.finish());
+        text
+    }
+}
+
+impl From<Vocabulary> for Saved {
+    fn from(vocabulary: Vocabulary) -> Self {
+        match vocabulary.tokens {
+            Tokens::Characters(characters) => {
+                Self::Characters { characters: characters.into_iter().collect() }
+            }
+            Tokens::Bytes => Self::Bytes,
+            Tokens::Words { words, .. } => Self::Words { words },
+        }
+    }
+}
+
+impl TryFrom<Saved> for Vocabulary {
+    type Error = VocabularyError;
+
+    fn try_from(saved: Saved) -> Result<Self, VocabularyError> {
+        match saved {
+            Saved::Characters { characters } => {
+                let characters: Vec<char> = characters.chars().collect();
+                if !characters.is_sorted_by(|a, b| a < b) {
+                    return Err(VocabularyError::Damaged { what: "characters out of order" });
+                }
+                Ok(Self { tokens: Tokens::Characters(characters) })
+            }
+            Saved::Bytes => Ok(Self::bytes()),
+            Saved::Words { words } => {
+                let whole = |word: &String| Words::of(word).eq([word.as_str()]);
+                if !words.iter().all(whole) {
+                    return Err(VocabularyError::Damaged { what: "a word that is none" });
+                }
+                Self::of_words(words)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{super::words::PARAGRAPH, *};
+
+    const TEXT: &str = "To be, or not to be:\nthat is the question.\n\nBe it so.";
+
+    #[test]
+    fn frequent_words_come_first() {
+        let vocabulary = Vocabulary::words(TEXT, 6).unwrap();
+        let tokens: Vec<String> = (0..6).map(|id| vocabulary.token(id).unwrap()).collect();
+        assert_eq!(tokens, [UNKNOWN, "be", "to", ".", ",", "or"]);
+        assert_eq!(
+            (vocabulary.len(), vocabulary.token(6), vocabulary.unknown()),
+            (6, None, Some(0))
+        );
+        assert_eq!(vocabulary.encode("To BE or not").unwrap(), [2, 1, 5, 0]);
+    }
+
+    #[test]
+    fn all_words_of_a_text_bring_it_back() {
+        let vocabulary = Vocabulary::words(TEXT, 15).unwrap();
+        let ids = vocabulary.encode(TEXT).unwrap();
+        assert_eq!(vocabulary.decode(&ids), TEXT.replace(":\n", ": "));
+        assert_eq!(vocabulary.token(ids[13]).as_deref(), Some(PARAGRAPH));
+    }
+
+    #[test]
+    fn characters_are_in_the_order_of_their_code_points() {
+        let vocabulary = Vocabulary::characters("hello, é");
+        let tokens: String = (0..8).filter_map(|id| vocabulary.token(id)).collect();
+        assert_eq!((tokens.as_str(), vocabulary.len(), vocabulary.unknown()), (" ,ehloé", 7, None));
+        assert_eq!(vocabulary.decode(&[3, 2, 4, 9]), "hel\u{fffd}");
+        assert!(Vocabulary::characters("").is_empty());
+    }
+
+    #[test]
+    fn bytes_are_their_own_ids() {
+        let vocabulary = Vocabulary::bytes();
+        assert_eq!(vocabulary.encode("aé").unwrap(), [97, 0xc3, 0xa9]);
+        assert_eq!(vocabulary.token(0xc3).as_deref(), Some("\\xc3"));
+        assert_eq!(
+            (vocabulary.len(), vocabulary.token(97).as_deref(), vocabulary.token(256)),
+            (256, Some("a"), None)
+        );
+    }
+
+    #[test]
+    fn what_is_not_in_the_vocabulary_is_named() {
+        let error = Vocabulary::characters("abc").encode("cab\tbé").unwrap_err();
+        assert_eq!(error.to_string(), "character 3, '\\t', is not in the vocabulary");
+        let check = |size, expected: &str, help: &str| {
+            let error = Vocabulary::words(TEXT, size).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.help().unwrap().contains(help), "{:?}", error.help());
+        };
+        check(16, "a vocabulary of 16 asks for 15 different words, the text has 14", "at most 15");
+        check(1, "a vocabulary of 1 has no room for a word", "1000");
+        check(0, "a vocabulary of 0 has no room for a word", "1000");
+        assert!(Vocabulary::words("", 2).unwrap_err().help().unwrap().contains("has words"));
+    }
+
+    #[test]
+    fn json_brings_it_back() {
+        let check = |vocabulary: Vocabulary, expected: &str| {
+            let json = serde_json::to_string(&vocabulary).unwrap();
+            assert_eq!(json, expected);
+            assert_eq!(serde_json::from_str::<Vocabulary>(&json).unwrap(), vocabulary);
+        };
+        check(Vocabulary::characters("b\na"), r#"{"tokens":"characters","characters":"\nab"}"#);
+        check(Vocabulary::bytes(), r#"{"tokens":"bytes"}"#);
+        check(Vocabulary::words("a b b", 3).unwrap(), r#"{"tokens":"words","words":["b","a"]}"#);
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_vocabulary() {
+        let check = |json: &str, expected: &str| {
+            let error = serde_json::from_str::<Vocabulary>(json).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(r#"{"tokens":"characters","characters":"aa"}"#, "characters out of order");
+        check(r#"{"tokens":"words","words":["a","a"]}"#, "a word twice");
+        check(r#"{"tokens":"words","words":["a b"]}"#, "a word that is none");
+        check(r#"{"tokens":"words","words":[""]}"#, "a word that is none");
+        check(r#"{"tokens":"letters"}"#, "unknown variant `letters`");
+    }
+
+    proptest! {
+        #[test]
+        fn characters_and_bytes_come_back(text: String) {
+            for vocabulary in [Vocabulary::characters(&text), Vocabulary::bytes()] {
+                let ids = vocabulary.encode(&text).unwrap();
+                prop_assert!(ids.iter().all(|&id| (id as usize) < vocabulary.len()));
+                prop_assert_eq!(vocabulary.decode(&ids), text.clone());
+            }
+        }
+
+        #[test]
+        fn words_come_back_as_words(text: String, other: String) {
+            let words = Words::of(&text).collect::<std::collections::HashSet<_>>().len();
+            prop_assume!(words > 0);
+            let vocabulary = Vocabulary::words(&text, words + 1).unwrap();
+            let ids = vocabulary.encode(&text).unwrap();
+            prop_assert!(!ids.contains(&UNKNOWN_ID));
+            prop_assert_eq!(vocabulary.encode(&vocabulary.decode(&ids)).unwrap(), ids);
+            let ids = vocabulary.encode(&other).unwrap();
+            prop_assert!(ids.iter().all(|&id| (id as usize) < vocabulary.len()));
+        }
+
+        #[test]
+        fn any_ids_are_a_text(ids: Vec<u32>, text: String) {
+            for vocabulary in [Vocabulary::characters(&text), Vocabulary::bytes()] {
+                vocabulary.decode(&ids);
+            }
+            Vocabulary::words("a .", 3).unwrap().decode(&ids);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What can be wrong with a text.
+
+use std::path::PathBuf;
+
+use crate::VocabularyError;
+
+/// What is wrong with a text, or with how it is to be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// Neither a file nor a folder, as a pipe is.
+    #[error("`{}` is neither a file nor a folder", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A folder that holds no text.
+    #[error("`{}` has no file whose name ends in `.txt`", path.display())]
+    NoTextFiles {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Not a single character.
+    #[error("`{}` is empty", path.display())]
+    Empty {
+        /// The file, or the folder of empty files.
+        path: PathBuf,
+    },
+    /// Bytes that are no UTF-8 text.
+    #[error("`{}`: the text is not UTF-8 at byte {offset}", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The place of the first such byte in the file, from 0.
+        offset: usize,
+    },
+    /// Windows of no token.
+    #[error("a sequence of 0 tokens has nothing to predict from")]
+    NoSequence,
+    /// No stream.
+    #[error("0 streams have nothing to predict")]
+    NoStream,
+    /// A part too short for a single window.
+    #[error("{text} has {tokens} tokens, a sequence of {sequence_length} and its target take {}", sequence_length.saturating_add(1))]
+    TooShort {
+        /// The part of the text.
+        text: String,
+        /// Its tokens.
+        tokens: usize,
+        /// Tokens of a window.
+        sequence_length: usize,
+    },
+    /// A part too short for a window in each stream.
+    #[error(
+        "{text} has {tokens} tokens, too few for {streams} streams of {sequence_length} or more"
+    )]
+    TooShortForStreams {
+        /// The part of the text.
+        text: String,
+        /// Its tokens.
+        tokens: usize,
+        /// The streams.
+        streams: usize,
+        /// Tokens of a window.
+        sequence_length: usize,
+    },
+    /// The words of the text make no such vocabulary.
+    #[error("{text}: {source}")]
+    Vocabulary {
+        /// The part of the text.
+        text: String,
+        /// What is wrong.
+        source: VocabularyError,
+    },
+}
+
+impl TextError {
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotAFile { .. } => {
+                "a run may be resumed and read its text again; write it to a file".into()
+            }
+            Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
+            Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),
+            Self::NotUtf8 { .. } => {
+                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`".into()
+            }
+            Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),
+            Self::NoStream => "set `training.batch_size` to at least 1".into(),
+            Self::TooShort { .. } => {
+                "use a longer text, a smaller `data.sequence_length`, or another `data.validation`"
+                    .into()
+            }
+            Self::TooShortForStreams { .. } => {
+                "use a longer text, or lower `training.batch_size` or `data.sequence_length`".into()
+            }
+            Self::Vocabulary { source, .. } => source.help()?,
+        })
+    }
+}

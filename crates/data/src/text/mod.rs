@@ -1,0 +1,61 @@
+//! The text source: a file, a folder of files or the built-in primer becomes token ids.
+//!
+//! A text is cut into characters, bytes or words. Its last tenth is held out in one piece, since
+//! neighbouring sentences are too much alike to be divided at random, and the
+//! [`Vocabulary`](crate::Vocabulary) is learnt from what lies before. A network learns to predict
+//! the next token, either from [`Windows`], in any order, or along [`Streams`], so that a recurrent
+//! state can be carried.
+//!
+//! ```
+//! use data::text::{Predict, TextOptions, Windows, read_text};
+//!
+//! let corpus = read_text(&TextOptions::default())?;
+//! assert_eq!(corpus.vocabulary.len(), 1000);
+//!
+//! let windows = Windows::new(corpus.train, 20, Predict::Last)?;
+//! let (mut inputs, mut targets) = ([0; 20], [0; 1]);
+//! windows.read(windows.len() - 1, &mut inputs, &mut targets);
+//! println!("{} ... {}", corpus.vocabulary.decode(&inputs), corpus.vocabulary.decode(&targets));
+//! # Ok::<(), data::DataError>(())
+//! ```
+
+// From the files to the ids.
+mod corpus;
+mod error;
+mod files;
+mod options;
+mod tokens;
+
+// What a network reads.
+mod streams;
+mod windows;
+
+use crate::DataError;
+
+pub use self::{
+    corpus::Corpus,
+    error::TextError,
+    options::TextOptions,
+    streams::Streams,
+    tokens::{Ids, Tokens},
+    windows::{Predict, Windows},
+};
+
+/// A primer of our own on how GPUs train neural networks, to learn from where no text is given.
+pub const PRIMER: &str = include_str!("../../assets/gpu-training-primer.txt");
+
+/// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
+///
+/// Each part is at least a window and a target long.
+pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
+    if options.sequence_length == 0 {
+        return Err(TextError::NoSequence.into());
+    }
+    if !(0.0..1.0).contains(&options.validation) {
+        return Err(DataError::Fraction { fraction: options.validation });
+    }
+    let Some(path) = &options.path else {
+        return Ok(corpus::encode(PRIMER, "the built-in text", options)?);
+    };
+    Ok(corpus::encode(&files::read(path)?, &format!("`{}`", path.display()), options)?)
+}

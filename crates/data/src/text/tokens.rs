@@ -1,0 +1,113 @@
+//! The ids of one part of a text, in the smallest type that holds them.
+
+use std::ops::Range;
+
+use super::TextError;
+
+/// The ids of one part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tokens {
+    pub(super) name: String,
+    pub(super) ids: Ids,
+}
+
+/// Ids in the smallest type that a vocabulary needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ids {
+    /// Of at most 65,536 tokens.
+    U16(Vec<u16>),
+    /// Of more.
+    U32(Vec<u32>),
+}
+
+impl Tokens {
+    /// What messages call the part.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The ids, each below the length of the vocabulary.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    /// The number of tokens.
+    pub fn len(&self) -> usize {
+        match &self.ids {
+            Ids::U16(ids) => ids.len(),
+            Ids::U32(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the ids from `start` on until `out` is full.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn read(&self, start: usize, out: &mut [u32]) {
+        let range = start..start + out.len();
+        match &self.ids {
+            Ids::U16(ids) => copy(ids, range, out),
+            Ids::U32(ids) => copy(ids, range, out),
+        }
+    }
+}
+
+/// Whether a window and its target fit into so many tokens of that part of a text.
+pub(super) fn check_length(
+    text: &str,
+    tokens: usize,
+    sequence_length: usize,
+) -> Result<(), TextError> {
+    if sequence_length == 0 {
+        return Err(TextError::NoSequence);
+    }
+    if tokens <= sequence_length {
+        return Err(TextError::TooShort { text: text.to_owned(), tokens, sequence_length });
+    }
+    Ok(())
+}
+
+fn copy<Id: Copy + Into<u32>>(ids: &[Id], range: Range<usize>, out: &mut [u32]) {
+    out.iter_mut().zip(&ids[range]).for_each(|(out, &id)| *out = id.into());
+}
+
+impl Ids {
+    /// No id yet, but room for each of a vocabulary of that length.
+    pub(super) fn of_vocabulary(vocabulary: usize) -> Self {
+        if vocabulary <= 1 << 16 { Self::U16(Vec::new()) } else { Self::U32(Vec::new()) }
+    }
+
+    /// Appends an id of the vocabulary.
+    pub(super) fn push(&mut self, id: u32) {
+        match self {
+            Self::U16(ids) => ids.push(id as u16),
+            Self::U32(ids) => ids.push(id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_take_the_smallest_type() {
+        for (vocabulary, small) in [(0, true), (1 << 16, true), ((1 << 16) + 1, false)] {
+            let mut ids = Ids::of_vocabulary(vocabulary);
+            let last = vocabulary.saturating_sub(1) as u32;
+            ids.push(last);
+            ids.push(0);
+            assert_eq!(matches!(ids, Ids::U16(_)), small);
+            let tokens = Tokens { name: "x".into(), ids };
+            let mut out = [9; 2];
+            tokens.read(0, &mut out);
+            assert_eq!((out, tokens.len()), ([last, 0], 2));
+        }
+    }
+}

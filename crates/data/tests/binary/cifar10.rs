@@ -1,0 +1,158 @@
+//! The CIFAR-10 source: the data set itself, small batches, and what is no batch.
+
+use std::{fs, path::Path};
+
+use data::{ImageShape, ImagesInMemory, cifar10::read_cifar10};
+use proptest::prelude::*;
+
+use crate::{
+    common::shared_data,
+    support::{
+        Files, arbitrary_or_mutated, assert_error_or_images, check, class_counts, folder, gzip,
+        mutated,
+    },
+};
+
+/// Writes the shared sheets of 100 x 100 images as batches of records.
+fn unpack_sheets(sheets: &Path, folder: &Path) {
+    let batches = (1..=5).map(|batch| format!("data_batch_{batch}")).chain(["test_batch".into()]);
+    for batch in batches {
+        let sheet = image::open(sheets.join(format!("{batch}.webp"))).unwrap().into_rgb8();
+        let labels = fs::read(sheets.join(format!("{batch}.labels.bin"))).unwrap();
+        let mut records = Vec::with_capacity(labels.len() * 3073);
+        for (index, &label) in (0u32..).zip(&labels) {
+            let (top, left) = (index / 100 * 32, index % 100 * 32);
+            records.push(label);
+            for channel in 0..3 {
+                for (y, x) in (0..32).flat_map(|y| (0..32).map(move |x| (y, x))) {
+                    records.push(sheet.get_pixel(left + x, top + y)[channel]);
+                }
+            }
+        }
+        fs::write(folder.join(format!("{batch}.bin")), records).unwrap();
+    }
+    fs::copy(sheets.join("batches.meta.txt"), folder.join("batches.meta.txt")).unwrap();
+}
+
+/// Mean and deviation of a channel, as fractions of 255.
+fn moments(images: &ImagesInMemory, channel: usize) -> (f64, f64) {
+    let pixels =
+        images.pixels.chunks_exact(3072).flat_map(|image| &image[channel * 1024..][..1024]);
+    let (sum, squares) = pixels.fold((0u64, 0u64), |(sum, squares), &pixel| {
+        (sum + u64::from(pixel), squares + u64::from(pixel).pow(2))
+    });
+    let count = (images.labels.len() * 1024) as f64;
+    let mean = sum as f64 / count;
+    (mean / 255.0, (squares as f64 / count - mean * mean).sqrt() / 255.0)
+}
+
+#[test]
+fn the_data_set_has_its_published_moments() {
+    let Some(sheets) = shared_data("cifar10") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("cifar-10-batches-bin");
+    fs::create_dir(&inner).unwrap();
+    unpack_sheets(&sheets, &inner);
+    let splits = read_cifar10(folder.path()).unwrap();
+    let (train, test) = (splits.train, splits.test.unwrap());
+    assert_eq!(class_counts(&train), [5000; 10]);
+    assert_eq!(class_counts(&test), [1000; 10]);
+    assert_eq!((&*train.classes[0], &*train.classes[9]), ("airplane", "truck"));
+
+    let published = [(0.4914, 0.2470), (0.4822, 0.2435), (0.4465, 0.2616)];
+    for (channel, (mean, deviation)) in published.into_iter().enumerate() {
+        let found = moments(&train, channel);
+        let near = (found.0 - mean).abs() < 1e-4 && (found.1 - deviation).abs() < 1e-4;
+        assert!(near, "channel {channel}: {found:?}");
+    }
+}
+
+/// A record of CIFAR-10 in one colour a channel.
+fn record(label: u8, colour: [u8; 3]) -> Vec<u8> {
+    let planes = colour.iter().flat_map(|&value| [value; 1024]);
+    [label].into_iter().chain(planes).collect()
+}
+
+#[test]
+fn batches_are_found_plain_or_packed() {
+    let one = record(3, [1, 2, 3]);
+    let two = [record(0, [4, 5, 6]), record(9, [7, 8, 9])].concat();
+    let check = |files: Files, labels: &[u32], test: Option<u32>| {
+        let splits = read_cifar10(folder(files).path()).unwrap();
+        assert_eq!(splits.train.labels, labels);
+        assert_eq!(splits.train.shape, ImageShape { channels: 3, height: 32, width: 32 });
+        assert_eq!(splits.train.pixels.len(), labels.len() * 3072);
+        assert_eq!(splits.train.pixels[..2049], one[1..2050]);
+        assert_eq!(splits.train.classes[3], "cat");
+        assert_eq!(splits.test.map(|test| test.labels[0]), test);
+    };
+    check(&[("data_batch_1.bin", one.clone())], &[3], None);
+    check(
+        &[
+            ("cifar-10-batches-bin/data_batch_2", two.clone()),
+            ("cifar-10-batches-bin/data_batch_1.bin.gz", gzip(&one)),
+            ("cifar-10-batches-bin/test_batch.gz", gzip(&two)),
+        ],
+        &[3, 0, 9],
+        Some(0),
+    );
+    // The outer folder goes first.
+    check(
+        &[("data_batch_1", one.clone()), ("cifar-10-batches-bin/data_batch_1.bin", two)],
+        &[3],
+        None,
+    );
+}
+
+#[test]
+fn classes_may_have_other_names() {
+    let names: String = (0..10).map(|class| format!("class {class}\r\n")).collect();
+    let batch = ("data_batch_1.bin", record(0, [0; 3]));
+    let meta = |text: &str| [batch.clone(), ("batches.meta.txt", text.as_bytes().to_vec())];
+    let splits = read_cifar10(folder(&meta(&format!("{names}\r\n"))).path()).unwrap();
+    assert_eq!((splits.train.classes.len(), &*splits.train.classes[9]), (10, "class 9"));
+
+    let error = "`batches.meta.txt` names 2 classes, 10 are expected";
+    check(read_cifar10, &meta("cat\ndog\n"), error, "one name a line");
+    let latin1 = ("batches.meta.txt", b"cat\nd\xf6g\n".to_vec());
+    check(read_cifar10, &[batch, latin1], "batches.meta.txt:2: the text is not UTF-8", "UTF-8");
+}
+
+#[test]
+fn batches_that_are_wrong() {
+    let missing = |batch| {
+        let names = ["bin", "bin.gz"].map(|end| format!("`data_batch_{batch}.{end}`")).join(" or ");
+        format!("`FOLDER` has no file {names} or `data_batch_{batch}` or `data_batch_{batch}.gz`")
+    };
+    let one = record(0, [0; 3]);
+    check(read_cifar10, &[], &missing(1), "data.path");
+    check(read_cifar10, &[("test_batch.bin", one.clone())], &missing(1), "data.path");
+    let gap = [("data_batch_1.bin", one.clone()), ("data_batch_3.bin", one.clone())];
+    check(read_cifar10, &gap, &missing(2), "data.path");
+
+    let check_batch = |content: Vec<u8>, error: &str, help: &str| {
+        check(read_cifar10, &[("data_batch_1.bin", content)], error, help);
+    };
+    let length =
+        |bytes| format!("`data_batch_1.bin` has {bytes} bytes, whole records of 3073 are expected");
+    check_batch(vec![], &length(0), "binary version");
+    check_batch(one[1..].to_vec(), &length(3072), "binary version");
+    check_batch(gzip(&[&one[..], b"x"].concat()), &length(3074), "binary version");
+    let label = [&one[..], &record(10, [0; 3])].concat();
+    let error = "`data_batch_1.bin`: the label of record 1 is 10, expected at most 9";
+    check_batch(label, error, "binary version");
+    let error = "`data_batch_1.bin` goes on after the 30730000 bytes that are expected";
+    check_batch(gzip(&one.repeat(10_001)), error, "download");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_batches_or_an_error(
+        batch in arbitrary_or_mutated([record(3, [1, 2, 3]), record(9, [4, 5, 6])].concat()),
+        meta in prop::option::of(mutated(b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n".to_vec())),
+    ) {
+        let mut files = vec![("data_batch_1.bin", batch.clone()), ("test_batch.bin.gz", batch)];
+        files.extend(meta.map(|meta| ("batches.meta.txt", meta)));
+        assert_error_or_images(read_cifar10(folder(&files).path()));
+    }
+}

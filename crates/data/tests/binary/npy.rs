@@ -1,0 +1,278 @@
+//! The NPY source: arrays as NumPy saves them, the same table as CSV, and what is no array.
+
+use std::{fmt::Write, fs, path::Path};
+
+use data::{
+    DataError, TableSplits, Targets, Task,
+    csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
+    npy::{NpyOptions, read_npy},
+};
+use proptest::prelude::*;
+
+use crate::support::{Files, arbitrary_or_mutated, check, folder, gzip, value_or_helpful_error};
+
+fn options(path: &Path) -> NpyOptions {
+    NpyOptions { path: path.to_owned(), task: None, validation: 0.0 }
+}
+
+pub(crate) fn read(path: &Path) -> Result<TableSplits, DataError> {
+    read_npy(&options(path), 0)
+}
+
+/// A file that `golden/npy.py` wrote.
+fn golden(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/npy");
+    fs::read(folder.join(name).with_extension("npy")).unwrap()
+}
+
+fn npy(dtype: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), values].concat()
+}
+
+fn floats(values: &[f32], width: usize) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    npy("<f4", &format!("({}, {width})", values.len() / width), &bytes)
+}
+
+fn integers(values: &[i64]) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    npy("<i8", &format!("({},)", values.len()), &bytes)
+}
+
+/// Two samples to train on, whose file of features or of targets is replaced.
+fn with(name: &'static str, content: Vec<u8>) -> [(&'static str, Vec<u8>); 2] {
+    let mut files = [("features.npy", golden("f4")), ("targets.npy", golden("targets"))];
+    files.iter_mut().filter(|file| file.0 == name).for_each(|file| file.1 = content.clone());
+    files
+}
+
+#[test]
+fn arrays_are_read_as_numpy_saves_them() {
+    for name in ["u1", "i4", "i8", "f4", "f8", "version_2", "version_3", "three_dimensions"] {
+        let splits = read(folder(&with("features.npy", golden(name))).path()).unwrap();
+        assert_eq!(splits.preprocessing.feature_names(), ["x0", "x1"], "{name}");
+        assert_eq!(splits.preprocessing.target.classes(), ["-1", "7"], "{name}");
+        assert_eq!(splits.notes, ["target `target`: binary, 2 classes"], "{name}");
+        assert_eq!(splits.train.targets, Targets::Classes(vec![1, 0, 1]), "{name}");
+        let rows = read_rows(&b"x0,x1\n0,1\n5,3\n2,250\n"[..], "rows", &splits.preprocessing);
+        assert_eq!(splits.train.features, rows.unwrap().features, "{name}");
+    }
+}
+
+/// Pseudo-random numbers of a few digits, which a CSV file holds exactly.
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as f32 / 64.0).collect()
+}
+
+/// Reads one table of 40 rows as NPY and as CSV, and expects the same of both.
+fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> TableSplits {
+    let features = numbers(40 * 3);
+    let mut csv = String::from("x0,x1,x2,target\n");
+    for (row, target) in features.chunks(3).zip(texts) {
+        writeln!(csv, "{},{},{},{target}", row[0], row[1], row[2]).unwrap();
+    }
+    let folder = folder(&[
+        ("features.npy", floats(&features, 3)),
+        ("targets.npy", targets),
+        ("table.csv", csv.into_bytes()),
+    ]);
+    let found = read_npy(&NpyOptions { task, validation: 0.25, ..options(folder.path()) }, 3);
+    let table = CsvOptions::new(folder.path().join("table.csv"), TargetColumn::Index(-1));
+    let expected = read_csv(&CsvOptions { task, validation: 0.25, ..table }, 3);
+    let found = found.unwrap();
+    assert_eq!(found, expected.unwrap());
+    found
+}
+
+#[test]
+fn arrays_and_csv_make_the_same_table() {
+    let check = |values: Vec<i64>, task, expected| {
+        let texts: Vec<String> = values.iter().map(i64::to_string).collect();
+        let splits = check_like_csv(integers(&values), &texts, task);
+        assert_eq!(splits.preprocessing.task(), expected);
+        assert_eq!(splits.validation.unwrap().rows(), 10);
+    };
+    check((0..40).map(|i| i % 2).collect(), None, Task::Binary);
+    check((0..40).map(|i| i % 2).collect(), Some(Task::Multiclass), Task::Multiclass);
+    check((0..40).map(|i| i % 20 - 5).collect(), None, Task::Multiclass);
+    check((0..40).map(|i| i % 20).collect(), Some(Task::Regression), Task::Regression);
+    check((0..40).map(|i| i % 21).collect(), None, Task::Regression);
+    check((0..40).map(|i| i % 21).collect(), Some(Task::Multiclass), Task::Multiclass);
+
+    let values = &numbers(200)[160..];
+    let texts: Vec<String> = values.iter().map(f32::to_string).collect();
+    check_like_csv(floats(values, 1), &texts, None);
+}
+
+#[test]
+fn other_splits_are_encoded_as_the_first() {
+    let mut files = with("", vec![]).to_vec();
+    files.push(("validation_features.npy", floats(&[0.0, 1.0, 5.0, 3.0], 2)));
+    files.push(("validation_targets.npy", integers(&[-1, 7])));
+    files.push(("test_features.npy", floats(&[2.0, 250.0], 2)));
+    files.push(("test_targets.npy", integers(&[7])));
+    let place = folder(&files);
+    let splits = read_npy(&NpyOptions { validation: 0.5, ..options(place.path()) }, 0).unwrap();
+    let (validation, test) = (splits.validation.unwrap(), splits.test.unwrap());
+    assert_eq!(splits.train.rows(), 3);
+    assert_eq!(validation.features, splits.train.features[..4]);
+    assert_eq!(test.features, splits.train.features[4..]);
+    assert_eq!(validation.targets.labels(), [0, 1]);
+
+    let mut replaced = |name: &'static str, content: Vec<u8>, error: &str, help: &str| {
+        let index = files.iter().position(|file| file.0 == name).unwrap();
+        let before = std::mem::replace(&mut files[index].1, content);
+        check(read, &files, error, help);
+        files[index].1 = before;
+    };
+    let error = "`test_features.npy` has 1 features a row, those to train on have 2";
+    replaced("test_features.npy", floats(&[2.0], 1), error, "a.shape");
+    let error = "`test_targets.npy`: row 0 is 3, which is not among the targets to train on";
+    replaced("test_targets.npy", integers(&[3]), error, "each class");
+    let error = "`validation_targets.npy` has values of type float, classes are expected";
+    replaced("validation_targets.npy", floats(&[7.0, -1.0], 1), error, "np.int64");
+    files.pop();
+    check(read, &files, "`FOLDER` has no file `test_targets.npy`", "data.path");
+}
+
+#[test]
+fn arrays_that_are_not_read() {
+    let check = |content: Vec<u8>, error: &str, help: &str| {
+        check(read, &with("features.npy", content), &format!("`features.npy` {error}"), help);
+    };
+    let dtype = |dtype| format!("has values of type `{dtype}`, expected u1, i4, i8, f4 or f8");
+    check(golden("fortran_order"), "is in Fortran order, expected C order", "np.ascontiguousarray");
+    check(golden("objects"), &dtype("|O"), "np.float32");
+    check(golden("bool"), &dtype("|b1"), "np.float32");
+    check(golden("big_endian"), &dtype(">f4"), "newbyteorder");
+    check(golden("records"), &dtype("[('a', '<i4'), ('b', '<f4')], 'fortran_o…"), "np.float32");
+    let empty = "expected at least one row and one value a row";
+    check(golden("scalar"), &format!("has shape (), {empty}"), "a.shape");
+    check(
+        npy("<f4", "(0, 99999999999)", &[]),
+        &format!("has shape (0, 99999999999), {empty}"),
+        "a.shape",
+    );
+    check(npy("<f4", "(3, 0)", &[]), &format!("has shape (3, 0), {empty}"), "a.shape");
+
+    check(b"PK\x03\x04zip".to_vec(), "is no NPY file, it begins with `PK\\x03\\x04zi`", "np.savez");
+    let mut version = golden("f4");
+    version[6] = 9;
+    check(version, "is of version 9 of the format, expected 1 to 3", "np.save");
+}
+
+#[test]
+fn lengths_that_do_not_fit() {
+    let check = |content: Vec<u8>, error: &str| {
+        check(read, &with("features.npy", content), &format!("`features.npy` {error}"), "again");
+    };
+    check(vec![], "has 0 bytes, 6 are expected");
+    check(golden("f4")[..151].to_vec(), "has 151 bytes, 152 are expected");
+    check([&golden("f4")[..], b"x"].concat(), "goes on after the 152 bytes that are expected");
+    check(gzip(&golden("f4")[..151]), "has 151 bytes, 152 are expected");
+
+    // A header of 4 GB, and arrays of many.
+    let header = b"\x93NUMPY\x02\0\xff\xff\xff\xff{'descr'".to_vec();
+    check(header, "has 20 bytes, 4294967307 are expected");
+    let largest = u64::MAX;
+    let array = npy("<f8", "(99999999999, 99999999999)", &[0; 8]);
+    check(array.clone(), &format!("has {} bytes, {largest} are expected", array.len()));
+    let packed = gzip(&array);
+    let error = format!(
+        "has {} bytes, which cannot unpack to the {largest} that are expected",
+        packed.len()
+    );
+    check(packed, &error);
+}
+
+#[test]
+fn targets_and_values_that_are_wrong() {
+    let check = |name, content, error: &str, help| check(read, &with(name, content), error, help);
+    let error = "`targets.npy` has shape (3, 2), expected one target a row";
+    check("targets.npy", floats(&[0.0; 6], 2), error, "argmax");
+    let error = "`features.npy` has 3 rows, `targets.npy` has 2";
+    check("targets.npy", integers(&[0, 1]), error, "a.shape");
+    check("targets.npy", integers(&[4; 3]), "`targets.npy` is 4 in every row", "nothing to learn");
+    check(
+        "targets.npy",
+        floats(&[0.5; 3], 1),
+        "`targets.npy` is 0.5 in every row",
+        "nothing to learn",
+    );
+
+    let finite = "expected a finite 32-bit float";
+    let values = [0.0, 1.0, 2.0, f32::NAN, 4.0, 5.0];
+    let error = format!("`features.npy`: row 1, column 1 is NaN, {finite}");
+    check("features.npy", floats(&values, 2), &error, "np.nan_to_num");
+    let error = format!("`targets.npy`: row 2, column 0 is inf, {finite}");
+    check("targets.npy", floats(&[0.0, 1.0, f32::INFINITY], 1), &error, "np.isfinite");
+    let large = npy("<f8", "(3,)", &[0.0f64, 1.0, 2e39].map(f64::to_le_bytes).concat());
+    let error = format!("`features.npy`: row 2, column 0 is 2{}, {finite}", "0".repeat(39));
+    check("features.npy", large, &error, "np.nan_to_num");
+}
+
+#[test]
+fn options_that_do_not_fit() {
+    let check = |targets: Vec<u8>, set: fn(&mut NpyOptions), error: &str, help: &str| {
+        let read = |folder: &Path| {
+            let mut options = options(folder);
+            set(&mut options);
+            read_npy(&options, 0)
+        };
+        check(read, &with("targets.npy", targets), error, help);
+    };
+    let two = || integers(&[0, 1, 0]);
+    let fraction = "a validation fraction of 1 is not within 0 and 1";
+    check(two(), |options| options.validation = 1.0, fraction, "data.validation");
+    check(
+        integers(&[0, 1, 2]),
+        |options| options.validation = 0.5,
+        "3 samples are too few to hold some out for validation",
+        "data.validation",
+    );
+    check(
+        integers(&[0, 1, 2]),
+        |options| options.task = Some(Task::Binary),
+        "`targets.npy`: the task is binary, the target `target` has 3 classes",
+        "multiclass",
+    );
+    check(
+        floats(&[0.0, 1.0, 1.0], 1),
+        |options| options.task = Some(Task::Binary),
+        "`targets.npy` has values of type float, classes are expected",
+        "data.task",
+    );
+}
+
+#[test]
+fn files_that_are_missing() {
+    let features = [("features.npy", golden("f4"))];
+    let check = |files: Files, error: &str| check(read, files, error, "data.path");
+    check(&[], "`FOLDER` has no file `features.npy`");
+    check(&features, "`FOLDER` has no file `targets.npy`");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_arrays_or_an_error(
+        features in arbitrary_or_mutated(golden("f4")),
+        targets in prop_oneof![
+            Just(golden("targets")),
+            Just(floats(&[0.5, 1.5, 2.5], 1)),
+            arbitrary_or_mutated(golden("targets")),
+        ],
+        validation in prop_oneof![Just(0.0), 0.0..1.0],
+    ) {
+        let folder = folder(&[("features.npy", features), ("targets.npy", targets)]);
+        let result = read_npy(&NpyOptions { validation, ..options(folder.path()) }, 0);
+        let Some(splits) = value_or_helpful_error(result) else { return Ok(()) };
+        let width = splits.preprocessing.width();
+        for table in [Some(&splits.train), splits.validation.as_ref()].into_iter().flatten() {
+            prop_assert!(table.rows() > 0);
+            prop_assert_eq!(table.features.len(), table.rows() * width);
+            prop_assert!(table.features.iter().all(|feature| feature.is_finite()));
+        }
+    }
+}

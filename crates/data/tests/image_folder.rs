@@ -1,0 +1,283 @@
+//! The image-folder source on folders made for the purpose: splits, order, skipping, the cache.
+#![cfg(feature = "sources")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Barrier,
+};
+
+use data::{
+    ImageSource,
+    image_folder::{
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
+    },
+};
+use image::{Luma, Rgb, RgbImage};
+use tempfile::TempDir;
+
+/// A folder with a grey image of each brightness at each path.
+fn folder(images: &[(&str, u8)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, brightness) in images {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        RgbImage::from_pixel(20, 10, Rgb([*brightness; 3])).save(path).unwrap();
+    }
+    folder
+}
+
+fn options(path: &Path) -> ImageFolderOptions {
+    ImageFolderOptions { channels: 1, ..ImageFolderOptions::new(path, [4, 4]) }
+}
+
+fn open(path: &Path) -> ImageFolderSplits {
+    open_image_folder(&options(path)).unwrap()
+}
+
+/// The brightness of each image, by way of `read`.
+fn brightness(images: &dyn ImageSource) -> Vec<u8> {
+    let read = |index| {
+        let mut pixels = vec![0; images.shape().bytes()];
+        images.read(index, &mut pixels).unwrap();
+        assert!(pixels.iter().all(|pixel| *pixel == pixels[0]));
+        pixels[0]
+    };
+    (0..images.labels().len()).map(read).collect()
+}
+
+fn silent(_done: usize, _total: usize) {}
+
+fn load_brightness(folder: ImageFolder) -> Vec<u8> {
+    brightness(&folder.load(&mut silent).unwrap().0)
+}
+
+#[test]
+fn classes_and_files_are_sorted_and_others_are_passed_over() {
+    let root = folder(&[("10/b.png", 1), ("10/a.png", 2), ("2/below/c.PNG", 3), ("2/d.png", 4)]);
+    for file in ["2/Thumbs.db", "2/notes.txt", "2/.hidden.png", "readme.md"] {
+        fs::write(root.path().join(file), "no image").unwrap();
+    }
+    fs::create_dir(root.path().join(".git")).unwrap();
+    let splits = open(root.path());
+    assert_eq!(splits.train.classes(), ["10", "2"], "sorted as text");
+    assert_eq!(splits.train.labels(), [0, 0, 1, 1]);
+    assert_eq!(splits.train.ignored(), 2);
+    assert_eq!(splits.train.path(0), root.path().join("10/a.png"));
+    assert_eq!(brightness(&splits.train), [2, 1, 3, 4]);
+    assert_eq!(load_brightness(splits.train), [2, 1, 3, 4]);
+}
+
+#[test]
+fn splits_share_the_classes_of_training() {
+    let train = [("train/a/1.png", 1), ("train/b/1.png", 2), ("train/c/1.png", 3)];
+    let held_out = [("val/c/1.png", 4), ("val/b/1.png", 5), ("test/a/1.png", 6)];
+    let root = folder(&[train, held_out].concat());
+    let ImageFolderSplits { train, validation, test } = open(root.path());
+    let (validation, test) = (validation.unwrap(), test.unwrap());
+    for split in [&train, &validation, &test] {
+        assert_eq!(split.classes(), ["a", "b", "c"]);
+    }
+    assert_eq!((validation.labels(), brightness(&validation)), (&[1, 2][..], vec![5, 4]));
+    assert_eq!((test.labels(), brightness(&test)), (&[0][..], vec![6]));
+}
+
+#[test]
+fn content_decides_on_the_format_and_16_bits_are_rounded() {
+    let root = folder(&[("a/1.png", 9), ("b/1.png", 200)]);
+    fs::rename(root.path().join("a/1.png"), root.path().join("a/1.jpg")).unwrap();
+    let deep = image::ImageBuffer::from_pixel(5, 5, Luma([200 * 257 + 100_u16]));
+    deep.save(root.path().join("b/1.png")).unwrap();
+    assert_eq!(brightness(&open(root.path()).train), [9, 200]);
+}
+
+/// Five images of which the second and the last are bad.
+fn folder_with_bad_images() -> TempDir {
+    let root = folder(&[("a/1.png", 1), ("a/3.png", 3), ("b/4.png", 4)]);
+    fs::write(root.path().join("a/2.jpg"), "text").unwrap();
+    fs::write(root.path().join("b/5.png"), "").unwrap();
+    root
+}
+
+#[test]
+fn skipped_images_are_counted_and_listed() {
+    let root = folder_with_bad_images();
+    let cache = tempfile::tempdir().unwrap();
+    for cache in [None, Some(cache.path().to_owned())] {
+        let on_bad_image = OnBadImage::Skip;
+        let options = ImageFolderOptions { on_bad_image, cache, ..options(root.path()) };
+        let open = || open_image_folder(&options).unwrap().train;
+        let mut reported = Vec::new();
+        let mut progress = |done, total| reported.push((done, total));
+
+        let (images, report) = open().load(&mut progress).unwrap();
+        assert_eq!(brightness(&images), [1, 3, 4]);
+        assert_eq!(images.labels, [0, 0, 1]);
+        assert_eq!(report.listed, images.labels.len() + report.skipped.len());
+        let skipped: Vec<(PathBuf, &str)> =
+            report.skipped.iter().map(|bad| (bad.path.clone(), bad.reason.as_str())).collect();
+        let expected = [("a/2.jpg", "is no image"), ("b/5.png", "is empty")];
+        assert_eq!(skipped, expected.map(|(path, reason)| (root.path().join(path), reason)));
+        assert_eq!(reported.last(), Some(&(5, 5)));
+
+        let (prepared, again) = open().prepare(&mut silent).unwrap();
+        assert_eq!((brightness(&prepared), again), (vec![1, 3, 4], report));
+    }
+}
+
+#[test]
+fn the_first_bad_image_of_the_listing_is_the_error() {
+    let root = folder(&[("a/0.png", 1), ("b/0.png", 2)]);
+    for index in 1..200 {
+        fs::write(root.path().join(format!("b/{index:03}.png")), "text").unwrap();
+    }
+    let expected = format!("`{}` is no image", root.path().join("b/001.png").display());
+    for _ in 0..20 {
+        let folder = open(root.path()).train;
+        assert_eq!(folder.load(&mut silent).unwrap_err().to_string(), expected);
+        let folder = open(root.path()).train;
+        assert_eq!(folder.prepare(&mut silent).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn a_class_without_a_good_image_is_an_error() {
+    let root = folder_with_bad_images();
+    fs::write(root.path().join("b/4.png"), "GIF89a").unwrap();
+    let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
+    let error = open_image_folder(&options).unwrap().train.load(&mut silent).unwrap_err();
+    let (class, file) = (root.path().join("b"), root.path().join("b/4.png"));
+    let expected = format!(
+        "no image of `{}` can be read; `{}` is an image of the format `gif`, which is not read",
+        class.display(),
+        file.display(),
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+/// A folder of two images and options that cache them beside it.
+fn cached_folder() -> (TempDir, ImageFolderOptions) {
+    let root = folder(&[("images/a/1.png", 1), ("images/b/2.png", 2)]);
+    let cache = Some(root.path().join("cache"));
+    let options = ImageFolderOptions { cache, ..options(&root.path().join("images")) };
+    (root, options)
+}
+
+fn prepare(options: &ImageFolderOptions) -> impl ImageSource + use<> {
+    open_image_folder(options).unwrap().train.prepare(&mut silent).unwrap().0
+}
+
+/// The one file of the cache with this name.
+fn cache_file(root: &Path, name: &str) -> PathBuf {
+    let mut keys = fs::read_dir(root.join("cache")).unwrap();
+    let key = keys.next().unwrap().unwrap().path();
+    assert!(keys.next().is_none(), "one cache");
+    key.join(name)
+}
+
+#[test]
+fn a_cache_takes_the_place_of_the_files() {
+    let (root, options) = cached_folder();
+    let built = prepare(&options);
+    let written = fs::metadata(cache_file(root.path(), "0000.pixels")).unwrap().modified().unwrap();
+    let found = prepare(&options);
+    fs::remove_dir_all(root.path().join("images")).unwrap();
+    for images in [&built as &dyn ImageSource, &found] {
+        assert_eq!(brightness(images), [1, 2]);
+    }
+    let file = fs::metadata(cache_file(root.path(), "0000.pixels")).unwrap();
+    assert_eq!(file.modified().unwrap(), written, "it was not built again");
+}
+
+#[test]
+fn a_cache_is_not_used_for_other_files_or_another_shape() {
+    let (root, options) = cached_folder();
+    prepare(&options);
+    let changed = root.path().join("images/a/1.png");
+    RgbImage::from_pixel(20, 10, Rgb([77; 3])).save(changed).unwrap();
+    assert_eq!(brightness(&prepare(&options)), [77, 2]);
+    let larger = ImageFolderOptions { size: [5, 3], ..options };
+    assert_eq!(brightness(&prepare(&larger)), [77, 2]);
+    assert_eq!(fs::read_dir(root.path().join("cache")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_damaged_cache_is_built_anew() {
+    let truncate = |path: &Path| fs::File::options().write(true).open(path)?.set_len(3);
+    let flip = |path: &Path| {
+        let mut bytes = fs::read(path)?;
+        bytes[20] ^= 1;
+        fs::write(path, bytes)
+    };
+    let damages: [&dyn Fn(&Path) -> std::io::Result<()>; 3] =
+        [&truncate, &flip, &|path: &Path| fs::remove_file(path)];
+    for name in ["0000.pixels", "manifest.json"] {
+        for damage in damages {
+            let (root, options) = cached_folder();
+            prepare(&options);
+            let path = cache_file(root.path(), name);
+            let whole = fs::read(&path).unwrap();
+            damage(&path).unwrap();
+            assert_eq!(brightness(&prepare(&options)), [1, 2]);
+            assert_eq!(fs::read(&path).unwrap(), whole, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_cache_whose_writing_fails_is_absent() {
+    let (root, options) = cached_folder();
+    for fault in 0.. {
+        store::fault::arm(fault);
+        let prepared = open_image_folder(&options).unwrap().train.prepare(&mut silent);
+        if store::fault::disarm() {
+            assert!(fault > 5, "only {fault} writes");
+            break;
+        }
+        let error = prepared.unwrap_err();
+        assert!(error.to_string().contains("injected fault"), "{error}");
+        assert!(error.help().is_some());
+        assert_eq!(brightness(&prepare(&options)), [1, 2], "fault {fault}");
+        fs::remove_dir_all(root.path().join("cache")).unwrap();
+    }
+}
+
+#[test]
+fn an_image_that_was_skipped_is_tried_again() {
+    let (root, mut options) = cached_folder();
+    let path = root.path().join("images/b/3.png");
+    let (good, bad) = (fs::read(root.path().join("images/b/2.png")).unwrap(), "text".as_bytes());
+    let put = |content: &[u8], length: usize| {
+        // The same size and time of change, as if only permissions had changed.
+        let content: Vec<u8> = content.iter().copied().chain([0; 500]).take(length).collect();
+        fs::write(&path, content).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    };
+    put(bad, good.len());
+    options.on_bad_image = OnBadImage::Skip;
+    assert_eq!(brightness(&prepare(&options)), [1, 2]);
+
+    options.on_bad_image = OnBadImage::Error;
+    let folder = open_image_folder(&options).unwrap().train;
+    let error = folder.prepare(&mut silent).unwrap_err().to_string();
+    assert_eq!(error, format!("`{}` is no image", path.display()));
+
+    put(&good, good.len());
+    assert_eq!(brightness(&prepare(&options)), [1, 2, 2]);
+}
+
+#[test]
+fn two_may_build_one_cache_at_once() {
+    let (_root, options) = cached_folder();
+    let start = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                start.wait();
+                assert_eq!(brightness(&prepare(&options)), [1, 2]);
+            });
+        }
+    });
+}

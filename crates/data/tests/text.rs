@@ -1,0 +1,223 @@
+//! The text source, from files to windows: real texts, and what is no good one.
+#![cfg(feature = "sources")]
+
+mod common;
+
+use std::{collections::HashSet, fs, path::MAIN_SEPARATOR};
+
+use common::shared_data;
+use data::{
+    DataError, TokenKind, Vocabulary,
+    text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text},
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn characters(sequence_length: usize) -> TextOptions {
+    TextOptions { tokens: TokenKind::Characters, sequence_length, ..TextOptions::default() }
+}
+
+/// Writes `files` and reads the one called `path`, or all where it is empty.
+fn read(
+    files: &[(&str, &[u8])],
+    path: &str,
+    options: TextOptions,
+) -> (TempDir, Result<Corpus, DataError>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).expect("a file in it");
+    }
+    let path = Some(folder.path().join(path));
+    let result = read_text(&TextOptions { path, ..options });
+    (folder, result)
+}
+
+/// Expects an error whose paths are given without their folder, and a part of its help.
+fn check(files: &[(&str, &[u8])], path: &str, options: TextOptions, error: &str, help: &str) {
+    let (folder, result) = read(files, path, options);
+    let found = result.expect_err(error);
+    let folder = format!("{}{MAIN_SEPARATOR}", folder.path().display());
+    assert_eq!(found.to_string().replace(&folder, ""), error);
+    let found_help = found.help().unwrap_or_default();
+    assert!(found_help.contains(help), "{error}: {found_help}");
+}
+
+fn check_text(text: &str, options: TextOptions, error: &str, help: &str) {
+    check(&[("a.txt", text.as_bytes())], "a.txt", options, error, help);
+}
+
+/// All ids of a part, by its windows.
+fn ids(windows: &Windows) -> Vec<u32> {
+    let mut all = vec![0; windows.tokens().len()];
+    windows.tokens().read(0, &mut all);
+    all
+}
+
+#[test]
+fn files_that_are_no_text() {
+    check(&[], "absent.txt", characters(4), "`absent.txt` does not exist", "`data.path`");
+    check(&[("a.txt", b"")], "a.txt", characters(4), "`a.txt` is empty", "longer");
+    check(&[("a.txt", b"\xef\xbb\xbf")], "a.txt", characters(4), "`a.txt` is empty", "longer");
+    check(&[("a.txt", b""), ("b.txt", b"")], "", characters(4), "`` is empty", "longer");
+    let error = "`` has no file whose name ends in `.txt`";
+    check(&[("a.md", b"text")], "", characters(4), error, "add a text file");
+    let error = "`a.txt`: the text is not UTF-8 at byte 4";
+    check(
+        &[("a.txt", b"caf\xc3\xa9")],
+        "a.txt",
+        characters(9),
+        "the training part of `a.txt` has 3 tokens, a sequence of 9 and its target take 10",
+        "longer",
+    );
+    check(&[("a.txt", b"na\xc3\xaf\xefve")], "a.txt", characters(1), error, "iconv");
+    check(&[("b.txt", b"good"), ("a.txt", b"text\xe9")], "", characters(1), error, "iconv");
+    check(&[("a.txt", b"text\0\xff")], "a.txt", characters(1), error, "iconv");
+    check(&[("a.txt", b"text\0and")], "a.txt", characters(1), error, "iconv");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_refused_before_it_is_read() {
+    let options = TextOptions { path: Some("/dev/zero".into()), ..characters(4) };
+    let error = read_text(&options).unwrap_err();
+    assert_eq!(error.to_string(), "`/dev/zero` is neither a file nor a folder");
+    assert!(error.help().unwrap().contains("to a file"));
+}
+
+#[test]
+fn texts_that_are_too_short() {
+    let check = check_text;
+    let text = "0123456789";
+    let error = "the training part of `a.txt` has 9 tokens, a sequence of 9 and its target take 10";
+    check(text, characters(9), error, "`data.sequence_length`");
+    let error = "the validation part of `a.txt`, without 1 of its characters, which the training part \
+                 lacks ('9'), has 0 tokens, a sequence of 8 and its target take 9";
+    check(text, characters(8), error, "`data.validation`");
+    let error =
+        "the validation part of `a.txt` has 1 tokens, a sequence of 8 and its target take 9";
+    check("0000000000", characters(8), error, "`data.validation`");
+    let options = TextOptions { validation: 0.0, ..characters(9) };
+    let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", options);
+    assert_eq!(corpus.unwrap().validation, None);
+
+    check(text, characters(0), "a sequence of 0 tokens has nothing to predict from", "20");
+    for validation in [-0.1, 1.0, f64::NAN] {
+        let options = TextOptions { validation, ..characters(1) };
+        let error = format!("a validation fraction of {validation} is not within 0 and 1");
+        check(text, options, &error, "0.1");
+    }
+}
+
+#[test]
+fn vocabularies_that_the_text_does_not_fill() {
+    let words =
+        |vocabulary| TextOptions { vocabulary, sequence_length: 1, ..TextOptions::default() };
+    // The last tenth, `d e`, adds nothing to the training part's three words.
+    let text = format!("{}d e", "a b c ".repeat(6));
+    check_text(
+        &text,
+        words(5),
+        "the training part of `a.txt`: a vocabulary of 5 asks for 4 different words, the text has 3",
+        "set `data.vocabulary` to at most 4",
+    );
+    let error = "the training part of `a.txt`: a vocabulary of 1 has no room for a word";
+    check_text(&text, words(1), error, "1000");
+    let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(4));
+    let notes = corpus.unwrap().notes.join("\n");
+    assert!(notes.contains("100.0 % of the validation part"), "{notes}");
+}
+
+#[test]
+fn the_primer_is_long_and_rich_enough_to_learn_from() {
+    assert!(PRIMER.len() >= 60 * 1024 && PRIMER.is_ascii(), "{}", PRIMER.len());
+    assert!(PRIMER.lines().all(|line| line.len() <= 90));
+    let words = |text: &str| -> HashSet<String> {
+        text.split(|c: char| !c.is_ascii_alphabetic()).map(str::to_ascii_lowercase).collect()
+    };
+    assert!(words(PRIMER).len() > 1000, "{}", words(PRIMER).len());
+
+    let paragraphs: Vec<&str> = PRIMER.split("\n\n").collect();
+    let different: HashSet<&&str> = paragraphs.iter().collect();
+    assert_eq!(different.len(), paragraphs.len());
+}
+
+#[test]
+fn the_primer_is_the_default_text() {
+    let corpus = read_text(&TextOptions::default()).unwrap();
+    assert_eq!(corpus.vocabulary.len(), 1000);
+    assert_eq!(corpus.train.name(), "the training part of the built-in text");
+    let train = Windows::new(corpus.train, 20, Predict::Last).unwrap();
+    let validation = Windows::new(corpus.validation.unwrap(), 20, Predict::Last).unwrap();
+    assert!(validation.tokens().len() * 9 >= train.tokens().len());
+
+    let unknown = ids(&train).iter().filter(|&&id| Some(id) == corpus.vocabulary.unknown()).count();
+    let share = unknown as f64 / train.tokens().len() as f64;
+    assert!(share < 0.1, "{share} of the words are unknown");
+    let start = corpus.vocabulary.decode(&ids(&train)[..20]);
+    assert!(start.starts_with("How gpus train neural networks\n\nA "), "{start}");
+}
+
+#[test]
+fn shakespeare_has_65_symbols() {
+    let Some(path) = shared_data("tinyshakespeare/input.txt") else { return };
+    let text = fs::read_to_string(&path).unwrap();
+    let corpus = read_text(&TextOptions { path: Some(path), ..characters(64) }).unwrap();
+    let validation = corpus.validation.unwrap();
+    assert_eq!((corpus.train.len(), validation.len()), (1_003_854, 111_540));
+    assert_eq!(corpus.vocabulary.len(), 65);
+    assert_eq!(corpus.vocabulary, Vocabulary::characters(&text));
+    assert_eq!(corpus.notes.len(), 2, "{:?}", corpus.notes);
+
+    let train = Windows::new(corpus.train, 64, Predict::All).unwrap();
+    let validation = Windows::new(validation, 64, Predict::All).unwrap();
+    let whole = [ids(&train), ids(&validation)].concat();
+    assert!(corpus.vocabulary.decode(&whole) == text, "the text comes back");
+    assert_eq!(train.len(), 15_685);
+    let streams = Streams::new(train.tokens().clone(), 64, 64).unwrap();
+    assert_eq!(streams.len(), 245);
+}
+
+#[test]
+fn shakespeare_reads_well_in_words() {
+    let Some(path) = shared_data("tinyshakespeare/input.txt") else { return };
+    let corpus = read_text(&TextOptions { path: Some(path), ..TextOptions::default() }).unwrap();
+    let mut start = [0; 30];
+    corpus.train.read(0, &mut start);
+    let start = corpus.vocabulary.decode(&start);
+    assert!(
+        start.starts_with(
+            "First citizen: before we proceed any further, hear me speak.\n\nAll: speak, speak.\n\n"
+        ),
+        "{start}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_file_is_a_corpus_or_an_error(
+        bytes in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..200),
+            any::<String>().prop_map(String::into_bytes),
+            "[ab .\n'\"-]{0,200}".prop_map(String::into_bytes),
+        ],
+        kind in prop::sample::select(vec![TokenKind::Characters, TokenKind::Bytes, TokenKind::Words]),
+        vocabulary in 0usize..6,
+        sequence_length in 0usize..6,
+        validation in prop_oneof![Just(0.0), 0.0..1.0],
+    ) {
+        let options = TextOptions { path: None, tokens: kind, vocabulary, sequence_length, validation };
+        let (_folder, result) = read(&[("a.txt", &bytes)], "a.txt", options);
+        match result {
+            Err(error) => prop_assert!(error.help().is_some() && !error.to_string().contains('\n')),
+            Ok(corpus) => for part in [Some(corpus.train), corpus.validation].into_iter().flatten() {
+                let windows = Windows::new(part, sequence_length, Predict::All).unwrap();
+                let (mut inputs, mut targets) = (vec![0; sequence_length], vec![0; sequence_length]);
+                for index in 0..windows.len() {
+                    windows.read(index, &mut inputs, &mut targets);
+                    let known = |&id: &u32| (id as usize) < corpus.vocabulary.len();
+                    prop_assert!(inputs.iter().chain(&targets).all(known));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The program as a user runs it: in an empty folder, judged by its files, output and exit code.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// An empty folder to run the program in.
+pub(crate) struct Folder(TempDir);
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    /// The names of what is in the folder.
+    pub(crate) fn entries(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recipes"));
+        command.current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program on arguments that are separated by spaces.
+    pub(crate) fn run(&self, arguments: &str) -> Ran {
+        self.run_with(arguments, "")
+    }
+
+    /// As [`Folder::run`], with something on standard input.
+    pub(crate) fn run_with(&self, arguments: &str, input: &str) -> Ran {
+        let mut child = self
+            .command()
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// The same, if the command succeeded.
+    pub(crate) fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// The folder of real data sets, if it is here; under `REQUIRE_ALL=1` it must be.
+pub(crate) fn shared_data() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    if folder.is_dir() {
+        return Some(folder.canonicalize().unwrap());
+    }
+    let required = std::env::var("REQUIRE_ALL").is_ok_and(|value| value == "1");
+    assert!(!required, "REQUIRE_ALL=1, but there is no {}", folder.display());
+    eprintln!("skipped: there is no {}", folder.display());
+    None
+}

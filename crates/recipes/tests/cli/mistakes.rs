@@ -1,0 +1,126 @@
+//! Bad input: a clear line, a way out, the right exit code, and nothing left behind.
+
+use crate::folder::Folder;
+
+/// Runs the program where it must fail, with one error that begins as told.
+fn check(folder: &Folder, arguments: &str, code: i32, message: &str) {
+    let before = folder.entries();
+    let ran = folder.run(arguments);
+    assert_eq!(ran.code, Some(code), "{arguments}: {ran:#?}");
+    let errors: Vec<&str> =
+        ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{arguments}: {ran:#?}");
+    assert!(errors[0].contains(message), "{arguments}: {ran:#?}");
+    assert!(ran.stderr.lines().any(|line| line.starts_with("help: ")), "{arguments}: {ran:#?}");
+    assert!(!ran.stderr.contains("panicked"), "{arguments}: {ran:#?}");
+    assert_eq!(ran.stdout, "", "{arguments}");
+    assert_eq!(folder.entries(), before, "{arguments} left something behind");
+}
+
+#[test]
+fn the_command_line_is_checked() {
+    let folder = Folder::new();
+    let check = |arguments, message| check(&folder, arguments, 2, message);
+    check("trian", "unrecognized subcommand 'trian'");
+    check("train mpl", "there is no recipe `mpl`");
+    check("train none.toml", "cannot read none.toml");
+    check("train mlp --sed 1", "unexpected argument '--sed'");
+    check("train mlp --seed -1", "invalid value '-1'");
+    check("predict", "required arguments were not provided: <RUN> <INPUT>...");
+    check("copy mlp settings.txt", "`settings.txt` does not end in `.toml`");
+}
+
+#[test]
+fn settings_are_checked() {
+    let folder = Folder::new();
+    let check = |set: &str, message| check(&folder, &format!("train mlp --set {set}"), 2, message);
+    check("data.sorce=csv", "unknown key `data.sorce`");
+    check("training.batch_size=0", "`training.batch_size` must be at least 1, found `0`");
+    check("training.batch_size=many", "`training.batch_size` must be a whole number");
+    check("training.epochs=0", "`training.epochs` must be at least 1");
+    check("optimizer.learning_rate=-1", "`optimizer.learning_rate` must be above 0");
+    check("model.hidden=[8,0]", "`model.hidden` must be widths of at least 1");
+    check("data.validation=1.5", "`data.validation` must be at least 0 and below 1");
+}
+
+#[test]
+fn tables_are_checked() {
+    let folder = Folder::new();
+    let check_table = |content: &str, target: &str, message: &str| {
+        folder.write("table.csv", content);
+        let options = format!("--set data.path=table.csv --set data.target={target}");
+        check(&folder, &format!("train mlp --set data.source=csv {options}"), 3, message);
+    };
+    let many = |last: &str| format!("x,y\n{}{last}", "1,a\n2,b\n".repeat(30));
+    check_table("", "y", "`table.csv` is empty");
+    check_table("x,y\n", "y", "table.csv");
+    check_table(&many(""), "z", "`table.csv` has no column `z`");
+    check_table(&many(""), "7", "table.csv");
+    check_table(&many("1\n"), "y", "table.csv:62");
+    check_table(&many("oops,a\n"), "y", "table.csv:62");
+    check_table(&many("NaN,a\n"), "y", "table.csv:62");
+    check_table(&many("inf,a\n"), "y", "table.csv:62");
+    check_table("x,y\n1,a\n2,a\n", "y", "table.csv");
+
+    let rest = "--set data.source=csv --set data.target=0";
+    check(&folder, &format!("train mlp {rest} --set data.path=none.csv"), 3, "`none.csv`");
+    check(&folder, &format!("train mlp {rest} --set data.path=."), 3, "is a directory");
+}
+
+#[test]
+fn runs_are_checked() {
+    let folder = Folder::new();
+    folder.write("file", "");
+    check(&folder, "predict none rows.csv", 3, "there is no run directory `none`");
+    check(&folder, "predict . rows.csv", 3, "`.` is not a run");
+    check(&folder, "train mlp --run-dir .", 3, "`.` exists and is not empty");
+    check(&folder, "train mlp --run-dir file", 3, "`file` cannot be a run directory");
+
+    folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
+    check(&folder, "predict run none.csv", 3, "cannot read `none.csv`");
+    folder.write("rows.csv", "1,2,3\n");
+    check(&folder, "predict run rows.csv", 3, "rows.csv");
+    let model = std::fs::read(folder.path("run/model.safetensors")).unwrap();
+    folder.write("run/model.safetensors", &model[..model.len() / 2]);
+    check(&folder, "predict run rows.csv", 3, "not a usable safetensors file");
+}
+
+#[test]
+fn training_that_diverges_ends_with_its_own_exit_code() {
+    let ran = Folder::new().run("train mlp --set optimizer.kind=sgd --set optimizer.learning_rate=1e30");
+    assert_eq!(ran.code, Some(5), "{ran:#?}");
+    assert!(ran.stderr.contains("error: training diverged: "), "{ran:#?}");
+}
+
+/// A signal ends the run after its step: no summary, no model, and the way to begin again.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_run() {
+    use std::{
+        io::{BufRead, BufReader, Read},
+        process::{Command, Stdio},
+    };
+
+    let folder = Folder::new();
+    let arguments = "train mlp --set training.epochs=1000000 --progress plain --run-dir run";
+    let mut child = folder
+        .command()
+        .args(arguments.split_whitespace())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("Epoch [3/") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the program ended by itself");
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("error: interrupted after step "), "{rest}");
+    assert!(rest.contains("help: to begin again: recipes train run/config.toml"), "{rest}");
+    assert!(!folder.path("run/summary.json").exists());
+}

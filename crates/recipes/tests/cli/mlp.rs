@@ -1,0 +1,160 @@
+//! The recipe `mlp` as a user runs it, on the tutorial's data and on tables.
+
+use crate::folder::{Folder, shared_data};
+
+fn epoch_losses(stderr: &str) -> Vec<f64> {
+    stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("Epoch [")?.split_once("], Loss: ")?.1.parse().ok())
+        .collect()
+}
+
+/// PyTorch ends between 0.44 and 0.50; the tutorial printed 0.4765.
+#[test]
+fn the_tutorials_run_ends_where_the_tutorials_does() {
+    for seed in [0, 1, 2] {
+        let folder = Folder::new();
+        let ran = folder.run(&format!("train mlp --seed {seed} --run-dir run")).succeeded();
+        let losses = epoch_losses(&ran.stderr);
+        assert_eq!(losses.len(), 500, "one line an epoch");
+        assert!(ran.stderr.contains("Epoch [500/500], Loss: "));
+        assert!((0.40..0.52).contains(&losses[499]), "seed {seed}: {}", losses[499]);
+
+        let summary = folder.json("run/summary.json");
+        assert_eq!(summary["steps"], 12_500);
+        assert_eq!(summary["parameters"], 221);
+        assert_eq!(summary["status"], "finished");
+        assert!(summary.get("validation").is_none());
+    }
+}
+
+#[test]
+fn without_arguments_the_default_recipe_trains_and_says_what_to_try_next() {
+    let folder = Folder::new();
+    let ran = folder.run("").succeeded();
+    assert!(ran.stdout.contains("next, try:"), "{}", ran.stdout);
+    assert_eq!(folder.entries(), ["runs"]);
+}
+
+#[test]
+fn a_run_leaves_its_files_and_its_config_repeats_it() {
+    let folder = Folder::new();
+    let options = "--set data.labels=linear --set training.epochs=20 --seed 18446744073709551615";
+    folder.run(&format!("train mlp {options} --run-dir first")).succeeded();
+    folder.run("train first/config.toml --run-dir second").succeeded();
+
+    for name in ["config.toml", "environment.json", "events.jsonl", "summary.json"] {
+        assert!(folder.path("first").join(name).is_file(), "{name}");
+    }
+    let bytes = |run: &str| std::fs::read(folder.path(run).join("model.safetensors")).unwrap();
+    assert_eq!(bytes("first"), bytes("second"));
+    assert_eq!(folder.read("first/config.toml"), folder.read("second/config.toml"));
+
+    let columns = "epoch,step,train_loss,validation_loss,validation_accuracy,learning_rate,seconds,\
+                   samples_per_second,data_wait";
+    let (first, second) = (folder.read("first/metrics.csv"), folder.read("second/metrics.csv"));
+    assert_eq!(first.lines().next(), Some(columns));
+    assert_eq!(first.lines().count(), 21);
+    for (first, second) in first.lines().zip(second.lines()) {
+        // The last three columns are times.
+        let fixed = |line: &str| line.rsplitn(4, ',').last().map(str::to_owned);
+        assert_eq!(fixed(first), fixed(second));
+    }
+    let last = folder.read("first/events.jsonl");
+    let last: serde_json::Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["status"]), (&"end".into(), &"finished".into()));
+    assert!(last["time"].as_str().is_some_and(|time| time.ends_with('Z')));
+}
+
+#[test]
+fn a_linear_rule_is_learnt_and_random_labels_are_not() {
+    let accuracy = |labels: &str| {
+        let options = format!("--set data.labels={labels} --set data.validation=0.2");
+        let ran = Folder::new().run(&format!("train mlp {options} --json")).succeeded();
+        ran.json()["validation"]["accuracy"].as_f64().unwrap()
+    };
+    assert!(accuracy("linear") > 0.8);
+    assert!(accuracy("random") < 0.62, "labels without a rule cannot be predicted");
+}
+
+#[test]
+fn real_tables_reach_what_a_small_network_reaches_there() {
+    let Some(data) = shared_data() else { return };
+    let tables = data.join("tabular");
+    let tables = tables.display();
+    let check = |file: &str, target: &str, more: &str, metric: &str, least: f64| {
+        let options = format!("--set data.path={tables}/{file} --set data.target={target} {more}");
+        let ran = Folder::new().run(&format!("train mlp --set data.source=csv {options} --json"));
+        let reached = ran.succeeded().json()["validation"][metric].as_f64().unwrap();
+        assert!(reached >= least, "{file}: {metric} {reached}");
+    };
+    check("pima-indians-diabetes.csv", "-1", "", "accuracy", 0.74);
+    check("iris.csv", "species", "", "accuracy", 0.86);
+    check("wine.csv", "0", "", "accuracy", 0.94);
+    check("titanic.csv", "Survived", "", "accuracy", 0.76);
+    let tes = format!("--set data.validation_path={tables}/optdigits.tes");
+    check("optdigits.tra", "-1", &tes, "accuracy", 0.96);
+    let few = "--set training.epochs=20";
+    check("california_housing.csv", "median_house_value", few, "r2", 0.7);
+}
+
+#[test]
+fn rows_are_predicted_as_they_were_trained() {
+    let folder = Folder::new();
+    // The class follows from the first column; the second is a category, the third sometimes empty.
+    let mut table = "size,colour,weight,kind\n".to_owned();
+    for row in 0..200 {
+        let (size, kind) = if row % 2 == 0 { (row, "small") } else { (1000 + row, "large") };
+        let colour = ["red", "green", "blue"][row % 3];
+        let weight = if row % 7 == 0 { String::new() } else { row.to_string() };
+        table += &format!("{size},{colour},{weight},{kind}\n");
+    }
+    folder.write("table.csv", &table);
+    let options = "--set data.source=csv --set data.path=table.csv --set data.target=kind \
+                   --set training.epochs=30 --run-dir run";
+    let ran = folder.run(&format!("train mlp {options}")).succeeded();
+    assert!(ran.stderr.contains("note: column `weight`: "), "{}", ran.stderr);
+
+    // With a header in another order and without the target; a category never seen; from stdin.
+    let rows = "colour,weight,size\nred,5,10\npurple,,1100\n";
+    let ran = folder.run_with("predict run - --json", rows).succeeded();
+    let lines: Vec<serde_json::Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!((&lines[0]["class"], &lines[1]["class"]), (&"small".into(), &"large".into()));
+    assert_eq!(lines[0]["input"], "standard input:2");
+    let top = lines[0]["top"].as_array().unwrap();
+    let total: f64 = top.iter().map(|class| class["probability"].as_f64().unwrap()).sum();
+    assert!(top.len() == 2 && (total - 1.0).abs() < 1e-6);
+
+    // The training file itself: every row, all right.
+    let ran = folder.run("predict run table.csv --json").succeeded();
+    for (line, row) in ran.stdout.lines().zip(table.lines().skip(1)) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(row.ends_with(line["class"].as_str().unwrap()), "{line} for {row}");
+    }
+    assert_eq!(ran.stdout.lines().count(), 200);
+}
+
+#[test]
+fn a_value_is_predicted_in_the_units_of_the_table() {
+    let folder = Folder::new();
+    let rows: String = (0..300).map(|x| format!("{x},{}\n", 1000 + 50 * x)).collect();
+    folder.write("table.csv", format!("x,price\n{rows}"));
+    let options = "--set data.source=csv --set data.path=table.csv --set data.target=price";
+    let ran = folder.run(&format!("train mlp {options} --run-dir run --json")).succeeded();
+    assert!(ran.json()["validation"]["r2"].as_f64().unwrap() > 0.99);
+
+    let ran = folder.run_with("predict run - --json", "x\n100\n").succeeded();
+    let value = ran.json()["value"].as_f64().unwrap();
+    assert!((value - 6000.0).abs() < 300.0, "{value}");
+}
+
+#[test]
+fn a_table_smaller_than_a_batch_trains() {
+    let folder = Folder::new();
+    folder.write("table.csv", "x,y\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n");
+    let options = "--set data.source=csv --set data.path=table.csv --set data.target=y";
+    let ran = folder.run(&format!("train mlp {options} --set training.epochs=3 --json"));
+    assert_eq!(ran.succeeded().json()["steps"], 3);
+}

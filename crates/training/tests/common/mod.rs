@@ -1,0 +1,115 @@
+//! A linear model on twelve samples, trained the way that the fixture's PyTorch script does.
+
+use std::error::Error;
+
+use backend::{Part, Selected, device::Device};
+use burn::{
+    backend::Autodiff,
+    module::{Module, Param},
+    tensor::{Tensor, TensorData, backend::Backend},
+};
+use training::{
+    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop,
+    TrainError, Trained, Trainer, TrainerConfig,
+};
+
+pub(crate) type Recorded = Autodiff<Selected>;
+
+pub(crate) const SAMPLES: usize = 12;
+pub(crate) const BATCH: usize = 6;
+
+#[derive(Module, Debug)]
+pub(crate) struct LinearModel<B: Backend> {
+    pub(crate) weight: Param<Tensor<B, 2>>,
+}
+
+/// The samples, and the weight to start from.
+#[derive(Clone)]
+pub(crate) struct Problem {
+    pub(crate) features: Vec<f32>,
+    pub(crate) targets: Vec<f32>,
+    pub(crate) start: Vec<f32>,
+}
+
+/// Keeps every event.
+#[derive(Default)]
+pub(crate) struct Recorder(pub(crate) Vec<Event>);
+
+impl Observer for Recorder {
+    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.push(event.clone());
+        Ok(())
+    }
+}
+
+impl Recorder {
+    /// The loss of each logged step.
+    pub(crate) fn losses(&self) -> Vec<f64> {
+        let loss = |event: &Event| match event {
+            Event::Step { loss, .. } => Some(*loss),
+            _ => None,
+        };
+        self.0.iter().filter_map(loss).collect()
+    }
+}
+
+pub(crate) fn optimizer(kind: OptimizerKind) -> OptimizerConfig {
+    OptimizerConfig {
+        kind,
+        learning_rate: 0.05,
+        beta_1: 0.9,
+        beta_2: 0.999,
+        epsilon: 1e-8,
+        momentum: 0.0,
+        nesterov: false,
+        weight_decay: 0.0,
+    }
+}
+
+/// Five epochs of two steps, each step logged.
+pub(crate) fn settings(optimizer: OptimizerConfig) -> TrainerConfig {
+    TrainerConfig {
+        optimizer,
+        schedule: ScheduleConfig { kind: ScheduleKind::Constant },
+        epochs: 5,
+        steps_per_epoch: SAMPLES / BATCH,
+        max_steps: None,
+        log_every_steps: 1,
+        keep_best: false,
+    }
+}
+
+/// Trains in micro-batches of `micro_batch` samples; the squared error is the loss.
+pub(crate) fn train(
+    problem: &Problem,
+    settings: TrainerConfig,
+    micro_batch: usize,
+    recorder: &mut Recorder,
+) -> Result<Trained<LinearModel<Selected>>, TrainError> {
+    let device = Device::default();
+    let tensor = |values: &[f32], shape: [usize; 2]| {
+        Tensor::<Recorded, 2>::from_data(TensorData::new(values.to_vec(), shape), &device)
+    };
+    let features = tensor(&problem.features, [SAMPLES, 3]);
+    let targets = tensor(&problem.targets, [SAMPLES, 1]);
+    let model = LinearModel { weight: Param::from_tensor(tensor(&problem.start, [3, 1])) };
+
+    let mut trainer = Trainer::new(model, settings, &device, recorder, Stop::default())?;
+    while let Some(epoch) = trainer.next_epoch() {
+        let parts = (epoch.position * BATCH..SAMPLES).step_by(BATCH).flat_map(|update| {
+            let end = update + BATCH;
+            let starts = (update..end).step_by(micro_batch);
+            starts.map(move |start| (start, end.min(start + micro_batch), end))
+        });
+        for (start, end, update_end) in epoch.batches(parts) {
+            let samples = end - start;
+            let outputs =
+                features.clone().narrow(0, start, samples).matmul(trainer.model().weight.val());
+            let errors = (outputs - targets.clone().narrow(0, start, samples)).flatten::<1>(0, 1);
+            let part = Part { samples, of: BATCH, last: end == update_end };
+            trainer.step(errors.clone() * errors, part)?;
+        }
+        trainer.end_epoch(|_| None)?;
+    }
+    trainer.finish()
+}

@@ -1,0 +1,68 @@
+//! Ten updates of each optimizer against PyTorch's.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{BATCH, Problem, Recorder, optimizer, settings, train};
+use serde::Deserialize;
+use training::{OptimizerConfig, OptimizerKind};
+
+#[derive(Deserialize)]
+struct Fixture {
+    features: Vec<f32>,
+    targets: Vec<f32>,
+    start: Vec<f32>,
+    cases: BTreeMap<String, Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    losses: Vec<f64>,
+    weight: Vec<f64>,
+}
+
+/// The settings of each case in `generate.py`.
+fn case(name: &str) -> OptimizerConfig {
+    let adam = optimizer(OptimizerKind::Adam);
+    let sgd = optimizer(OptimizerKind::Sgd);
+    match name {
+        "adam" => adam,
+        "adam_decay" => OptimizerConfig { weight_decay: 0.1, epsilon: 1e-3, ..adam },
+        "adamw" => OptimizerConfig {
+            kind: OptimizerKind::AdamW,
+            weight_decay: 0.1,
+            beta_1: 0.8,
+            beta_2: 0.99,
+            ..adam
+        },
+        "sgd" => sgd,
+        "sgd_momentum" => OptimizerConfig { momentum: 0.9, weight_decay: 0.1, ..sgd },
+        "sgd_nesterov" => OptimizerConfig { momentum: 0.9, nesterov: true, ..sgd },
+        _ => panic!("the fixture has a case `{name}` that this test does not know"),
+    }
+}
+
+fn assert_close(ours: &[f64], pytorch: &[f64], what: &str) {
+    assert_eq!(ours.len(), pytorch.len(), "{what}");
+    for (ours, pytorch) in ours.iter().zip(pytorch) {
+        let error = (ours - pytorch).abs() / pytorch.abs().max(0.1);
+        assert!(error < 1e-5, "{what}: {ours} instead of {pytorch}");
+    }
+}
+
+#[test]
+fn losses_and_weights_follow_pytorchs() {
+    let text = include_str!("golden/optimizers/fixture.json");
+    let Fixture { features, targets, start, cases } = serde_json::from_str(text).unwrap();
+    assert_eq!(cases.len(), 6);
+    for (name, expected) in &cases {
+        let problem =
+            Problem { features: features.clone(), targets: targets.clone(), start: start.clone() };
+        let mut recorder = Recorder::default();
+        let trained = train(&problem, settings(case(name)), BATCH, &mut recorder).unwrap();
+        assert_close(&recorder.losses(), &expected.losses, name);
+        let weight: Vec<f64> = trained.model.weight.val().into_data().iter().collect();
+        assert_close(&weight, &expected.weight, name);
+    }
+}

@@ -1,0 +1,120 @@
+//! A network of your own, in a loop of your own, on the trainer.
+//!
+//! ```text
+//! cargo run -p examples --example own_loop
+//! ```
+//!
+//! It fits a sine wave with a small network that is none of this project's.
+
+#![allow(clippy::print_stdout)] // A program's result.
+
+use std::error::Error;
+
+use backend::{Part, Selected, device};
+use burn::{
+    backend::Autodiff,
+    module::Module,
+    nn::{Linear, LinearConfig},
+    tensor::{ElementConversion, Tensor, backend::Backend},
+};
+use models::losses::squared_error;
+use training::{
+    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
+    TrainerConfig,
+};
+
+type Recorded = Autodiff<Selected>;
+
+const SAMPLES: usize = 256;
+const BATCH: usize = 64;
+
+#[derive(Module, Debug)]
+struct Wave<B: Backend> {
+    hidden: Linear<B>,
+    output: Linear<B>,
+}
+
+impl<B: Backend> Wave<B> {
+    fn new(device: &B::Device) -> Self {
+        Self {
+            hidden: LinearConfig::new(1, 64).init(device),
+            output: LinearConfig::new(64, 1).init(device),
+        }
+    }
+
+    /// - `x`: `[batch, 1]`
+    /// - returns: `[batch]`
+    fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 1> {
+        self.output.forward(self.hidden.forward(x).tanh()).flatten(0, 1)
+    }
+}
+
+/// Prints every hundredth epoch.
+struct Printer;
+
+impl Observer for Printer {
+    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if let Event::Epoch { epoch, train_loss, .. } = event
+            && epoch.is_multiple_of(100)
+        {
+            println!("epoch {epoch}: mean squared error {train_loss:.5}");
+        }
+        Ok(())
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    println!("mean squared error at the end: {:.5}", fit(500)?);
+    Ok(())
+}
+
+/// The error of the network after `epochs` passes over the wave.
+fn fit(epochs: usize) -> anyhow::Result<f32> {
+    let (device, _) = device::open()?;
+    let xs: Vec<f32> = (0..SAMPLES).map(|i| i as f32 / SAMPLES as f32 * 6.0 - 3.0).collect();
+    let ys: Vec<f32> = xs.iter().map(|x| x.sin()).collect();
+    let x = Tensor::<Recorded, 1>::from_floats(xs.as_slice(), &device).reshape([SAMPLES, 1]);
+    let y = Tensor::<Recorded, 1>::from_floats(ys.as_slice(), &device);
+
+    let config = TrainerConfig {
+        optimizer: OptimizerConfig {
+            kind: OptimizerKind::Adam,
+            learning_rate: 0.01,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-8,
+            momentum: 0.0,
+            nesterov: false,
+            weight_decay: 0.0,
+        },
+        schedule: ScheduleConfig { kind: ScheduleKind::Constant },
+        epochs,
+        steps_per_epoch: SAMPLES / BATCH,
+        max_steps: None,
+        log_every_steps: 100,
+        keep_best: false,
+    };
+    let mut printer = Printer;
+    let mut trainer =
+        Trainer::new(Wave::<Recorded>::new(&device), config, &device, &mut printer, Stop::default())?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for start in epoch.batches((0..SAMPLES).step_by(BATCH)) {
+            let outputs = trainer.model().forward(x.clone().narrow(0, start, BATCH));
+            let losses = squared_error(outputs, y.clone().narrow(0, start, BATCH));
+            trainer.step(losses, Part::whole(BATCH))?;
+        }
+        trainer.end_epoch(|_| None)?;
+    }
+    let model: Wave<Selected> = trainer.finish()?.model;
+    let error = squared_error(model.forward(x.inner()), y.inner()).mean();
+    Ok(error.into_scalar().elem())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_wave_is_fitted() {
+        let error = super::fit(200).unwrap();
+        assert!(error < 0.01, "{error}");
+    }
+}
