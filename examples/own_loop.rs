@@ -95,8 +95,13 @@ fn fit(epochs: usize) -> anyhow::Result<f32> {
         keep_best: false,
     };
     let mut printer = Printer;
-    let mut trainer =
-        Trainer::new(Wave::<Recorded>::new(&device), config, &device, &mut printer, Stop::default())?;
+    let mut trainer = Trainer::new(
+        Wave::<Recorded>::new(&device),
+        config,
+        &device,
+        &mut printer,
+        Stop::default(),
+    )?;
     while let Some(epoch) = trainer.next_epoch() {
         for start in epoch.batches((0..SAMPLES).step_by(BATCH)) {
             let outputs = trainer.model().forward(x.clone().narrow(0, start, BATCH));

@@ -52,11 +52,7 @@ struct Machine {
 
 /// Writes `crates/bench/results/<date>-<machine>/`, and nothing where a benchmark fails.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let Options {
-        machine: name,
-        features,
-        arguments,
-    } = options;
+    let Options { machine: name, features, arguments } = options;
     let machine = Machine::read(shell)?;
     let scratch = shell.create_temp_dir()?;
     let json = scratch.path().join("results.json");
@@ -72,9 +68,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 
     let date = cmd!(shell, "date -u +%F").quiet().read()?;
     let name = name.clone().unwrap_or_else(|| machine.short_name());
-    let folder = shell
-        .current_dir()
-        .join(format!("crates/bench/results/{date}-{name}"));
+    let folder = shell.current_dir().join(format!("crates/bench/results/{date}-{name}"));
     shell.write_file(folder.join("results.json"), results)?;
     let page = page(&date, &machine, &entries, options);
     shell.write_file(folder.join("README.md"), page)?;
@@ -93,9 +87,7 @@ impl Machine {
             cpu,
             cores: thread::available_parallelism()?.get(),
             rustc: cmd!(shell, "rustc --version").quiet().read()?,
-            commit: cmd!(shell, "git describe --always --dirty")
-                .quiet()
-                .read()?,
+            commit: cmd!(shell, "git describe --always --dirty").quiet().read()?,
         })
     }
 
@@ -112,12 +104,7 @@ impl Machine {
 
 /// The page that explains the results: their limits first, the command last.
 fn page(date: &str, machine: &Machine, entries: &[Entry], options: &Options) -> String {
-    let Machine {
-        cpu,
-        cores,
-        rustc,
-        commit,
-    } = machine;
+    let Machine { cpu, cores, rustc, commit } = machine;
     let table = table(entries);
     let command = command(options);
     format!(

@@ -63,11 +63,7 @@ pub(crate) fn run(shell: &Shell, skip: &[Step]) -> anyhow::Result<()> {
             failure = Some(error.context(format!("ci stopped at step `{step}`")));
             Outcome::Failed
         });
-        rows.push(Row {
-            step,
-            outcome,
-            elapsed: start.elapsed(),
-        });
+        rows.push(Row { step, outcome, elapsed: start.elapsed() });
         if failure.is_some() {
             break;
         }
@@ -84,11 +80,9 @@ impl Step {
         match self {
             Self::Format => cmd!(shell, "cargo fmt --all --check").run()?,
             Self::Tidy => tidy::run(shell)?,
-            Self::Clippy => cmd!(
-                shell,
-                "cargo clippy --workspace --all-targets -- -D warnings"
-            )
-            .run()?,
+            Self::Clippy => {
+                cmd!(shell, "cargo clippy --workspace --all-targets -- -D warnings").run()?
+            }
             Self::Docs => cmd!(shell, "cargo doc --workspace --no-deps")
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run()?,
@@ -165,11 +159,7 @@ fn has_vulkan_driver() -> bool {
     let installed = ["/etc", "/usr/local/share", "/usr/share"]
         .into_iter()
         .map(|folder| Path::new(folder).join("vulkan/icd.d"))
-        .any(|folder| {
-            folder
-                .read_dir()
-                .is_ok_and(|mut entries| entries.next().is_some())
-        });
+        .any(|folder| folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()));
     named || installed
 }
 
@@ -199,22 +189,12 @@ mod tests {
 
     #[test]
     fn a_row_names_the_step_its_seconds_and_why_it_did_not_run() {
-        let row = |step, outcome| Row {
-            step,
-            outcome,
-            elapsed: Duration::from_millis(1_240),
-        };
-        assert_eq!(
-            row(Step::Clippy, Outcome::Passed).to_string(),
-            "clippy          1.2"
-        );
+        let row = |step, outcome| Row { step, outcome, elapsed: Duration::from_millis(1_240) };
+        assert_eq!(row(Step::Clippy, Outcome::Passed).to_string(), "clippy          1.2");
         assert_eq!(
             row(Step::Wgpu, Outcome::Skipped("no Vulkan driver")).to_string(),
             "wgpu            1.2  skipped, no Vulkan driver"
         );
-        assert_eq!(
-            row(Step::Tests, Outcome::Failed).to_string(),
-            "tests           1.2  FAILED"
-        );
+        assert_eq!(row(Step::Tests, Outcome::Failed).to_string(), "tests           1.2  FAILED");
     }
 }

@@ -10,12 +10,9 @@ const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"
 
 /// Runs every generator in its own folder; an error if a fixture then differs from the last commit.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
-    let listed = cmd!(
-        shell,
-        "git ls-files --cached --others --exclude-standard -- {GENERATORS}"
-    )
-    .quiet()
-    .read()?;
+    let listed = cmd!(shell, "git ls-files --cached --others --exclude-standard -- {GENERATORS}")
+        .quiet()
+        .read()?;
     if listed.is_empty() {
         println!("no golden values yet: no crates/*/tests/golden/**/*.py");
         return Ok(());
@@ -31,19 +28,12 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
             .run()?;
     }
 
-    let changed = cmd!(shell, "git status --short -- {FIXTURES...}")
-        .quiet()
-        .read()?;
+    let changed = cmd!(shell, "git status --short -- {FIXTURES...}").quiet().read()?;
     if !changed.is_empty() {
         println!("{changed}");
-        cmd!(shell, "git --no-pager diff --stat -- {FIXTURES...}")
-            .quiet()
-            .run()?;
+        cmd!(shell, "git --no-pager diff --stat -- {FIXTURES...}").quiet().run()?;
     }
-    ensure!(
-        changed.is_empty(),
-        "golden values differ from the last commit: see the list above"
-    );
+    ensure!(changed.is_empty(), "golden values differ from the last commit: see the list above");
     println!("golden values are as committed");
     Ok(())
 }

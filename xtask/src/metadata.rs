@@ -53,9 +53,7 @@ impl Metadata {
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
-        self.packages
-            .iter()
-            .filter(|package| package.source.is_none())
+        self.packages.iter().filter(|package| package.source.is_none())
     }
 
     pub(crate) fn member(&self, name: &str) -> Option<&Package> {

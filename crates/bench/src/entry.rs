@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn the_median_is_the_middle_and_the_spread_all_of_it() {
         let entry = Entry::new("case", 40, vec![4.0, 1.0, 2.0]);
-        assert_eq!((entry.median_seconds, entry.spread, entry.samples_per_second), (2.0, 3.0, 20.0));
+        assert_eq!(
+            (entry.median_seconds, entry.spread, entry.samples_per_second),
+            (2.0, 3.0, 20.0)
+        );
         assert_eq!(Entry::new("case", 1, vec![1.0, 2.0]).median_seconds, 1.5);
     }
 }

@@ -58,8 +58,8 @@ pub mod split;
 mod table;
 
 pub use crate::preprocess::{
-    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task, TokenKind,
-    Vocabulary, VocabularyError,
+    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task,
+    TokenKind, Vocabulary, VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{

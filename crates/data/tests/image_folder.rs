@@ -210,8 +210,8 @@ fn a_damaged_cache_is_built_anew() {
         bytes[20] ^= 1;
         fs::write(path, bytes)
     };
-    let damages: [&dyn Fn(&Path) -> std::io::Result<()>; 3] =
-        [&truncate, &flip, &|path: &Path| fs::remove_file(path)];
+    type Damage<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
+    let damages: [Damage<'_>; 3] = [&truncate, &flip, &|path: &Path| fs::remove_file(path)];
     for name in ["0000.pixels", "manifest.json"] {
         for damage in damages {
             let (root, options) = cached_folder();

@@ -1,5 +1,7 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
+#![allow(clippy::unwrap_used)] // A failure here is a failed test.
+
 mod common;
 
 use backend::{

@@ -10,16 +10,16 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     tree.with_extension("rs")
         .filter(|file| !file.path.starts_with("crates/backend/"))
         .flat_map(|file| {
-            features(&file.text)
-                .filter(|(_, name)| BACKEND_FEATURES.contains(name))
-                .map(|(line, name)| Finding {
+            features(&file.text).filter(|(_, name)| BACKEND_FEATURES.contains(name)).map(
+                |(line, name)| Finding {
                     path: file.path.clone(),
                     line,
                     problem: format!("`cfg(feature = \"{name}\")` outside crates/backend"),
                     remedy: "let `backend` export what differs and stay generic over `Backend` \
                              here"
                         .to_owned(),
-                })
+                },
+            )
         })
         .collect()
 }
@@ -27,14 +27,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// Every `feature = "name"` of the code in `source`, as line and name.
 fn features(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let code = rust_text::code(source);
-    rust_text::word_offsets(&code, "feature")
-        .into_iter()
-        .filter_map(move |offset| {
-            let value = source[offset..].strip_prefix("feature")?.trim_start();
-            let literal = value.strip_prefix('=')?.trim_start().strip_prefix('"')?;
-            let (name, _) = literal.split_once('"')?;
-            Some((rust_text::line_at(source, offset), name))
-        })
+    rust_text::word_offsets(&code, "feature").into_iter().filter_map(move |offset| {
+        let value = source[offset..].strip_prefix("feature")?.trim_start();
+        let literal = value.strip_prefix('=')?.trim_start().strip_prefix('"')?;
+        let (name, _) = literal.split_once('"')?;
+        Some((rust_text::line_at(source, offset), name))
+    })
 }
 
 #[cfg(test)]
@@ -61,9 +59,6 @@ fn device() -> bool { cfg!(feature = "wgpu") }
 
     #[test]
     fn the_backend_crate_may_ask() {
-        assert_eq!(
-            check(&Tree::from([("crates/backend/src/lib.rs", SAMPLE)])),
-            []
-        );
+        assert_eq!(check(&Tree::from([("crates/backend/src/lib.rs", SAMPLE)])), []);
     }
 }

@@ -18,14 +18,8 @@ const MAY_USE: [(&str, &str); 10] = [
     ("training", "backend store"),
     ("inference", "backend store models data"),
     ("recipes", "backend store data models training inference"),
-    (
-        "bench",
-        "backend store data models training inference recipes",
-    ),
-    (
-        "examples",
-        "backend store data models training inference recipes",
-    ),
+    ("bench", "backend store data models training inference recipes"),
+    ("examples", "backend store data models training inference recipes"),
     ("xtask", ""),
 ];
 
@@ -56,12 +50,7 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
                 backend_problem(package, dependency, used),
                 sources_problem(package, dependency, used),
             ];
-            findings.extend(
-                problems
-                    .into_iter()
-                    .flatten()
-                    .map(|text| finding(line, text)),
-            );
+            findings.extend(problems.into_iter().flatten().map(|text| finding(line, text)));
         }
     }
     findings
@@ -72,10 +61,7 @@ type Text = (String, String);
 
 fn unknown_crate(package: &Package) -> Text {
     (
-        format!(
-            "the crate `{}` has no place in the workspace's order",
-            package.name
-        ),
+        format!("the crate `{}` has no place in the workspace's order", package.name),
         "add it to the table in xtask/src/tidy/crate_edges.rs".to_owned(),
     )
 }
@@ -96,10 +82,7 @@ fn edge_problem(package: &Package, dependency: &Dependency, may_use: &str) -> Op
 fn backend_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
     let feature = requested(dependency, used).find(|feature| BACKEND_FEATURES.contains(feature))?;
     Some((
-        format!(
-            "`{}` switches the backend `{feature}` on in `{}`",
-            package.name, dependency.name
-        ),
+        format!("`{}` switches the backend `{feature}` on in `{}`", package.name, dependency.name),
         format!(
             "take `{}` without default features and forward `{feature}` under [features]; tests \
              use `backend::Selected`",
@@ -112,10 +95,7 @@ fn sources_problem(package: &Package, dependency: &Dependency, used: &Package) -
     let applies = package.name == WITHOUT_SOURCES && dependency.kind.is_none();
     (applies && requested(dependency, used).any(|feature| feature == "sources")).then(|| {
         (
-            format!(
-                "`{}` takes `{}` with its `sources`",
-                package.name, dependency.name
-            ),
+            format!("`{}` takes `{}` with its `sources`", package.name, dependency.name),
             "take it without default features: `preprocess` is all that prediction needs"
                 .to_owned(),
         )
@@ -124,25 +104,15 @@ fn sources_problem(package: &Package, dependency: &Dependency, used: &Package) -
 
 /// The features of `used` that `dependency` asks for, the default ones included.
 fn requested<'a>(dependency: &'a Dependency, used: &'a Package) -> impl Iterator<Item = &'a str> {
-    let defaults = used
-        .features
-        .get("default")
-        .filter(|_| dependency.uses_default_features);
-    dependency
-        .features
-        .iter()
-        .chain(defaults.into_iter().flatten())
-        .map(String::as_str)
+    let defaults = used.features.get("default").filter(|_| dependency.uses_default_features);
+    dependency.features.iter().chain(defaults.into_iter().flatten()).map(String::as_str)
 }
 
 /// The manifest that lies in a folder named as the crate.
 fn manifest<'tree>(tree: &'tree Tree, name: &str) -> Option<&'tree File> {
-    [
-        format!("crates/{name}/Cargo.toml"),
-        format!("{name}/Cargo.toml"),
-    ]
-    .iter()
-    .find_map(|path| tree.file(path))
+    [format!("crates/{name}/Cargo.toml"), format!("{name}/Cargo.toml")]
+        .iter()
+        .find_map(|path| tree.file(path))
 }
 
 /// The line of `manifest` that declares `dependency`, 1 where it is not found.
@@ -216,10 +186,7 @@ mod tests {
         let manifest = "[dependencies]\nbackend.workspace = true\n\n[dev-dependencies]\n\
                         backend = { workspace = true, features = [\"cpu\"] }\n";
         let problem = "`store` switches the backend `cpu` on in `backend`".to_owned();
-        assert_eq!(
-            check_crate("store", named, manifest),
-            [(5, problem.clone())]
-        );
+        assert_eq!(check_crate("store", named, manifest), [(5, problem.clone())]);
 
         let by_default =
             r#"{"name": "backend", "kind": null, "uses_default_features": true, "features": []}"#;
@@ -241,10 +208,7 @@ mod tests {
     fn a_new_crate_is_given_its_place() {
         assert_eq!(
             check_crate("vision", "", ""),
-            [(
-                1,
-                "the crate `vision` has no place in the workspace's order".to_owned()
-            )]
+            [(1, "the crate `vision` has no place in the workspace's order".to_owned())]
         );
     }
 }

@@ -24,8 +24,7 @@ fn is_golden_value(file: &File) -> bool {
 }
 
 fn has_script(tree: &Tree, value: &File) -> bool {
-    tree.with_extension("py")
-        .any(|script| script.folder() == value.folder())
+    tree.with_extension("py").any(|script| script.folder() == value.folder())
 }
 
 #[cfg(test)]
@@ -47,9 +46,6 @@ mod tests {
 
     #[test]
     fn other_data_of_the_tests_needs_none() {
-        assert_eq!(
-            check(&Tree::from([("crates/data/tests/ragged.csv", "")])),
-            []
-        );
+        assert_eq!(check(&Tree::from([("crates/data/tests/ragged.csv", "")])), []);
     }
 }

@@ -47,10 +47,7 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
 
 /// The line of `Cargo.lock` at which `package` begins.
 fn lock_line(tree: &Tree, package: &Package) -> usize {
-    let entry = format!(
-        "name = \"{}\"\nversion = \"{}\"\n",
-        package.name, package.version
-    );
+    let entry = format!("name = \"{}\"\nversion = \"{}\"\n", package.name, package.version);
     tree.file("Cargo.lock").map_or(1, |lock| {
         let offset = lock.text.find(&entry);
         rust_text::line_at(&lock.text, offset.unwrap_or(0))
@@ -59,10 +56,7 @@ fn lock_line(tree: &Tree, package: &Package) -> usize {
 
 /// Whether one choice that the SPDX `expression` offers is allowed in full.
 fn is_allowed(expression: &str) -> bool {
-    let spaced = expression
-        .replace('/', " OR ")
-        .replace('(', " ( ")
-        .replace(')', " ) ");
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<_> = spaced.split_whitespace().collect();
     let mut rest = &words[..];
     // A rest is a mistake in the expression, which allows nothing.
@@ -163,10 +157,8 @@ mod tests {
         };
         let lock = "version = 4\n\n[[package]]\nname = \"copyleft\"\nversion = \"1.0.0\"\n";
         let findings = check(&Tree::from([("Cargo.lock", lock)]), &metadata);
-        let problems: Vec<_> = findings
-            .iter()
-            .map(|finding| (finding.line, &*finding.problem))
-            .collect();
+        let problems: Vec<_> =
+            findings.iter().map(|finding| (finding.line, &*finding.problem)).collect();
         assert_eq!(
             problems,
             [

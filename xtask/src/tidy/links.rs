@@ -13,10 +13,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                 path: file.path.clone(),
                 line,
                 problem: format!("the link to `{target}` {problem}"),
-                remedy: format!(
-                    "name a file of the repository, relative to {} itself",
-                    file.path
-                ),
+                remedy: format!("name a file of the repository, relative to {} itself", file.path),
             });
         }
     }
@@ -62,21 +59,15 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         if line.trim_start().starts_with("```") {
             in_code = !in_code;
         } else if !in_code {
-            found.extend(
-                line_targets(line)
-                    .into_iter()
-                    .map(|target| (number, target)),
-            );
+            found.extend(line_targets(line).into_iter().map(|target| (number, target)));
         }
     }
     found
 }
 
 fn line_targets(line: &str) -> Vec<&str> {
-    let definition = line
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]: "))
-        .map(|(_, target)| target);
+    let definition =
+        line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
     let inline = line.match_indices("](").filter_map(|(offset, mark)| {
         let is_code = line[..offset].matches('`').count() % 2 == 1;
         let (target, _) = line[offset + mark.len()..].split_once(')')?;

@@ -9,19 +9,15 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &tree.files {
         for (line, text) in file.lines() {
-            findings.extend(
-                HOMES
-                    .into_iter()
-                    .filter(|home| names(text, home))
-                    .map(|home| Finding {
-                        path: file.path.clone(),
-                        line,
-                        problem: format!("an absolute path under `{home}`"),
-                        remedy:
-                            "name it relative to the repository, or take it from the environment"
-                                .to_owned(),
-                    }),
-            );
+            findings.extend(HOMES.into_iter().filter(|home| names(text, home)).map(|home| {
+                Finding {
+                    path: file.path.clone(),
+                    line,
+                    problem: format!("an absolute path under `{home}`"),
+                    remedy: "name it relative to the repository, or take it from the environment"
+                        .to_owned(),
+                }
+            }));
         }
     }
     findings

@@ -38,10 +38,7 @@ mod tests {
     #[track_caller]
     fn problems(text: &str) -> Vec<String> {
         let findings = check(&Tree::from([("crates/data/src/split.rs", text)]));
-        findings
-            .into_iter()
-            .map(|finding| finding.problem)
-            .collect()
+        findings.into_iter().map(|finding| finding.problem).collect()
     }
 
     #[test]
@@ -54,11 +51,7 @@ mod tests {
     #[test]
     fn a_module_without_docs_does_not_say_its_job() {
         for text in ["", "use std::fs;\n", "// A comment.\n//! Too late.\n"] {
-            assert_eq!(
-                problems(text),
-                ["the module does not say its job"],
-                "{text:?}"
-            );
+            assert_eq!(problems(text), ["the module does not say its job"], "{text:?}");
         }
     }
 

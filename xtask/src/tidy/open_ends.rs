@@ -42,8 +42,7 @@ fn bare_notes(file: &File) -> Vec<Finding> {
 /// Whether a colon and more than a word follow on the same line.
 fn has_reason(after_note: &str) -> bool {
     let line = after_note.lines().next().unwrap_or_default();
-    line.strip_prefix(':')
-        .is_some_and(|reason| reason.split_whitespace().count() > 1)
+    line.strip_prefix(':').is_some_and(|reason| reason.split_whitespace().count() > 1)
 }
 
 /// Tests that do not run: by the attribute, or as an example in a comment.

@@ -18,12 +18,8 @@ pub(crate) struct File {
 
 impl Tree {
     pub(crate) fn read(shell: &Shell) -> anyhow::Result<Self> {
-        let listed = cmd!(
-            shell,
-            "git ls-files -z --cached --others --exclude-standard"
-        )
-        .quiet()
-        .read()?;
+        let listed =
+            cmd!(shell, "git ls-files -z --cached --others --exclude-standard").quiet().read()?;
         let mut files = Vec::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
             let place = shell.current_dir().join(path);
@@ -49,9 +45,7 @@ impl Tree {
         &'tree self,
         extension: &'tree str,
     ) -> impl Iterator<Item = &'tree File> {
-        self.files
-            .iter()
-            .filter(move |file| file.extension() == Some(extension))
+        self.files.iter().filter(move |file| file.extension() == Some(extension))
     }
 
     /// Whether `path` is a file or a folder that holds one; the empty path is the root.
@@ -86,13 +80,9 @@ impl File {
 impl<const N: usize> From<[(&str, &str); N]> for Tree {
     /// A tree of `(path, text)`, for the tests of the checks.
     fn from(files: [(&str, &str); N]) -> Self {
-        let file = |(path, text): (&str, &str)| File {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
-        Self {
-            files: files.map(file).into(),
-        }
+        let file =
+            |(path, text): (&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
+        Self { files: files.map(file).into() }
     }
 }
 

@@ -3,11 +3,8 @@
 use crate::tidy::{Finding, Tree, rust_text, tree::File};
 
 /// The CPU's kernels, the GPUs' kernels, and the driver that cudarc probes for.
-const PLACES: [&str; 3] = [
-    "crates/backend/src/flex",
-    "crates/backend/src/cube",
-    "crates/backend/src/device",
-];
+const PLACES: [&str; 3] =
+    ["crates/backend/src/flex", "crates/backend/src/cube", "crates/backend/src/device"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     tree.with_extension("rs").flat_map(check_file).collect()
@@ -47,8 +44,7 @@ fn check_file(file: &File) -> Vec<Finding> {
 
 /// Whether `path` is the module `place`: its file, or a file of its folder.
 fn is_within(path: &str, place: &str) -> bool {
-    path.strip_prefix(place)
-        .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    path.strip_prefix(place).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
 /// Whether the comments above the statement or item that holds `lines[index]` give a reason.

@@ -19,9 +19,7 @@ pub(super) fn fit(schema: &Schema, records: &Records, rows: &[usize]) -> TablePr
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
-        (TargetPlan::Regression, cells) => {
-            table::regression(moments(cells, rows))
-        }
+        (TargetPlan::Regression, cells) => table::regression(moments(cells, rows)),
     };
     TablePreprocessing {
         header: schema.header,

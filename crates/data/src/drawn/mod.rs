@@ -110,7 +110,8 @@ mod tests {
 
     use super::*;
 
-    const KINDS: [fn(Range<usize>, u64) -> Result<ImagesInMemory, DataError>; 2] = [digits, shapes];
+    type Draw = fn(Range<usize>, u64) -> Result<ImagesInMemory, DataError>;
+    const KINDS: [Draw; 2] = [digits, shapes];
 
     #[test]
     fn a_sample_depends_on_its_number_and_the_seed_alone() {

@@ -36,7 +36,7 @@ fn files_without_permission() {
 
     let folder = folder(&[("features.npy", vec![]), ("targets.npy", vec![])]);
     let path = folder.path().join("features.npy");
-    fs::set_permissions(&path, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o0)).unwrap();
     if File::open(&path).is_ok() {
         eprintln!("SKIPPED: this user may read every file");
         return;

@@ -1,8 +1,9 @@
 """Writes mnist.json beside this file: label counts and checksums of MNIST's first images.
 
-    python3 mnist.py FOLDER
+    python3 mnist.py [FOLDER]
 
-FOLDER holds the four files of the data set as they are published, packed by gzip. They are read
+FOLDER holds the four files of the data set as they are published, packed by gzip; without it they
+are looked for where the tests look, in ../shared/data beside the repository. They are read
 with the standard library alone; checksums are SHA-256 of the 784 bytes of an image.
 """
 
@@ -14,7 +15,8 @@ import pathlib
 import struct
 import sys
 
-FOLDER = pathlib.Path(sys.argv[1])
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(sys.argv[1]) if sys.argv[1:] else HERE.parents[4] / "shared/data/mnist"
 
 
 def read(name, dimensions):

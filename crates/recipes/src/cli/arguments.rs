@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use super::{copy::CopyArguments, predict::PredictArguments, train::TrainArguments};
 use crate::{ExitCode, Failure, Progress};
 
-/// Trains neural networks on your own tables, pictures and texts, on the CPU or a GPU.
+/// Trains neural networks on your own data, on the CPU or a GPU.
 ///
 /// Without a command, trains the default recipe.
 #[derive(Debug, Parser)]

@@ -25,7 +25,8 @@ pub fn main() -> process::ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
-            output::print(&error.render().ansi().to_string());
+            // Help and version, which clap colours on a terminal only. A reader that left is no failure.
+            let _ = error.print();
             return process::ExitCode::SUCCESS;
         }
         Err(error) => return report(&arguments::misuse(&error)),

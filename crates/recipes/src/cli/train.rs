@@ -28,10 +28,10 @@ pub(super) struct TrainArguments {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// What everything random follows from: `training.seed`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// End the run after so many steps: `training.max_steps`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_steps: Option<u64>,
 }
 

@@ -1,5 +1,7 @@
 //! The program from the outside.
 
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // A failure here is a failed test, and skips are told.
+
 mod commands;
 mod folder;
 mod mistakes;

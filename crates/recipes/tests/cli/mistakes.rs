@@ -7,8 +7,7 @@ fn check(folder: &Folder, arguments: &str, code: i32, message: &str) {
     let before = folder.entries();
     let ran = folder.run(arguments);
     assert_eq!(ran.code, Some(code), "{arguments}: {ran:#?}");
-    let errors: Vec<&str> =
-        ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(errors.len(), 1, "{arguments}: {ran:#?}");
     assert!(errors[0].contains(message), "{arguments}: {ran:#?}");
     assert!(ran.stderr.lines().any(|line| line.starts_with("help: ")), "{arguments}: {ran:#?}");
@@ -87,7 +86,8 @@ fn runs_are_checked() {
 
 #[test]
 fn training_that_diverges_ends_with_its_own_exit_code() {
-    let ran = Folder::new().run("train mlp --set optimizer.kind=sgd --set optimizer.learning_rate=1e30");
+    let ran =
+        Folder::new().run("train mlp --set optimizer.kind=sgd --set optimizer.learning_rate=1e30");
     assert_eq!(ran.code, Some(5), "{ran:#?}");
     assert!(ran.stderr.contains("error: training diverged: "), "{ran:#?}");
 }
@@ -103,12 +103,8 @@ fn a_signal_ends_the_run() {
 
     let folder = Folder::new();
     let arguments = "train mlp --set training.epochs=1000000 --progress plain --run-dir run";
-    let mut child = folder
-        .command()
-        .args(arguments.split_whitespace())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        folder.command().args(arguments.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("Epoch [3/") {

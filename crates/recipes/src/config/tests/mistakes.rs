@@ -113,7 +113,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "output.model=5",
         ]),
         &[
-            "`optimizer.kind` must be `\"adam\"` or `\"sgd\"`, found `\"adm\"`, in --set optimizer.kind=adm",
+            "`optimizer.kind` must be `\"adam\"`, `\"adamw\"` or `\"sgd\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
             "`schedule.kind` must be `\"constant\"`, found `\"cosine\"`, in --set schedule.kind=cosine",
             "help: the recipe has `schedule.kind = \"constant\"`",

@@ -31,6 +31,7 @@ beta_1 = 0.9
 beta_2 = 0.999
 epsilon = 1e-8
 momentum = 0.0
+nesterov = false
 weight_decay = 0.0
 
 [schedule]

@@ -1,13 +1,13 @@
-"""Writes the folder npy beside this file: one small array as NumPy saves it in many ways.
+"""Writes the files beside this one: one small array as NumPy saves it in many ways.
 
-    python3 npy.py
+    python3 generate.py
 """
 
 import pathlib
 
 import numpy as np
 
-FOLDER = pathlib.Path(__file__).with_suffix("")
+FOLDER = pathlib.Path(__file__).parent
 ARRAY = np.array([[0, 1], [5, 3], [2, 250]])
 
 
