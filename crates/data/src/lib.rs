@@ -47,6 +47,8 @@ mod images;
 
 // What becomes of it.
 #[cfg(feature = "sources")]
+mod contact_sheet;
+#[cfg(feature = "sources")]
 mod error;
 #[cfg(feature = "sources")]
 mod loader;
@@ -63,6 +65,7 @@ pub use crate::preprocess::{
 };
 #[cfg(feature = "sources")]
 pub use crate::{
+    contact_sheet::contact_sheet,
     error::DataError,
     files::FileError,
     images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},

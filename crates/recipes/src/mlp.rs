@@ -7,6 +7,7 @@ use data::{
     Batching, Order, Table, TableBatch, TableLoader, TablePreprocessing, TableSplits, TableTargets,
     TargetKind, Targets, Task,
     csv_table::read_csv,
+    npy::read_npy,
     synthetic::{Labels, read_synthetic},
 };
 use inference::{Description, Preprocessing};
@@ -27,7 +28,7 @@ use crate::{
 /// The recipe as [`crate::registry`] lists it.
 pub const RECIPE: Recipe = Recipe {
     name: "mlp",
-    summary: "a multi-layer perceptron on a table: 1000 random samples, or your own CSV file",
+    summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
     task: "tabular classification or regression",
     toml: include_str!("mlp.toml"),
     train: |layers, start| {
@@ -123,7 +124,7 @@ fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, 
     let memorises = data.source == Source::Synthetic && data.labels == Labels::Random;
     let (order, hidden) = match data.source {
         Source::Synthetic => (Order::File, 10),
-        Source::Csv => (Order::Shuffled, 64),
+        Source::Csv | Source::Npy => (Order::Shuffled, 64),
     };
     data.order.get_or_insert(order);
     model.hidden.get_or_insert_with(|| vec![hidden]);
@@ -136,6 +137,7 @@ fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, 
 fn read(data: &TableData, seed: u64) -> Result<TableSplits, Failure> {
     Ok(match data.source {
         Source::Csv => read_csv(&data.csv_options(), seed)?,
+        Source::Npy => read_npy(&data.npy_options(), seed)?,
         Source::Synthetic => read_synthetic(&data.synthetic_options(), seed)?,
     })
 }

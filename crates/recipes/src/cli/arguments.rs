@@ -6,7 +6,10 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{copy::CopyArguments, predict::PredictArguments, train::TrainArguments};
+use super::{
+    copy::CopyArguments, inspect::InspectArguments, predict::PredictArguments,
+    train::TrainArguments,
+};
 use crate::{ExitCode, Failure, Progress};
 
 /// Trains neural networks on your own data, on the CPU or a GPU.
@@ -59,6 +62,11 @@ Example:
   recipes copy mlp my.toml
   recipes train my.toml")]
     Copy(CopyArguments),
+    /// Look at data sets
+    Data {
+        #[command(subcommand)]
+        command: DataCommand,
+    },
     /// Name the devices that this build can train on
     Devices,
     /// Print a completion script
@@ -69,6 +77,17 @@ Example:
         /// The shell to complete in
         shell: Shell,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DataCommand {
+    /// Count and check the samples of a source, and picture some of them
+    #[command(after_help = "\
+Examples:
+  recipes data inspect csv table.csv --target price
+  recipes data inspect image-folder photos --sheet photos.png
+  recipes data inspect digits --sheet digits.png")]
+    Inspect(InspectArguments),
 }
 
 /// A mistake on the command line, in this program's form.

@@ -3,6 +3,7 @@
 mod arguments;
 mod copy;
 mod devices;
+mod inspect;
 mod list;
 mod logger;
 mod output;
@@ -14,7 +15,7 @@ use std::{process, time::Instant};
 use clap::{CommandFactory, Parser};
 
 use self::{
-    arguments::{Arguments, Command},
+    arguments::{Arguments, Command, DataCommand},
     output::Output,
 };
 use crate::{ExitCode, Failure};
@@ -39,6 +40,9 @@ pub fn main() -> process::ExitCode {
         Some(Command::List) => list::run(&output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
+        Some(Command::Data { command: DataCommand::Inspect(options) }) => {
+            inspect::run(&options, &output)
+        }
         Some(Command::Devices) => devices::run(&output),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -37,7 +37,10 @@ impl<'a> Checker<'a> {
     pub fn require(&mut self, key: &str, holds: bool, rule: &str) {
         if !holds {
             let node = self.merged.given(key);
-            self.problems.push(must_be(key, rule, node, self.recipe));
+            let mut problem = must_be(key, rule, node, self.recipe);
+            let leave_out = || format!("leave `{key}` out for the recipe's own choice");
+            problem.help.get_or_insert_with(leave_out);
+            self.problems.push(problem);
         }
     }
 

@@ -136,8 +136,7 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &T
     };
     let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
     match recipe.given(key).map(|node| &node.value) {
-        Some(Value::Table(_)) => problem,
-        None => problem.with_help(format!("leave `{key}` out for the recipe's own choice")),
+        Some(Value::Table(_)) | None => problem,
         Some(example) => problem.with_help(format!("the recipe has `{key} = {example}`")),
     }
 }

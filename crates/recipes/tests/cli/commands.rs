@@ -49,3 +49,40 @@ fn help_and_completions_go_to_stdout() {
     }
     assert!(folder.run("help train").stdout.contains("Examples:"));
 }
+
+#[test]
+fn data_are_inspected_and_pictured() {
+    let folder = Folder::new();
+    let found = folder.run("data inspect digits --json --sheet digits.png").succeeded().json();
+    assert_eq!((&found["samples"], &found["skipped"]), (&1000.into(), &0.into()));
+    assert_eq!(found["shape"], serde_json::json!([1, 28, 28]));
+    assert_eq!(found["classes"]["7"], 100);
+    assert!(std::fs::read(folder.path("digits.png")).unwrap().starts_with(b"\x89PNG"));
+
+    std::fs::create_dir_all(folder.path("photos/cat")).unwrap();
+    std::fs::create_dir_all(folder.path("photos/dog")).unwrap();
+    std::fs::copy(folder.path("digits.png"), folder.path("photos/cat/1.png")).unwrap();
+    std::fs::copy(folder.path("digits.png"), folder.path("photos/dog/1.png")).unwrap();
+    folder.write("photos/dog/2.jpg", "not a picture");
+    let found = folder.run("data inspect image-folder photos --json").succeeded().json();
+    assert_eq!((&found["samples"], &found["skipped"]), (&2.into(), &1.into()));
+    assert!(found["problems"][0].as_str().unwrap().contains("2.jpg"), "{found}");
+
+    let text = folder.run("data inspect text").succeeded();
+    assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
+}
+
+#[test]
+fn what_cannot_be_inspected_is_named() {
+    let folder = Folder::new();
+    let check = |arguments: &str, code, message: &str| {
+        let ran = folder.run(&format!("data inspect {arguments}"));
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{ran:#?}");
+    };
+    check("idx", 2, "error: this source needs a path");
+    check("csv table.csv", 2, "error: a CSV file needs `--target`");
+    check("idx none", 3, "`none`");
+    check("text --sheet text.png", 2, "error: only images have a contact sheet");
+    assert!(folder.entries().is_empty());
+}

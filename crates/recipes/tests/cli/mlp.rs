@@ -167,3 +167,29 @@ fn a_table_smaller_than_a_batch_trains() {
     let ran = folder.run(&format!("train mlp {options} --set training.epochs=3 --json"));
     assert_eq!(ran.succeeded().json()["steps"], 3);
 }
+
+#[test]
+fn numpys_arrays_train() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("arrays")).unwrap();
+    folder.write("arrays/features.npy", npy("<f4", "(60, 2)", |i| (i as f32).sin().to_le_bytes()));
+    // The class is the sign of the first feature.
+    let class = |i: usize| u8::from((2.0 * i as f32).sin() > 0.0);
+    folder.write("arrays/targets.npy", npy("|u1", "(60,)", |i| [class(i)]));
+    let ran = folder.run("train mlp --set data.source=npy --set data.path=arrays --json");
+    assert!(ran.succeeded().json()["validation"]["accuracy"].as_f64().unwrap() > 0.8);
+
+    let ran = folder.run("train mlp --set data.source=npy --set data.path=none");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+}
+
+/// A file as `numpy.save` writes it; `element` gives the bytes of each element.
+fn npy<const N: usize>(dtype: &str, shape: &str, element: impl Fn(usize) -> [u8; N]) -> Vec<u8> {
+    let elements = if shape.contains("2)") { 120 } else { 60 };
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(118u16.to_le_bytes());
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend((0..elements).flat_map(element));
+    bytes
+}

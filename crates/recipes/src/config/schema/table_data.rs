@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use data::{
     Order, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn},
+    npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
 };
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::config::{
     unset_as_empty,
 };
 
-/// The table `[data]`: numbers out of thin air or a CSV file, and how it is split.
+/// The table `[data]`: numbers out of thin air or from files, and how they are split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableData {
@@ -26,7 +27,7 @@ pub struct TableData {
     pub samples: usize,
     /// How many features a synthetic sample has.
     pub features: usize,
-    /// The CSV file to train on.
+    /// The CSV file to train on, or the folder of NumPy's files.
     #[serde(default, serialize_with = "unset_as_empty")]
     pub path: Option<PathBuf>,
     /// The column to predict: its name, or its number from 0, negative from the end.
@@ -63,7 +64,15 @@ pub enum Source {
     Synthetic,
     /// Read from a CSV file.
     Csv,
+    /// Read from a folder of NumPy's files.
+    Npy,
 }
+
+/// What only a CSV file has.
+const CSV_KEYS: [&str; 5] =
+    ["data.target", "data.header", "data.columns", "data.validation_path", "data.test_path"];
+/// What only samples out of thin air have.
+const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
 
 impl Check for TableData {
     fn check(&self, checker: &mut Checker<'_>) {
@@ -73,20 +82,21 @@ impl Check for TableData {
         checker.require("data.validation", fraction, "at least 0 and below 1");
 
         match self.source {
-            Source::Synthetic => checker.only_with(
-                "data.source",
-                "csv",
-                &[
-                    "data.path",
-                    "data.target",
-                    "data.task",
-                    "data.header",
-                    "data.columns",
-                    "data.validation_path",
-                    "data.test_path",
-                ],
-            ),
+            Source::Synthetic => {
+                checker.only_with("data.source", "csv", &["data.path", "data.task"]);
+                checker.only_with("data.source", "csv", &CSV_KEYS);
+            }
             Source::Csv => self.check_csv(checker),
+            Source::Npy => {
+                checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
+                checker.only_with("data.source", "csv", &CSV_KEYS);
+                if self.path.is_none() {
+                    let help = "name the folder of `features.npy` and `targets.npy`: \
+                                `--set data.path=FOLDER`";
+                    let message = "`data.source = \"npy\"` needs `data.path`";
+                    checker.conflict("data.source", message, help);
+                }
+            }
         }
     }
 }
@@ -106,6 +116,15 @@ impl TableData {
         }
     }
 
+    /// What the NPY source is told, once the configuration was checked.
+    pub(crate) fn npy_options(&self) -> NpyOptions {
+        NpyOptions {
+            path: self.path.clone().unwrap_or_default(),
+            task: self.task,
+            validation: self.validation.unwrap_or(0.0),
+        }
+    }
+
     /// What the synthetic source is told.
     pub(crate) fn synthetic_options(&self) -> SyntheticOptions {
         SyntheticOptions {
@@ -117,11 +136,7 @@ impl TableData {
     }
 
     fn check_csv(&self, checker: &mut Checker<'_>) {
-        checker.only_with(
-            "data.source",
-            "synthetic",
-            &["data.labels", "data.samples", "data.features"],
-        );
+        checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
         if self.path.is_none() {
             let help = "name the file: `--set data.path=FILE.csv`";
             checker.conflict("data.source", "`data.source = \"csv\"` needs `data.path`", help);

@@ -204,6 +204,7 @@ fn values_out_of_range_are_refused() {
             "`data.samples` must be at least 1, found `0`, in --set data.samples=0",
             "help: the recipe has `data.samples = 1000`",
             "`data.validation` must be at least 0 and below 1, found `1`, in --set data.validation=1",
+            "help: leave `data.validation` out for the recipe's own choice",
             "`model.dropout` must be at least 0 and below 1, found `1.0`, in --set model.dropout=1.0",
             "help: the recipe has `model.dropout = 0.5`",
             "`optimizer.learning_rate` must be above 0, found `0`, in --set optimizer.learning_rate=0",
@@ -219,13 +220,17 @@ fn values_out_of_range_are_refused() {
             "`training.batch_size` must be at least 1, found `0`, in --set training.batch_size=0",
             "help: the recipe has `training.batch_size = 40`",
             "`training.micro_batch` must be at least 1, found `0`, in --set training.micro_batch=0",
+            "help: leave `training.micro_batch` out for the recipe's own choice",
             "`output.log_every_steps` must be at least 1, found `0`, in --set output.log_every_steps=0",
             "help: the recipe has `output.log_every_steps = 25`",
         ],
     );
     refuses(
         vec![Layer::max_steps(0)],
-        &["`training.max_steps` must be at least 1, found `0`, in --max-steps 0"],
+        &[
+            "`training.max_steps` must be at least 1, found `0`, in --max-steps 0",
+            "help: leave `training.max_steps` out for the recipe's own choice",
+        ],
     );
 }
 

@@ -241,12 +241,12 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:33",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:34",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:33");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:34");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:33:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:34:5",
     );
 }

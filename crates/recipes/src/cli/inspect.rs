@@ -1,0 +1,258 @@
+//! `recipes data inspect`: what a recipe would learn from.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use clap::ValueEnum;
+use data::{
+    DataError, ImageSource, ImageSplits, ImagesInMemory, TableSplits, Targets,
+    cifar10::read_cifar10,
+    contact_sheet,
+    csv_table::{CsvOptions, TargetColumn, read_csv},
+    drawn::{digits, shapes},
+    idx::read_idx,
+    image_folder::{ImageFolderOptions, OnBadImage, SkipReport, open_image_folder},
+    npy::{NpyOptions, read_npy},
+    text::{TextOptions, read_text},
+};
+use serde::Serialize;
+
+use super::output::Output;
+use crate::{ExitCode, Failure, console::grouped};
+
+/// Samples that are drawn to be looked at.
+const DRAWN: usize = 1000;
+/// Images in a row of the contact sheet.
+const COLUMNS: usize = 12;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InspectArguments {
+    /// Where the samples come from
+    #[arg(value_enum)]
+    source: Source,
+    /// The file or folder; `digits` and `shapes` have none, and `text` has one of its own
+    path: Option<PathBuf>,
+    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last
+    #[arg(long, allow_hyphen_values = true, value_name = "COLUMN")]
+    target: Option<String>,
+    /// The height and width that the pictures of a folder are brought to
+    #[arg(long, default_value_t = 64, value_name = "PIXELS")]
+    size: usize,
+    /// Write a picture of samples, a row for each class
+    #[arg(long, value_name = "FILE.png")]
+    sheet: Option<PathBuf>,
+}
+
+/// A source of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Source {
+    /// A table as a CSV file
+    Csv,
+    /// A folder of NumPy's features.npy and targets.npy
+    Npy,
+    /// A folder of MNIST's or Fashion-MNIST's four files
+    Idx,
+    /// A folder of CIFAR-10's binary files
+    Cifar10,
+    /// A folder with a folder of pictures for each class
+    ImageFolder,
+    /// A text file, or a folder of them
+    Text,
+    /// Drawn digits
+    Digits,
+    /// Drawn shapes
+    Shapes,
+}
+
+/// What was found.
+#[derive(Serialize)]
+struct Inspection {
+    source: Source,
+    /// In the training split.
+    samples: usize,
+    /// In every split.
+    splits: BTreeMap<&'static str, usize>,
+    /// Samples of each class in the training split.
+    classes: BTreeMap<String, usize>,
+    /// Of a sample.
+    shape: Vec<usize>,
+    /// The least and the greatest value of the training split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[f64; 2]>,
+    /// Records that cannot be used.
+    skipped: usize,
+    problems: Vec<String>,
+    notes: Vec<String>,
+}
+
+pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), Failure> {
+    let (inspection, images) = match arguments.source {
+        Source::Csv => (inspect_csv(arguments)?, None),
+        Source::Npy => {
+            let path = arguments.path()?;
+            let splits = read_npy(&NpyOptions { path, task: None, validation: 0.0 }, 0)?;
+            (table(Source::Npy, &splits), None)
+        }
+        Source::Text => (inspect_text(arguments)?, None),
+        source => {
+            let (splits, report) = read_images(arguments)?;
+            (images(source, &splits, report), Some(splits.train))
+        }
+    };
+    if let Some(path) = &arguments.sheet {
+        let Some(images) = images else {
+            let message = "only images have a contact sheet";
+            return Err(Failure::new(ExitCode::Usage, message, "leave `--sheet` out"));
+        };
+        let png = contact_sheet(&images, COLUMNS)?;
+        store::write_whole(path, &png).map_err(Failure::user_data)?;
+    }
+    output.result(&inspection, describe);
+    Ok(())
+}
+
+impl InspectArguments {
+    fn path(&self) -> Result<PathBuf, Failure> {
+        self.path.clone().ok_or_else(|| {
+            let message = "this source needs a path";
+            Failure::new(ExitCode::Usage, message, "name the file or folder after the source")
+        })
+    }
+}
+
+fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
+    let Some(target) = &arguments.target else {
+        let help = "name the column to predict, or count: `--target -1` is the last one";
+        return Err(Failure::new(ExitCode::Usage, "a CSV file needs `--target`", help));
+    };
+    let target = match target.parse() {
+        Ok(index) => TargetColumn::Index(index),
+        Err(_) => TargetColumn::Name(target.clone()),
+    };
+    Ok(table(Source::Csv, &read_csv(&CsvOptions::new(arguments.path()?, target), 0)?))
+}
+
+fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
+    let options = TextOptions { path: arguments.path.clone(), ..TextOptions::default() };
+    let corpus = read_text(&options)?;
+    let mut beginning = vec![0; corpus.train.len().min(40)];
+    corpus.train.read(0, &mut beginning);
+    let beginning = corpus.vocabulary.decode(&beginning);
+    let mut notes = vec![
+        format!("{} different tokens are told apart", corpus.vocabulary.len()),
+        format!("it begins: {beginning}"),
+    ];
+    notes.extend(corpus.notes);
+    let validation = corpus.validation.map(|tokens| ("validation", tokens.len()));
+    Ok(Inspection {
+        source: Source::Text,
+        samples: corpus.train.len(),
+        splits: [("train", corpus.train.len())].into_iter().chain(validation).collect(),
+        classes: BTreeMap::new(),
+        shape: vec![options.sequence_length],
+        range: None,
+        skipped: 0,
+        problems: Vec::new(),
+        notes,
+    })
+}
+
+fn read_images(arguments: &InspectArguments) -> Result<(ImageSplits, Option<SkipReport>), Failure> {
+    let drawn = |draw: fn(_, _) -> Result<ImagesInMemory, DataError>| {
+        Ok::<_, DataError>((ImageSplits { train: draw(0..DRAWN, 0)?, test: None }, None))
+    };
+    Ok(match arguments.source {
+        Source::Digits => drawn(digits)?,
+        Source::Shapes => drawn(shapes)?,
+        Source::Cifar10 => (read_cifar10(&arguments.path()?)?, None),
+        Source::ImageFolder => {
+            let options = ImageFolderOptions {
+                on_bad_image: OnBadImage::Skip, // so that every problem is found
+                ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
+            };
+            let folder = open_image_folder(&options)?;
+            let (train, report) = folder.train.load(&mut |_, _| {})?;
+            (ImageSplits { train, test: None }, Some(report))
+        }
+        _ => (read_idx(&arguments.path()?)?, None),
+    })
+}
+
+fn table(source: Source, splits: &TableSplits) -> Inspection {
+    let train = &splits.train;
+    let labels = match &train.targets {
+        Targets::Classes(labels) => labels.as_slice(),
+        Targets::Values(_) => &[],
+    };
+    let others = [("validation", &splits.validation), ("test", &splits.test)];
+    let others = others.iter().filter_map(|(name, split)| Some((*name, split.as_ref()?.rows())));
+    Inspection {
+        source,
+        samples: train.rows(),
+        splits: [("train", train.rows())].into_iter().chain(others).collect(),
+        classes: counts(labels, splits.preprocessing.target.classes()),
+        shape: vec![splits.preprocessing.width()],
+        range: range(train.features.iter().map(|&value| f64::from(value))),
+        skipped: 0,
+        problems: Vec::new(),
+        notes: splits.notes.clone(),
+    }
+}
+
+fn images(source: Source, splits: &ImageSplits, report: Option<SkipReport>) -> Inspection {
+    let train = &splits.train;
+    let shape = train.shape();
+    let skipped = report.map(|report| report.skipped).unwrap_or_default();
+    let test = splits.test.as_ref().map(|test| ("test", test.labels().len()));
+    Inspection {
+        source,
+        samples: train.labels().len(),
+        splits: [("train", train.labels().len())].into_iter().chain(test).collect(),
+        classes: counts(train.labels(), train.classes()),
+        shape: vec![shape.channels, shape.height, shape.width],
+        range: range(train.pixels.iter().map(|&value| f64::from(value))),
+        skipped: skipped.len(),
+        problems: skipped
+            .iter()
+            .map(|image| format!("`{}`: {}", image.path.display(), image.reason))
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn counts(labels: &[u32], classes: &[String]) -> BTreeMap<String, usize> {
+    let mut counts = vec![0; classes.len()];
+    for &label in labels {
+        counts[label as usize] += 1;
+    }
+    classes.iter().cloned().zip(counts).collect()
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.fold(None, |range, value| match range {
+        None => Some([value; 2]),
+        Some([least, greatest]) => Some([least.min(value), greatest.max(value)]),
+    })
+}
+
+fn describe(inspection: &Inspection) -> String {
+    let mut text = String::new();
+    for (name, samples) in &inspection.splits {
+        text += &format!("{name:<12} {:>9} samples\n", grouped(*samples as f64));
+    }
+    text += &format!("{:<12} {:?}\n", "shape", inspection.shape);
+    if let Some([least, greatest]) = inspection.range {
+        text += &format!("{:<12} {least} to {greatest}\n", "values");
+    }
+    for (class, count) in &inspection.classes {
+        let share = 100.0 * *count as f64 / inspection.samples.max(1) as f64;
+        text += &format!("class {class:<18} {:>9} ({share:.1} %)\n", grouped(*count as f64));
+    }
+    for note in &inspection.notes {
+        text += &format!("note: {note}\n");
+    }
+    for problem in &inspection.problems {
+        text += &format!("skipped: {problem}\n");
+    }
+    text
+}
