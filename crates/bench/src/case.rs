@@ -62,8 +62,6 @@ impl Case {
 
     fn train(&self) -> anyhow::Result<Summary> {
         let folder = tempfile::tempdir().context("no temporary folder for the runs")?;
-        let recipe = registry::RECIPES.iter().find(|recipe| recipe.name == self.recipe);
-        let recipe = recipe.with_context(|| format!("there is no recipe `{}`", self.recipe))?;
         let layers = self.settings.iter().map(|setting| Layer::set(setting)).collect();
         let start = Start {
             observer: &mut Silent,
@@ -72,7 +70,8 @@ impl Case {
             command_line: std::env::args().collect(),
             began: Instant::now(),
         };
-        (recipe.train)(layers, start).map_err(|failure| {
+        let trained = registry::find(self.recipe).and_then(|recipe| (recipe.train)(layers, start));
+        trained.map_err(|failure| {
             let problems: Vec<&str> =
                 failure.problems.iter().map(|problem| problem.message.as_str()).collect();
             anyhow!("{}: {}", self.name, problems.join("; "))

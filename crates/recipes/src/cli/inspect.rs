@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::ValueEnum;
 use data::{
-    DataError, ImageSource, ImageSplits, ImagesInMemory, TableSplits, Targets,
+    DataError, ImageSource, ImageSplits, ImagesInMemory, TableSplits,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
@@ -180,17 +180,13 @@ fn read_images(arguments: &InspectArguments) -> Result<(ImageSplits, Option<Skip
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
     let train = &splits.train;
-    let labels = match &train.targets {
-        Targets::Classes(labels) => labels.as_slice(),
-        Targets::Values(_) => &[],
-    };
     let others = [("validation", &splits.validation), ("test", &splits.test)];
     let others = others.iter().filter_map(|(name, split)| Some((*name, split.as_ref()?.rows())));
     Inspection {
         source,
         samples: train.rows(),
         splits: [("train", train.rows())].into_iter().chain(others).collect(),
-        classes: counts(labels, splits.preprocessing.target.classes()),
+        classes: counts(train.targets.labels(), splits.preprocessing.target.classes()),
         shape: vec![splits.preprocessing.width()],
         range: range(train.features.iter().map(|&value| f64::from(value))),
         skipped: 0,
