@@ -18,6 +18,7 @@ mod selected;
 
 // What the rest of the workspace is generic over, an operation a file.
 mod adam;
+pub mod functional;
 mod operations;
 mod sgd;
 mod square_sum;

@@ -3,7 +3,9 @@
 //! They are not averaged: a mean could be neither accumulated nor divided among devices.
 
 use backend::Backend;
-use burn::tensor::{Int, Tensor, activation::log_softmax};
+use burn::tensor::Tensor;
+
+pub use backend::functional::cross_entropy;
 
 /// Binary cross-entropy, in the form that neither overflows nor loses digits:
 /// `max(x, 0) - x y + ln(1 + exp(-|x|))`.
@@ -17,17 +19,6 @@ pub fn binary_cross_entropy<B: Backend>(
 ) -> Tensor<B, 1> {
     let overflow_free = logits.clone().abs().neg().exp().log1p();
     logits.clone().clamp_min(0.0) - logits * targets + overflow_free
-}
-
-/// Cross-entropy of the softmax.
-///
-/// - `logits`: `[batch, classes]`
-/// - `targets`: `[batch]`, in `0..classes`
-/// - returns: `[batch]`
-pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    let [batch, _] = logits.dims();
-    let picked = log_softmax(logits, 1).gather(1, targets.reshape([batch, 1]));
-    picked.neg().reshape([batch])
 }
 
 /// The squared error.

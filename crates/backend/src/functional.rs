@@ -1,0 +1,257 @@
+//! The fused operations on tensors: what layers call.
+
+use burn::tensor::{
+    Int, Tensor,
+    activation::{log_softmax, relu, sigmoid},
+    module,
+    ops::ConvOptions,
+};
+
+use crate::Backend;
+
+/// How a convolution moves over its input; as in PyTorch's `conv2d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conv2dOptions {
+    /// Rows and columns from one output to the next.
+    pub stride: [usize; 2],
+    /// Rows and columns of zeros at each side.
+    pub padding: [usize; 2],
+    /// Rows and columns from one tap of the kernel to the next.
+    pub dilation: [usize; 2],
+    /// Independent groups that the channels fall into.
+    pub groups: usize,
+    /// Whether ReLU follows.
+    pub relu: bool,
+}
+
+impl Default for Conv2dOptions {
+    fn default() -> Self {
+        Self { stride: [1, 1], padding: [0, 0], dilation: [1, 1], groups: 1, relu: false }
+    }
+}
+
+/// How pooling moves over its input; as in PyTorch's `max_pool2d` (no dilation, no ceiling).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Rows and columns of a window.
+    pub kernel: [usize; 2],
+    /// Rows and columns from one window to the next.
+    pub stride: [usize; 2],
+    /// Rows and columns at each side that no window takes its maximum from.
+    pub padding: [usize; 2],
+}
+
+impl PoolOptions {
+    /// Square windows side by side.
+    pub fn square(side: usize) -> Self {
+        Self { kernel: [side; 2], stride: [side; 2], padding: [0; 2] }
+    }
+}
+
+/// What batch normalisation normalises by.
+#[derive(Clone, Debug)]
+pub enum Normalization<B: Backend> {
+    /// The batch's own mean and variance.
+    Batch,
+    /// A mean and a variance from elsewhere, `[channels]` each.
+    Stored {
+        /// The mean.
+        mean: Tensor<B, 1>,
+        /// The variance.
+        variance: Tensor<B, 1>,
+    },
+}
+
+/// The mean and the variance of a batch, `[channels]` each, without gradients.
+#[derive(Clone, Debug)]
+pub struct BatchStatistics<B: Backend> {
+    /// The mean.
+    pub mean: Tensor<B, 1>,
+    /// The unbiased variance, which PyTorch's running variance averages; with a single value a
+    /// channel the biased one, zero.
+    pub variance: Tensor<B, 1>,
+}
+
+/// The weights of one LSTM layer in PyTorch's layout: four gates (input, forget, cell, output)
+/// stacked.
+#[derive(Clone, Debug)]
+pub struct LstmWeights<B: Backend> {
+    /// `[4 hidden, inputs]`
+    pub input: Tensor<B, 2>,
+    /// `[4 hidden, hidden]`
+    pub hidden: Tensor<B, 2>,
+    /// `[4 hidden]`, the sum of PyTorch's two biases
+    pub bias: Tensor<B, 1>,
+}
+
+/// The state of one LSTM layer, `[batch, hidden]` each.
+#[derive(Clone, Debug)]
+pub struct LstmState<B: Backend> {
+    /// The cells.
+    pub cell: Tensor<B, 2>,
+    /// The last outputs.
+    pub hidden: Tensor<B, 2>,
+}
+
+/// Convolution with bias, and ReLU if `options` say so.
+///
+/// - `input`: `[batch, inputs, height, width]`
+/// - `weight`: `[outputs, inputs / groups, kernel height, kernel width]`
+/// - `bias`: `[outputs]`
+/// - returns: `[batch, outputs, height, width]` by PyTorch's `conv2d`
+pub fn conv2d<B: Backend>(
+    input: Tensor<B, 4>,
+    weight: Tensor<B, 4>,
+    bias: Option<Tensor<B, 1>>,
+    options: &Conv2dOptions,
+) -> Tensor<B, 4> {
+    let Conv2dOptions { stride, padding, dilation, groups, relu: rectified } = *options;
+    let output =
+        module::conv2d(input, weight, bias, ConvOptions::new(stride, padding, dilation, groups));
+    if rectified { relu(output) } else { output }
+}
+
+/// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
+/// full map. `options.relu` is not looked at.
+///
+/// - shapes as in [`conv2d`], height and width of the result halved, rounded down
+pub fn conv2d_relu_max_pool<B: Backend>(
+    input: Tensor<B, 4>,
+    weight: Tensor<B, 4>,
+    bias: Tensor<B, 1>,
+    options: &Conv2dOptions,
+) -> Tensor<B, 4> {
+    let options = Conv2dOptions { relu: true, ..*options };
+    max_pool2d(conv2d(input, weight, Some(bias), &options), &PoolOptions::square(2))
+}
+
+/// The maximum of each window.
+///
+/// - `input`: `[batch, channels, height, width]`
+/// - returns: `[batch, channels, height, width]` by PyTorch's `max_pool2d`
+pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Tensor<B, 4> {
+    module::max_pool2d(input, options.kernel, options.stride, options.padding, [1, 1], false)
+}
+
+/// The mean of each map.
+///
+/// - `input`: `[batch, channels, height, width]`
+/// - returns: `[batch, channels]`
+pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
+    let [batch, channels, height, width] = input.dims();
+    input.reshape([batch, channels, height * width]).mean_dim(2).reshape([batch, channels])
+}
+
+/// Batch normalisation, then `+ residual` if there is one, then ReLU if asked for.
+///
+/// - `input`, `residual`: `[batch, channels, height, width]`
+/// - `scale`, `shift`: `[channels]`
+/// - returns: the normalised maps, and the statistics of the batch where it was normalised by them
+pub fn batch_norm2d<B: Backend>(
+    input: Tensor<B, 4>,
+    [scale, shift]: [Tensor<B, 1>; 2],
+    by: Normalization<B>,
+    epsilon: f64,
+    residual: Option<Tensor<B, 4>>,
+    rectified: bool,
+) -> (Tensor<B, 4>, Option<BatchStatistics<B>>) {
+    let [batch, channels, height, width] = input.dims();
+    let per_channel = |values: Tensor<B, 1>| values.reshape([1, channels, 1, 1]);
+    let (centered, variance, statistics) = match by {
+        Normalization::Batch => {
+            let count = batch * height * width;
+            let mean_of = |values: Tensor<B, 4>| {
+                let rows = values.swap_dims(0, 1).reshape([channels, count]);
+                rows.mean_dim(1).reshape([channels])
+            };
+            let mean = mean_of(input.clone());
+            let centered = input - per_channel(mean.clone());
+            let variance = mean_of(centered.clone() * centered.clone());
+            let unbiased = count as f64 / (count.max(2) - 1) as f64;
+            let statistics = BatchStatistics {
+                mean: mean.detach(),
+                variance: variance.clone().detach() * unbiased,
+            };
+            (centered, variance, Some(statistics))
+        }
+        Normalization::Stored { mean, variance } => (input - per_channel(mean), variance, None),
+    };
+    let factor = scale / (variance + epsilon).sqrt();
+    let mut output = centered * per_channel(factor) + per_channel(shift);
+    if let Some(residual) = residual {
+        output = output + residual;
+    }
+    (if rectified { relu(output) } else { output }, statistics)
+}
+
+/// One LSTM layer over a sequence.
+///
+/// - `input`: `[batch, time, inputs]`
+/// - `state`: zeros where there is none
+/// - returns: the output at each time, `[batch, time, hidden]`, and the state after the last
+pub fn lstm<B: Backend>(
+    input: Tensor<B, 3>,
+    state: Option<LstmState<B>>,
+    weights: &LstmWeights<B>,
+) -> (Tensor<B, 3>, LstmState<B>) {
+    let [batch, time, inputs] = input.dims();
+    let [_, hidden] = weights.hidden.dims();
+    let device = input.device();
+    let mut state = state.unwrap_or_else(|| LstmState {
+        cell: Tensor::zeros([batch, hidden], &device),
+        hidden: Tensor::zeros([batch, hidden], &device),
+    });
+    let from_input = input
+        .reshape([batch * time, inputs])
+        .matmul(weights.input.clone().transpose())
+        .add(weights.bias.clone().unsqueeze())
+        .reshape([batch, time, 4 * hidden]);
+    let recurrent = weights.hidden.clone().transpose();
+    let mut outputs = Vec::with_capacity(time);
+    for step in 0..time {
+        let from_input = from_input.clone().narrow(1, step, 1).reshape([batch, 4 * hidden]);
+        let gates = from_input + state.hidden.matmul(recurrent.clone());
+        let gate = |index| gates.clone().narrow(1, index * hidden, hidden);
+        let cell = sigmoid(gate(1)) * state.cell + sigmoid(gate(0)) * gate(2).tanh();
+        let hidden = sigmoid(gate(3)) * cell.clone().tanh();
+        outputs.push(hidden.clone());
+        state = LstmState { cell, hidden };
+    }
+    (Tensor::stack(outputs, 1), state)
+}
+
+/// A dense layer, and ReLU if asked for.
+///
+/// - `input`: `[batch, inputs]`
+/// - `weight`: `[inputs, outputs]`, Burn's layout
+/// - `bias`: `[outputs]`
+/// - returns: `[batch, outputs]`
+pub fn linear<B: Backend>(
+    input: Tensor<B, 2>,
+    weight: Tensor<B, 2>,
+    bias: Tensor<B, 1>,
+    rectified: bool,
+) -> Tensor<B, 2> {
+    let output = input.matmul(weight) + bias.unsqueeze();
+    if rectified { relu(output) } else { output }
+}
+
+/// The rows of a table by index.
+///
+/// - `table`: `[entries, width]`
+/// - `indices`: `[batch, time]`, below `entries`
+/// - returns: `[batch, time, width]`
+pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) -> Tensor<B, 3> {
+    module::embedding(table, indices)
+}
+
+/// Cross-entropy of the softmax, a value for each sample.
+///
+/// - `logits`: `[batch, classes]`
+/// - `targets`: `[batch]`, below `classes`
+/// - returns: `[batch]`
+pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+    let [batch, _] = logits.dims();
+    let picked = log_softmax(logits, 1).gather(1, targets.reshape([batch, 1]));
+    picked.neg().reshape([batch])
+}
