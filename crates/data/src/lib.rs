@@ -43,6 +43,8 @@ pub mod text;
 #[cfg(feature = "sources")]
 mod files;
 #[cfg(feature = "sources")]
+mod fitted;
+#[cfg(feature = "sources")]
 mod images;
 
 // What becomes of it.
@@ -68,6 +70,7 @@ pub use crate::{
     contact_sheet::contact_sheet,
     error::DataError,
     files::FileError,
+    fitted::Fitted,
     images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},
     loader::{Batching, TableBatch, TableLoader, TableTargets},
     order::{EpochOrder, Order},

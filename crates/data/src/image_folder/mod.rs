@@ -37,6 +37,7 @@ use std::path::PathBuf;
 
 use crate::DataError;
 
+pub(crate) use self::resize::write_pixels;
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage, Resize},
