@@ -59,11 +59,14 @@ pub mod order;
 #[cfg(feature = "sources")]
 pub mod split;
 #[cfg(feature = "sources")]
+mod statistics;
+#[cfg(feature = "sources")]
 mod table;
 
 pub use crate::preprocess::{
-    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task,
-    TokenKind, Vocabulary, VocabularyError,
+    CellError, Column, ColumnKind, Decoder, IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing,
+    ImageShape, Resize, TablePreprocessing, Target, TargetKind, Task, TokenKind, Vocabulary,
+    VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{
@@ -71,8 +74,11 @@ pub use crate::{
     error::DataError,
     files::FileError,
     fitted::Fitted,
-    images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},
-    loader::{Batching, TableBatch, TableLoader, TableTargets},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
+    loader::{
+        Batching, ImageBatch, ImageLoader, Residency, TableBatch, TableLoader, TableTargets,
+        TokenBatch, TokenLoader,
+    },
     order::{EpochOrder, Order},
     table::{Table, TableSplits, Targets},
 };
