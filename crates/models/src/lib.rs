@@ -14,9 +14,13 @@
 //! assert_eq!(logits.dims(), [40, 1]);
 //! ```
 
+// What networks are made of.
+mod initialization;
+pub mod layers;
+mod pass;
+
 // Networks.
 mod architecture;
-mod initialization;
 mod mlp;
 
 // What is asked of their logits.
@@ -28,5 +32,7 @@ pub mod weights;
 
 pub use crate::{
     architecture::Architecture,
+    initialization::{Initializer, Law},
     mlp::{Mlp, MlpConfig},
+    pass::Pass,
 };
