@@ -20,6 +20,7 @@ mod selected;
 mod adam;
 pub mod functional;
 mod operations;
+pub mod overrides;
 mod sgd;
 mod square_sum;
 
