@@ -26,6 +26,7 @@ mod linear;
 mod lstm;
 mod operations;
 mod primitive;
+pub mod overrides;
 mod sgd;
 mod square_sum;
 
