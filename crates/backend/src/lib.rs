@@ -18,8 +18,15 @@ mod selected;
 
 // What the rest of the workspace is generic over, an operation a file.
 mod adam;
+mod batch_norm2d;
+mod cross_entropy;
+mod embedding;
 pub mod functional;
+mod linear;
+mod lstm;
 mod operations;
+mod primitive;
+pub mod overrides;
 mod sgd;
 mod square_sum;
 
@@ -33,6 +40,13 @@ pub mod random;
 
 pub use crate::{
     adam::AdamStep,
+    batch_norm2d::{
+        BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, BatchNorm2dWanted,
+    },
+    linear::{LinearGradients, LinearSaved},
+    lstm::{
+        Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
+    },
     operations::{AutodiffBackend, Backend},
     part::Part,
     selected::{NAME, Selected},

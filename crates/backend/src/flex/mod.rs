@@ -1,8 +1,19 @@
 //! The operations that Flex, the CPU backend, does itself.
 
+#![allow(
+    unsafe_code,
+    reason = "kernels use vector instructions and write to disjoint parts of a tensor"
+)]
+
+// An operation a file.
 mod adam;
 mod sgd;
 mod square_sum;
+
+// What kernels are made of.
+mod parallel;
+mod recycled;
+mod simd;
 
 use burn::backend::Flex;
 use burn::tensor::{DType, ops::FloatTensor};
