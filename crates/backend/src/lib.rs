@@ -18,7 +18,10 @@ mod selected;
 
 // What the rest of the workspace is generic over, an operation a file.
 mod adam;
+mod conv2d;
+mod conv2d_relu_max_pool;
 pub mod functional;
+mod max_pool2d;
 mod operations;
 pub mod overrides;
 mod sgd;
@@ -34,6 +37,7 @@ pub mod random;
 
 pub use crate::{
     adam::AdamStep,
+    conv2d::{Conv2dGradients, Conv2dParents, Convolution, convolution, set_convolution},
     operations::{AutodiffBackend, Backend},
     part::Part,
     selected::{NAME, Selected},
