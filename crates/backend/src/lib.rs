@@ -25,8 +25,8 @@ pub mod functional;
 mod linear;
 mod lstm;
 mod operations;
-mod primitive;
 pub mod overrides;
+mod primitive;
 mod sgd;
 mod square_sum;
 
