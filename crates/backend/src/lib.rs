@@ -20,6 +20,8 @@ mod selected;
 mod adam;
 pub mod functional;
 mod operations;
+mod rescale;
+mod rms_prop;
 mod sgd;
 mod square_sum;
 
@@ -35,6 +37,7 @@ pub use crate::{
     adam::AdamStep,
     operations::{AutodiffBackend, Backend},
     part::Part,
+    rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,
 };

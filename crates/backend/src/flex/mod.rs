@@ -1,6 +1,8 @@
 //! The operations that Flex, the CPU backend, does itself.
 
 mod adam;
+mod rescale;
+mod rms_prop;
 mod sgd;
 mod square_sum;
 
@@ -8,7 +10,7 @@ use burn::backend::Flex;
 use burn::tensor::{DType, ops::FloatTensor};
 use burn_flex::FlexTensor;
 
-use crate::{AdamStep, Backend, SgdStep};
+use crate::{AdamStep, Backend, RmsPropStep, SgdStep};
 
 impl Backend for Flex {
     fn fused_adam(
@@ -29,6 +31,20 @@ impl Backend for Flex {
         step: &SgdStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         sgd::update(weight, gradient, momentum, diverged, step)
+    }
+
+    fn fused_rms_prop(
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        state: [FloatTensor<Self>; 2],
+        diverged: FloatTensor<Self>,
+        step: &RmsPropStep,
+    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
+        rms_prop::update(weight, gradient, state, diverged, step)
+    }
+
+    fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
+        rescale::by(values, factor)
     }
 
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
