@@ -30,6 +30,8 @@ mod max_pool2d;
 mod operations;
 pub mod overrides;
 mod primitive;
+mod rescale;
+mod rms_prop;
 mod sgd;
 mod square_sum;
 
@@ -53,6 +55,7 @@ pub use crate::{
     },
     operations::{AutodiffBackend, Backend},
     part::Part,
+    rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,
 };

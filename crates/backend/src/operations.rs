@@ -13,11 +13,11 @@ use burn::tensor::{
 use crate::{
     AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    SgdStep, adam, batch_norm2d,
+    RmsPropStep, SgdStep, adam, batch_norm2d,
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    linear, lstm, max_pool2d, sgd, square_sum,
+    linear, lstm, max_pool2d, rescale, rms_prop, sgd, square_sum,
 };
 
 /// A Burn backend with this project's fused operations.

@@ -8,6 +8,8 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod rescale;
+mod rms_prop;
 mod sgd;
 mod square_sum;
 
@@ -24,7 +26,7 @@ use burn_flex::FlexTensor;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    SgdStep,
+    RmsPropStep, SgdStep,
 };
 
 impl Backend for Flex {
@@ -57,6 +59,20 @@ impl Backend for Flex {
         step: &SgdStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         sgd::update(weight, gradient, momentum, diverged, step)
+    }
+
+    fn fused_rms_prop(
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        state: [FloatTensor<Self>; 2],
+        diverged: FloatTensor<Self>,
+        step: &RmsPropStep,
+    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
+        rms_prop::update(weight, gradient, state, diverged, step)
+    }
+
+    fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
+        rescale::by(values, factor)
     }
 
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
