@@ -149,6 +149,26 @@ pub trait Backend: burn::tensor::backend::Backend {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
     }
 
+    /// One update of one parameter by RMSprop; see [`RmsPropStep`].
+    ///
+    /// - `weight`, `gradient`, `[square_mean, velocity]`: one shape
+    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
+    /// - returns the new weight, and the new mean of squares and velocity
+    fn fused_rms_prop(
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        state: [FloatTensor<Self>; 2],
+        diverged: FloatTensor<Self>,
+        step: &RmsPropStep,
+    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
+        rms_prop::composed::<Self>(weight, gradient, state, diverged, step)
+    }
+
+    /// Multiplies `values` (any shape) by `factor` (`[1]`), which lies on the device.
+    fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
+        rescale::composed::<Self>(values, factor)
+    }
+
     /// Adds the sum of the squares of `values` (any shape) to `sum` (`[1]`).
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::composed::<Self>(sum, values)
