@@ -8,7 +8,7 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 use data::Task;
-use models::{Architecture, Mlp, weights};
+use models::{Mlp, Network, weights};
 use store::TensorFile;
 
 use crate::{
@@ -23,12 +23,7 @@ const ROWS_AT_A_TIME: usize = 1024;
 #[derive(Debug)]
 pub struct Model<B: Backend> {
     description: Description,
-    network: Network<B>,
-}
-
-#[derive(Debug)]
-enum Network<B: Backend> {
-    Mlp(Mlp<B>),
+    network: Mlp<B>,
 }
 
 /// The file of a trained network, ready to be written.
@@ -48,11 +43,13 @@ impl<B: Backend> Model<B> {
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
         })?;
-        let network = match &description.architecture {
-            // The initial weights are replaced, so their seed does not matter.
-            Architecture::Mlp(config) => weights::load(config.init(0, device), file.tensors)
-                .map(Network::Mlp)
-                .map_err(|source| InferenceError::Weights { path: path.to_owned(), source })?,
+        let network = description
+            .architecture
+            .load(file.tensors, device)
+            .map_err(|source| InferenceError::Weights { path: path.to_owned(), source })?;
+        let Network::Mlp(network) = network else {
+            let reason = "a table is predicted by a multi-layer perceptron only".to_owned();
+            return Err(InferenceError::Description { path: path.to_owned(), reason });
         };
         Ok(Self { description, network })
     }
@@ -72,8 +69,7 @@ impl<B: Backend> Model<B> {
         chunks
             .flat_map(|chunk| {
                 let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
-                let Network::Mlp(mlp) = &self.network;
-                self.read_outputs(mlp.forward(Tensor::from_data(data, device)))
+                self.read_outputs(self.network.forward(Tensor::from_data(data, device)))
             })
             .collect()
     }

@@ -70,7 +70,7 @@ impl<B: Backend> Initializer<B> {
     pub(crate) fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Tensor<B, 1> {
         match law {
             Law::Pytorch => self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt()),
-            Law::Keras | Law::He => self.constant([outputs], 0.0),
+            Law::Keras | Law::He => Tensor::zeros([outputs], &self.device),
         }
     }
 
@@ -104,7 +104,9 @@ impl<B: Backend> Initializer<B> {
     /// Orthonormal columns, `rows` at least `columns`: the directions of normal vectors, made
     /// orthogonal in their order, which is the `Q` of Keras's `orthogonal` initializer.
     pub(crate) fn orthogonal(&self, name: &str, [rows, columns]: [usize; 2]) -> Tensor<B, 2> {
-        let Some(random) = self.random(name) else { return self.constant([rows, columns], 0.0) };
+        let Some(random) = self.random(name) else {
+            return Tensor::zeros([rows, columns], &self.device);
+        };
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns);
         for column in 0..columns {
             let draw = |row| f64::from(random.normal((row * columns + column) as u64));
@@ -127,7 +129,7 @@ impl<B: Backend> Initializer<B> {
         shape: [usize; D],
         value: impl Fn(&Random, u64) -> f32,
     ) -> Tensor<B, D> {
-        let Some(random) = self.random(name) else { return self.constant(shape, 0.0) };
+        let Some(random) = self.random(name) else { return Tensor::zeros(shape, &self.device) };
         let elements = shape.iter().product::<usize>() as u64;
         self.tensor((0..elements).map(|index| value(&random, index)).collect(), shape)
     }

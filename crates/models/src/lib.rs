@@ -21,7 +21,12 @@ mod pass;
 
 // Networks.
 mod architecture;
+mod cnn;
 mod mlp;
+mod resnet;
+mod simplenet;
+mod text_lstm;
+mod vgg;
 
 // What is asked of their logits.
 pub mod losses;
@@ -31,8 +36,13 @@ pub mod metrics;
 pub mod weights;
 
 pub use crate::{
-    architecture::Architecture,
+    architecture::{Architecture, ArchitectureError, Network},
+    cnn::{Cnn, CnnConfig},
     initialization::{Initializer, Law},
     mlp::{Mlp, MlpConfig},
     pass::Pass,
+    resnet::{ResNet, ResNetConfig, Shortcut},
+    simplenet::{SimpleNet, SimpleNetConfig},
+    text_lstm::{Positions, TextLstm, TextLstmConfig, detached},
+    vgg::{Head, HeadConfig, Vgg, VggClassifier, VggClassifierConfig, VggConfig},
 };

@@ -10,6 +10,7 @@ mod dropout;
 mod embedding;
 mod linear;
 mod lstm;
+pub mod sequence;
 
 pub use self::{
     batch_norm::BatchNorm2d,
