@@ -5,7 +5,8 @@
 //! the training split on the way (means, deviations, categories, classes) is the [`preprocess`]ing;
 //! it is saved with the model, so that prediction encodes a record exactly as training did.
 //!
-//! Without the feature `sources` only [`preprocess`] is left, which is all that prediction needs.
+//! Without the feature `sources` only [`preprocess`] and [`augment`] are left, of which prediction
+//! needs the first.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
@@ -48,6 +49,7 @@ mod fitted;
 mod images;
 
 // What becomes of it.
+pub mod augment;
 #[cfg(feature = "sources")]
 mod contact_sheet;
 #[cfg(feature = "sources")]
