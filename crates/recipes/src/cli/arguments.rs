@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use super::{
     copy::CopyArguments, inspect::InspectArguments, predict::PredictArguments,
-    train::TrainArguments,
+    resume::ResumeArguments, train::TrainArguments, verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -50,6 +50,18 @@ Examples:
   recipes train mlp --set data.source=csv --set data.path=table.csv --set data.target=price
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
+    /// Go on with a run that was interrupted, or make a finished one longer
+    #[command(after_help = "\
+Examples:
+  recipes resume runs/first
+  recipes resume runs/first --set training.epochs=100")]
+    Resume(ResumeArguments),
+    /// Prove on this machine that a resumed run ends as one that was never stopped
+    #[command(after_help = "\
+Examples:
+  recipes verify-resume mlp
+  recipes verify-resume my.toml --steps 100")]
+    VerifyResume(VerifyArguments),
     /// Predict with a trained run
     #[command(after_help = "\
 Examples:

@@ -2,12 +2,13 @@
 //!
 //! No default stands here: each recipe's TOML gives a value to every key that is not optional.
 
+mod checkpoint;
 mod optimizer;
 mod schedule;
 mod table_data;
 mod training;
 
-use ::training::{OptimizerConfig, ScheduleConfig, TrainerConfig};
+use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -32,6 +33,8 @@ pub struct Config<Data, Model> {
     pub schedule: ScheduleConfig,
     /// How long and in what portions to train.
     pub training: Training,
+    /// When to write what a run goes on from after an interruption.
+    pub checkpoint: CheckpointConfig,
     /// What to tell and to keep.
     pub output: Output,
 }
@@ -46,6 +49,7 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
         let below = rate <= 0.0 || rate.is_nan() || self.schedule.minimum <= rate;
         checker.require("schedule.minimum", below, "at most `optimizer.learning_rate`");
         self.training.check(checker);
+        self.checkpoint.check(checker);
         self.output.check(checker);
     }
 }
@@ -66,6 +70,7 @@ impl<Data, Model> Config<Data, Model> {
             minimum_improvement: self.training.minimum_improvement,
             log_every_steps: self.output.log_every_steps as u64,
             keep_best: self.output.model == ModelChoice::Best,
+            checkpoint: self.checkpoint.clone(),
         }
     }
 }
