@@ -67,6 +67,7 @@ impl Case {
             observer: &mut Silent,
             interrupt: Stop::default(),
             directory: folder.path().join("run"),
+            resumes: false,
             command_line: std::env::args().collect(),
             began: Instant::now(),
         };

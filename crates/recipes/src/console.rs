@@ -31,6 +31,7 @@ pub struct Console {
     view: View,
     epochs: usize,
     steps: u64,
+    first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
     last_step: Option<LastStep>,
@@ -66,6 +67,7 @@ impl Console {
             view,
             epochs: 0,
             steps: 0,
+            first_step: 0,
             began: now,
             last_status: now,
             last_step: None,
@@ -85,7 +87,8 @@ impl Console {
     /// `step 2500/12500, loss 0.6123, 652,000 samples/s, data wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: LastStep) -> String {
         let elapsed = self.began.elapsed().as_secs_f64();
-        let left = elapsed / last.step.max(1) as f64 * self.steps.saturating_sub(last.step) as f64;
+        let done = last.step.saturating_sub(self.first_step).max(1) as f64;
+        let left = elapsed / done * self.steps.saturating_sub(last.step) as f64;
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
         format!(
             "step {}/{}, loss {:.4}{validation}, {} samples/s, data wait {:.0} %, {} elapsed, {} left",
@@ -97,6 +100,17 @@ impl Console {
             duration(elapsed),
             duration(left),
         )
+    }
+
+    fn on_start(&mut self, epochs: usize, steps: u64, first_step: u64) {
+        (self.epochs, self.steps, self.first_step) = (epochs, steps, first_step);
+        (self.began, self.last_status) = (Instant::now(), Instant::now());
+        if let View::Bar(bar) = &self.view {
+            bar.set_length(steps);
+            bar.set_position(first_step);
+            bar.reset_elapsed();
+            bar.reset_eta();
+        }
     }
 
     fn on_step(&mut self, last: LastStep) {
@@ -147,12 +161,11 @@ impl Console {
 impl Observer for Console {
     fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
         match event {
-            Event::Start { epochs, steps, .. } => {
-                (self.epochs, self.steps) = (*epochs, *steps);
-                (self.began, self.last_status) = (Instant::now(), Instant::now());
-                if let View::Bar(bar) = &self.view {
-                    bar.set_length(*steps);
-                    bar.reset_elapsed();
+            &Event::Start { epochs, steps, .. } => self.on_start(epochs, steps, 0),
+            &Event::Resume { epochs, steps, step, .. } => {
+                self.on_start(epochs, steps, step);
+                if !matches!(self.view, View::Quiet) {
+                    self.line(&format!("note: the run goes on after step {step} of {steps}"));
                 }
             }
             &Event::Step { step, loss, samples_per_second, data_wait, .. } => {
@@ -167,6 +180,7 @@ impl Observer for Console {
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.line(&format!("note: {message}")),
             Event::End { step, .. } => self.on_end(*step),
+            Event::Checkpoint { .. } => {}
         }
         Ok(())
     }

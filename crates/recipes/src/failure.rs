@@ -1,10 +1,12 @@
 //! Everything that ends a command early: what a person reads, and the exit code.
 
+use std::fmt;
+
 use data::DataError;
 use inference::InferenceError;
 use models::ArchitectureError;
 use store::StoreError;
-use training::TrainError;
+use training::{ObserverError, TrainError};
 
 use crate::config::{Problem, Problems};
 
@@ -91,8 +93,34 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
-            TrainError::Observer(_) => ExitCode::Unexpected,
+            TrainError::OtherRun { .. } => ExitCode::UserData,
+            TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
+            TrainError::Observer(error) => return Self::observed(error),
         };
         Self::of(exit_code, &error, error.help())
     }
 }
+
+impl Failure {
+    /// What the run itself failed with while it observed training.
+    fn observed(error: ObserverError) -> Self {
+        let error = match error.downcast::<Self>() {
+            Ok(failure) => return *failure,
+            Err(error) => error,
+        };
+        match error.downcast::<StoreError>() {
+            Ok(error) => (*error).into(),
+            Err(error) => Self::of(ExitCode::Unexpected, &*error, None),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages: Vec<&str> =
+            self.problems.iter().map(|problem| problem.message.as_str()).collect();
+        f.write_str(&messages.join("; "))
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -24,8 +24,12 @@ mod environment;
 mod failure;
 mod run;
 mod run_directory;
+mod settings;
 mod summary;
 mod time;
+
+// What is promised of runs, proved.
+pub mod resume_check;
 
 // What a person sees.
 pub mod cli;

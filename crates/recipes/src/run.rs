@@ -1,7 +1,6 @@
 //! A run from the moment that its first step is sure to come.
 
 use std::{
-    error::Error,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -10,10 +9,12 @@ use backend::Backend;
 use burn::module::Module;
 use inference::{Description, model_file};
 use serde::Serialize;
-use training::{EndStatus, Event, Metrics, Observer, Stop, Trained};
+use training::{EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained};
 
 use crate::{
-    ExitCode, Failure, Summary, config, environment::Environment, run_directory::RunDirectory,
+    ExitCode, Failure, Summary, config,
+    environment::Environment,
+    run_directory::{Resolved, RunDirectory},
 };
 
 /// What a recipe is given to run with.
@@ -22,8 +23,10 @@ pub struct Start<'a> {
     pub observer: &'a mut dyn Observer,
     /// Asks the run to stop after its current step.
     pub interrupt: Stop,
-    /// Where the run goes: nothing is there yet, or an empty directory.
+    /// Where the run goes.
     pub directory: PathBuf,
+    /// Whether a run is there that is to go on; otherwise there is nothing, or an empty directory.
+    pub resumes: bool,
     /// The command, for the record.
     pub command_line: Vec<String>,
     /// When the command began.
@@ -37,6 +40,7 @@ pub struct Run<'a> {
     recipe: String,
     device: String,
     seed: u64,
+    notes: Vec<String>,
     skipped: usize,
 }
 
@@ -48,7 +52,8 @@ impl<'a> Start<'a> {
         let _ = self.observer.observe(&event);
     }
 
-    /// Creates the run directory. Everything that the user may have got wrong was checked before.
+    /// Creates the run directory, or opens it again. Everything that the user may have got wrong was
+    /// checked before.
     ///
     /// - `notes`: what the user should know, a sentence each
     ///
@@ -63,28 +68,30 @@ impl<'a> Start<'a> {
         device: &str,
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
-        let config = config::to_toml(config).map_err(|error| {
+        let unwritable = |error: String| {
             Failure::new(
                 ExitCode::Usage,
-                format!("the configuration cannot be written as TOML: {error}"),
+                format!("the configuration cannot be written: {error}"),
                 "use paths that are valid Unicode",
             )
-        })?;
+        };
+        let config = Resolved {
+            toml: config::to_toml(config).map_err(|error| unwritable(error.to_string()))?,
+            settings: serde_json::to_value(config)
+                .map_err(|error| unwritable(error.to_string()))?,
+        };
         let environment = Environment::new(device, self.command_line.clone());
-        let files = RunDirectory::create(self.directory.clone(), &config, &environment)?;
-        let mut run = Run {
+        let open = if self.resumes { RunDirectory::reopen } else { RunDirectory::create };
+        let files = open(self.directory.clone(), &config, &environment)?;
+        Ok(Run {
             start: self,
             files,
             recipe: recipe.to_owned(),
             device: device.to_owned(),
             seed,
+            notes: notes.to_vec(),
             skipped: 0,
-        };
-        for message in notes {
-            run.observe(&Event::Warning { message: message.clone() })
-                .map_err(training::TrainError::Observer)?;
-        }
-        Ok(run)
+        })
     }
 }
 
@@ -120,7 +127,7 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
-                format!("to begin again: recipes train {shown}/config.toml"),
+                format!("to go on: recipes resume {shown}"),
             ));
         }
         let parameters = trained.model.num_params();
@@ -132,7 +139,7 @@ impl Run<'_> {
             samples: trained.samples,
             parameters,
             trainable_parameters: trained.trainable_parameters,
-            seconds: self.start.began.elapsed().as_secs_f64(),
+            seconds: self.files.seconds_before() + self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,
@@ -149,8 +156,17 @@ impl Run<'_> {
 }
 
 impl Observer for Run<'_> {
-    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        if matches!(event, Event::Start { .. }) {
+            for message in std::mem::take(&mut self.notes) {
+                self.observe(&Event::Warning { message })?;
+            }
+        }
         self.files.observe(event)?;
         self.start.observer.observe(event)
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        self.files.keeper()
     }
 }

@@ -2,22 +2,52 @@
 
 use std::{
     error::Error,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
-use serde::Serialize;
-use store::{AppendLog, StoreError, TensorFile, create_directory, write_whole};
-use training::{Event, Metrics, Observer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{
+    AppendLog, StoreError, TensorFile, create_directory, is_unfinished, remove, write_whole,
+};
+use training::{Event, Keeper, Metrics, Observer, ObserverError};
 
-use crate::{ExitCode, Failure, Summary, environment::Environment, time};
+use crate::{ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes, time};
+
+/// The resolved configuration.
+pub(crate) const CONFIG: &str = "config.toml";
+/// The results; a run that has them is finished.
+pub(crate) const SUMMARY: &str = "summary.json";
+
+/// The last columns of `metrics.csv`, which differ from run to run.
+pub(crate) const TIME_COLUMNS: usize = 3;
+
+/// A configuration in the two forms that a run keeps.
+pub(crate) struct Resolved {
+    pub(crate) toml: String,
+    pub(crate) settings: Value,
+}
 
 /// The directory of a run, and its growing files.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    events: AppendLog,
+    settings: Value,
+    opened: Instant,
+    seconds_before: f64,        // of the run until it was resumed
+    events: Option<AppendLog>,  // once it is known where they go on
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
+}
+
+/// What lies in each checkpoint of a run.
+#[derive(Debug, Serialize, Deserialize)]
+struct Mark {
+    settings: Value,
+    seconds: f64,
+    events_bytes: u64,
+    metrics_bytes: u64,
 }
 
 impl RunDirectory {
@@ -28,15 +58,39 @@ impl RunDirectory {
     /// Where there is something already, or the system refuses.
     pub(crate) fn create(
         path: PathBuf,
-        config: &str,
+        config: &Resolved,
         environment: &Environment,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
         create_directory(&path).map_err(Failure::user_data)?;
-        write_whole(&path.join("config.toml"), config.as_bytes())?;
+        Self::begin(path, config, environment)
+    }
+
+    /// Opens the directory of a run that is to go on, whether it was finished or not.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub(crate) fn reopen(
+        path: PathBuf,
+        config: &Resolved,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        remove(&path.join(SUMMARY))?;
+        Self::begin(path, config, environment)
+    }
+
+    fn begin(path: PathBuf, config: &Resolved, environment: &Environment) -> Result<Self, Failure> {
+        write_whole(&path.join(CONFIG), config.toml.as_bytes())?;
         write_json(&path.join("environment.json"), environment)?;
-        let events = AppendLog::create(&path.join("events.jsonl"))?;
-        Ok(Self { path, events, metrics: None })
+        Ok(Self {
+            path,
+            settings: config.settings.clone(),
+            opened: Instant::now(),
+            seconds_before: 0.0,
+            events: None,
+            metrics: None,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -46,7 +100,12 @@ impl RunDirectory {
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
         model.write(&self.path.join("model.safetensors"))?;
-        write_json(&self.path.join("summary.json"), summary)
+        write_json(&self.path.join(SUMMARY), summary)
+    }
+
+    /// Seconds that earlier processes spent on this run, as far as they count.
+    pub(crate) fn seconds_before(&self) -> f64 {
+        self.seconds_before
     }
 
     fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
@@ -95,8 +154,50 @@ impl Observer for RunDirectory {
             event: &'a Event,
         }
         let line = serde_json::to_string(&Line { time: time::now(), event })?;
-        self.events.append(&line)?;
+        if let Some(events) = &mut self.events {
+            events.append(&line)?;
+        }
         Ok(self.append_metrics(event)?)
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        Some(self)
+    }
+}
+
+impl Keeper for RunDirectory {
+    fn checkpoints(&self) -> PathBuf {
+        self.path.join("checkpoints")
+    }
+
+    fn mark(&mut self) -> Result<Value, ObserverError> {
+        let length = |log: &mut Option<AppendLog>| log.as_mut().map_or(Ok(0), AppendLog::sync);
+        Ok(serde_json::to_value(Mark {
+            settings: self.settings.clone(),
+            seconds: self.seconds_before + self.opened.elapsed().as_secs_f64(),
+            events_bytes: length(&mut self.events)?,
+            metrics_bytes: length(&mut self.metrics)?,
+        })?)
+    }
+
+    fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
+        let (events, metrics) = (self.path.join("events.jsonl"), self.path.join("metrics.csv"));
+        let Some(mark) = mark else {
+            remove(&events)?;
+            remove(&metrics)?;
+            self.events = Some(AppendLog::create(&events)?);
+            return Ok(());
+        };
+        let mark = Mark::deserialize(mark)?;
+        refuse_changes(&mark.settings, &self.settings)?;
+        self.seconds_before = mark.seconds;
+        self.events = Some(AppendLog::reopen(&events, mark.events_bytes)?);
+        if mark.metrics_bytes > 0 {
+            self.metrics = Some(AppendLog::reopen(&metrics, mark.metrics_bytes)?);
+        } else {
+            remove(&metrics)?;
+        }
+        Ok(())
     }
 }
 
@@ -110,9 +211,13 @@ pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
 
 fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
+    let left = |entry: io::Result<fs::DirEntry>| {
+        // What a start that was cut short leaves is nobody's.
+        entry.map_or(true, |entry| !is_unfinished(&entry.path()))
+    };
     let entries = match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Ok(entries) => entries.into_iter().any(left),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
             return Err(Failure::new(
                 ExitCode::UserData,
@@ -121,6 +226,13 @@ fn refuse_if_used(path: &Path) -> Result<(), Failure> {
             ));
         }
     };
+    if path.join(CONFIG).is_file() {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!("the run directory `{shown}` has a run already"),
+            format!("to go on with it: recipes resume {shown}; or name another with `--run-dir`"),
+        ));
+    }
     if entries {
         return Err(Failure::new(
             ExitCode::UserData,

@@ -31,6 +31,34 @@ impl AppendLog {
         Ok(Self { file, path: path.to_owned() })
     }
 
+    /// Opens a log to go on with, cut back to its first `length` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none or the system refuses.
+    pub fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
+        let cut = || {
+            fault::point()?;
+            let file = OpenOptions::new().append(true).open(path)?;
+            file.set_len(length.min(file.metadata()?.len()))?;
+            Ok(file)
+        };
+        let file = cut().map_err(StoreError::io("cut back", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Makes sure that what was appended survives a loss of power; returns the length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub fn sync(&mut self) -> Result<u64, StoreError> {
+        fault::point()
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| Ok(self.file.metadata()?.len()))
+            .map_err(StoreError::io("sync", &self.path))
+    }
+
     /// Appends `line` and a line feed.
     ///
     /// # Errors
@@ -59,5 +87,20 @@ mod tests {
         log.append("two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert!(AppendLog::create(&path).is_err(), "a log is never started over another");
+    }
+
+    #[test]
+    fn a_log_goes_on_where_it_was_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        assert!(AppendLog::reopen(&path, 0).is_err(), "there is none yet");
+        let mut log = AppendLog::create(&path).unwrap();
+        log.append("one").unwrap();
+        let length = log.sync().unwrap();
+        log.append("lost").unwrap();
+        AppendLog::reopen(&path, length).unwrap().append("two").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        AppendLog::reopen(&path, 1000).unwrap().append("three").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
     }
 }

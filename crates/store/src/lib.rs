@@ -17,6 +17,7 @@
 
 // Files.
 mod append;
+mod directory;
 mod error;
 pub mod fault;
 mod whole;
@@ -27,8 +28,9 @@ mod tensor_file;
 
 pub use crate::{
     append::AppendLog,
+    directory::{is_unfinished, previous_name, write_directory},
     error::StoreError,
     hash::sha256_hex,
     tensor_file::{StoredTensor, TensorFile},
-    whole::{create_directory, write_whole},
+    whole::{create_directory, remove, write_whole},
 };

@@ -71,7 +71,7 @@ impl TensorFile {
     /// Where the file cannot be read, is damaged, or holds numbers of another type.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-        parse(&bytes).map_err(|reason| StoreError::Format { path: path.to_owned(), reason })
+        Self::from_bytes(&bytes, path)
     }
 
     /// Writes the file, whole or not at all. The same content gives the same bytes.
@@ -80,11 +80,29 @@ impl TensorFile {
     ///
     /// Where the system refuses.
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
+        write_whole(path, &self.to_bytes(path)?)
+    }
+
+    /// The bytes of the file, which is to be called `path`. The same content gives the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where the format has no room for it.
+    pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), self.metadata.to_string())]);
-        let bytes = safetensors::serialize(&self.tensors, Some(metadata)).map_err(|error| {
-            StoreError::Format { path: path.to_owned(), reason: error.to_string() }
-        })?;
-        write_whole(path, &bytes)
+        safetensors::serialize(&self.tensors, Some(metadata)).map_err(|error| StoreError::Format {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Reads the bytes of a file that is called `path`; f16 and bf16 become f32.
+    ///
+    /// # Errors
+    ///
+    /// Where it is damaged, or holds numbers of another type.
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
+        parse(bytes).map_err(|reason| StoreError::Format { path: path.to_owned(), reason })
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use crate::{StoreError, fault};
+
+/// The ending of what is not complete.
+pub(crate) const PARTIAL: &str = "partial";
 
 /// Writes a file so that a reader, even after a loss of power, sees the old one or the new one.
 ///
@@ -17,7 +20,7 @@ use crate::{StoreError, fault};
 ///
 /// Where the system refuses; then `path` is as it was, and no partial file is left.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let partial = partial_name(path);
+    let partial = with_ending(path, PARTIAL);
     let written = write_synced(&partial, bytes)
         .and_then(|()| fault::point().and_then(|()| fs::rename(&partial, path)))
         .map_err(StoreError::io("write", path));
@@ -41,7 +44,35 @@ pub fn create_directory(path: &Path) -> Result<(), StoreError> {
     sync_directory(parent(path))
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Removes a file or a directory with all that is in it; what is not there needs no removing.
+///
+/// A directory gets the name `<path>.partial` first, so that no half of it is taken for the whole.
+///
+/// # Errors
+///
+/// Where the system refuses.
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    let removed = fault::point().and_then(|()| match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if !metadata.is_dir() => fs::remove_file(path),
+        Ok(_) if path.extension().is_some_and(|extension| extension == PARTIAL) => {
+            fs::remove_dir_all(path)
+        }
+        Ok(_) => {
+            let partial = with_ending(path, PARTIAL);
+            if partial.exists() {
+                fs::remove_dir_all(&partial)?;
+            }
+            fs::rename(path, &partial)?;
+            fault::point()?;
+            fs::remove_dir_all(&partial)
+        }
+    });
+    removed.map_err(StoreError::io("remove", path))
+}
+
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fault::point()?;
     let mut file = File::create(path)?;
     fault::point()?;
@@ -50,22 +81,24 @@ fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn sync_directory(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     fault::point()
         .and_then(|()| File::open(path)?.sync_all())
         .map_err(StoreError::io("sync the directory", path))
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
 }
 
-fn partial_name(path: &Path) -> PathBuf {
+/// The path with `.` and `ending` after its name.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
+    name.push(".");
+    name.push(ending);
     name.into()
 }
 
@@ -94,6 +127,27 @@ mod tests {
             faults += 1;
         }
         assert_eq!(faults, 5, "create, write, sync, rename, sync the directory");
+    }
+
+    #[test]
+    fn what_is_removed_is_whole_or_marked_as_partial() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("directory");
+        for fault_at in 0.. {
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("file"), "content").unwrap();
+            fault::arm(fault_at);
+            let result = remove(&path);
+            if fault::disarm() {
+                result.unwrap();
+                assert_eq!(fault_at, 2, "rename, remove");
+                break;
+            }
+            assert!(result.unwrap_err().to_string().contains("injected"));
+            assert!(path.join("file").exists() != with_ending(&path, PARTIAL).exists());
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        remove(&path).unwrap();
     }
 
     #[test]

@@ -3,11 +3,11 @@
 
 use backend::{AutodiffBackend, Backend};
 use burn::{
-    module::{Module, ModuleMapper, ModuleVisitor, Param},
+    module::{Module, ModuleVisitor, Param},
     tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
 };
 
-use crate::parameters::Parameter;
+use crate::{parameters::Parameter, values::with_values};
 
 /// The average of each parameter that is trained, in the order in which the model is visited;
 /// empty before the first update.
@@ -27,7 +27,7 @@ impl<B: Backend> Average<B> {
 
     /// A model for evaluation, with the averages for its weights.
     pub(crate) fn apply<M: Module<B>>(&self, model: M) -> M {
-        model.map(&mut Apply(self.0.iter()))
+        with_values(model, self.0.iter().cloned())
     }
 }
 
@@ -52,20 +52,5 @@ where
             }
         };
         *average = Some(next.into_primitive().tensor());
-    }
-}
-
-struct Apply<I>(I);
-
-impl<'a, B, I> ModuleMapper<B> for Apply<I>
-where
-    B: Backend,
-    I: Iterator<Item = &'a Option<FloatTensor<B>>>,
-{
-    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
-        let Some(Some(average)) = self.0.next() else { return parameter };
-        let (id, _, mapper) = parameter.consume();
-        let average = Tensor::from_primitive(TensorPrimitive::Float(average.clone()));
-        Param::from_mapped_value(id, average, mapper)
     }
 }

@@ -1,6 +1,8 @@
 //! What a trainer is told.
 
-use crate::{OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
+use serde::{Serialize, Serializer};
+
+use crate::{CheckpointConfig, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
 
 /// How a trainer runs.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct TrainerConfig {
     /// Whether [`Trainer::finish`](crate::Trainer::finish) returns the best epoch's model rather
     /// than the last one's.
     pub keep_best: bool,
+    /// When checkpoints are written, if the observer keeps them.
+    pub checkpoint: CheckpointConfig,
 }
 
 /// Parameters with a learning rate of their own, for instance a backbone that is fine-tuned.
@@ -58,6 +62,7 @@ impl TrainerConfig {
             minimum_improvement: 0.0,
             log_every_steps: 50,
             keep_best: false,
+            checkpoint: CheckpointConfig::default(),
         }
     }
 
@@ -68,5 +73,17 @@ impl TrainerConfig {
             steps: self.max_steps.map_or(all, |max_steps| max_steps.min(all)),
             steps_per_epoch: self.steps_per_epoch as u64,
         }
+    }
+}
+
+/// Writes an optional value, `""` if there is none: in the settings of a recipe, a key that is left
+/// out would come back with the recipe's value.
+pub(crate) fn unset_as_empty<T: Serialize, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => serializer.serialize_str(""),
     }
 }

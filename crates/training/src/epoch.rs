@@ -10,22 +10,37 @@ use std::{
 
 /// A request to stop after the current step, shared with whoever may make it.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    requested: Arc<AtomicBool>,
+    after: Arc<AtomicU64>, // 0 for never
+}
 
 impl Stop {
     /// Asks for the stop.
     pub fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks for the stop after update number `step` of the run, counted from 1.
+    pub fn request_after(&self, step: u64) {
+        self.after.store(step, Ordering::Relaxed);
     }
 
     /// Whether it was asked for.
     pub fn requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// The flag itself, for a signal handler to set.
     pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.requested)
+    }
+
+    /// Notes that update number `step` was made.
+    pub(crate) fn note(&self, step: u64) {
+        if self.after.load(Ordering::Relaxed) == step {
+            self.request();
+        }
     }
 }
 

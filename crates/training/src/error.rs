@@ -1,6 +1,8 @@
 //! What ends a training run early, and what to do about it.
 
-use std::error::Error;
+use std::{error::Error, path::PathBuf};
+
+use store::StoreError;
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +20,25 @@ pub enum TrainError {
         /// The learning rate at that step.
         learning_rate: f64,
     },
+    /// A file could not be written or removed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was written does not read back, or cannot be read at all.
+    #[error("`{}` cannot be read: {reason}", path.display())]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A checkpoint that is whole, but of another model or other data.
+    #[error("the checkpoint `{}` is of another run: {reason}", path.display())]
+    OtherRun {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
     /// An [`Observer`](crate::Observer) failed.
     #[error(transparent)]
     Observer(Box<dyn Error + Send + Sync>),
@@ -32,6 +53,13 @@ impl TrainError {
                  values in the data",
                 learning_rate / 10.0
             )),
+            Self::Store(error) => error.help(),
+            Self::Unreadable { .. } => {
+                Some("check the disk; earlier checkpoints are as they were".to_owned())
+            }
+            Self::OtherRun { .. } => {
+                Some("resume with the data and settings that the run began with".to_owned())
+            }
             Self::Observer(_) => None,
         }
     }

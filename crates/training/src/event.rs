@@ -1,6 +1,6 @@
 //! What a run tells while it goes on.
 
-use std::{collections::BTreeMap, error::Error};
+use std::{collections::BTreeMap, error::Error, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,17 @@ pub enum Event {
         steps: u64,
         /// Numbers that are trained.
         trainable_parameters: usize,
+    },
+    /// Training goes on from a checkpoint.
+    Resume {
+        /// Epochs of the whole run.
+        epochs: usize,
+        /// Steps of the whole run.
+        steps: u64,
+        /// Epochs begun.
+        epoch: usize,
+        /// Steps done.
+        step: u64,
     },
     /// The log interval has passed.
     Step {
@@ -66,6 +77,13 @@ pub enum Event {
         /// How much there is.
         of: usize,
     },
+    /// A checkpoint was written.
+    Checkpoint {
+        /// Epochs begun.
+        epoch: usize,
+        /// Steps done.
+        step: u64,
+    },
     /// Something that the user should know.
     Warning {
         /// A sentence.
@@ -105,6 +123,9 @@ pub struct Best {
     pub value: f64,
 }
 
+/// What an [`Observer`] or a [`Keeper`] fails with.
+pub type ObserverError = Box<dyn Error + Send + Sync>;
+
 /// Hears every [`Event`] of a run.
 pub trait Observer {
     /// Called on the training thread, so it must be quick.
@@ -112,5 +133,32 @@ pub trait Observer {
     /// # Errors
     ///
     /// An error ends the run; what only shows the run should never return one.
-    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>>;
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError>;
+
+    /// Who keeps the run's checkpoints; by default nobody, and there are none.
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        None
+    }
+}
+
+/// Keeps a run, so that it can go on after any kind of end.
+pub trait Keeper {
+    /// Where the checkpoints go; it need not exist.
+    fn checkpoints(&self) -> PathBuf;
+
+    /// Makes durable what was observed so far, and says how far that is; the answer lies in the
+    /// checkpoint that is about to be written.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the run, and the checkpoint is not written.
+    fn mark(&mut self) -> Result<serde_json::Value, ObserverError>;
+
+    /// Forgets what was observed since `mark`, which is that of the checkpoint from which the run
+    /// goes on; none where it begins. Called once, before the first event.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the run before its first step.
+    fn return_to(&mut self, mark: Option<&serde_json::Value>) -> Result<(), ObserverError>;
 }

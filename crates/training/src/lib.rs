@@ -28,6 +28,10 @@ mod parameters;
 mod patience;
 mod progress;
 mod state;
+mod values;
+
+// What of it lasts.
+mod checkpoint;
 
 // The loop's side of it.
 mod epoch;
@@ -38,10 +42,11 @@ mod error;
 mod event;
 
 pub use crate::{
+    checkpoint::CheckpointConfig,
     config::{Group, TrainerConfig},
     epoch::{Epoch, Stop},
     error::TrainError,
-    event::{Best, EndStatus, Event, Metrics, Observer},
+    event::{Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError},
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{Trained, Trainer},

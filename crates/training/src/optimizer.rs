@@ -54,6 +54,24 @@ pub(crate) enum Slot<B: Backend> {
     Two([FloatTensor<B>; 2]),
 }
 
+impl<B: Backend> Slot<B> {
+    /// Its tensors, in the order of [`OptimizerKind::slot_names`].
+    pub(crate) fn tensors(&self) -> &[FloatTensor<B>] {
+        match self {
+            Self::One(tensor) => std::slice::from_ref(tensor),
+            Self::Two(tensors) => tensors,
+        }
+    }
+
+    /// The reverse of [`Slot::tensors`]; none if it has none.
+    pub(crate) fn of(tensors: Vec<FloatTensor<B>>) -> Option<Self> {
+        match <[FloatTensor<B>; 2]>::try_from(tensors) {
+            Ok(tensors) => Some(Self::Two(tensors)),
+            Err(mut tensors) => tensors.pop().map(Self::One),
+        }
+    }
+}
+
 /// Everything about one update that is the same for all parameters.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {

@@ -22,10 +22,11 @@ impl Clock {
         self.running_since.get_or_insert_with(Instant::now);
     }
 
-    pub(crate) fn stop(&mut self) {
-        if let Some(start) = self.running_since.take() {
-            self.before += start.elapsed();
-        }
+    /// Returns whether it ran.
+    pub(crate) fn stop(&mut self) -> bool {
+        let start = self.running_since.take();
+        self.before += start.map_or(Duration::ZERO, |start| start.elapsed());
+        start.is_some()
     }
 
     /// Seconds of training so far.

@@ -47,7 +47,7 @@ pub struct ScheduleConfig {
     pub milestones: Vec<usize>,
     /// Step, exponential and plateau: what the learning rate is multiplied by; unset it is
     /// 0.95 for exponential and 0.1 for the others.
-    #[serde(default, serialize_with = "empty_if_none")]
+    #[serde(default, serialize_with = "crate::config::unset_as_empty")]
     pub gamma: Option<f64>,
     /// Plateau: epochs to bear without an improvement.
     pub patience: usize,
@@ -156,15 +156,5 @@ impl Plateau {
             ScheduleKind::Plateau => (rate * self.factor).max(config.minimum.min(rate)),
             _ => rate,
         }
-    }
-}
-
-fn empty_if_none<S: serde::Serializer>(
-    value: &Option<f64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => serializer.serialize_f64(*value),
-        None => serializer.serialize_str(""),
     }
 }

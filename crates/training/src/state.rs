@@ -63,9 +63,26 @@ pub(crate) struct Record {
     /// Seconds of training.
     pub(crate) seconds: f64,
     /// The last measurement.
-    pub(crate) validation: Option<Metrics>,
+    pub(crate) validation: Option<Measured>,
     /// The best epoch, and all that was measured then.
-    pub(crate) best: Option<(Best, Metrics)>,
+    pub(crate) best: Option<(Best, Measured)>,
+}
+
+/// [`Metrics`] that come back from JSON, which knows no number that is not finite and writes null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, Option<f64>>")]
+pub(crate) struct Measured(Metrics);
+
+impl From<BTreeMap<String, Option<f64>>> for Measured {
+    fn from(values: BTreeMap<String, Option<f64>>) -> Self {
+        Self(values.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
+    }
+}
+
+impl From<Measured> for Metrics {
+    fn from(Measured(metrics): Measured) -> Self {
+        metrics
+    }
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
@@ -214,15 +231,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let record = &mut self.record;
         record.epochs_ended += 1;
         record.position = 0;
-        record.validation = validation;
-        let Some(metrics) = &record.validation else { return };
-        let Some(&loss) = metrics.get("loss") else { return };
+        record.validation = validation.map(Measured);
+        let Some(measured) = &record.validation else { return };
+        let Some(&loss) = measured.0.get("loss") else { return };
         record.plateau.note(loss, &config.schedule);
         record.early_stopping.note(loss, |best| best - config.minimum_improvement);
         let best = record.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.value);
         if loss < best {
             let best = Best { epoch: record.epochs_ended, metric: "loss".to_owned(), value: loss };
-            record.best = Some((best, metrics.clone()));
+            record.best = Some((best, measured.clone()));
             self.best_model = config.keep_best.then_some(model);
         }
     }

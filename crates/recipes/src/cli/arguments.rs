@@ -8,7 +8,8 @@ use clap_complete::Shell;
 
 use super::{
     copy::CopyArguments, generate::GenerateArguments, inspect::InspectArguments,
-    predict::PredictArguments, train::TrainArguments,
+    predict::PredictArguments, resume::ResumeArguments, train::TrainArguments,
+    verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -51,6 +52,18 @@ Examples:
   recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
+    /// Go on with a run that was interrupted, or make a finished one longer
+    #[command(after_help = "\
+Examples:
+  recipes resume runs/first
+  recipes resume runs/first --set training.epochs=100")]
+    Resume(ResumeArguments),
+    /// Prove on this machine that a resumed run ends as one that was never stopped
+    #[command(after_help = "\
+Examples:
+  recipes verify-resume mlp
+  recipes verify-resume my.toml --steps 100")]
+    VerifyResume(VerifyArguments),
     /// Predict with a trained run
     #[command(after_help = "\
 Examples:

@@ -9,7 +9,10 @@ mod list;
 mod logger;
 mod output;
 mod predict;
+mod resume;
+mod signals;
 mod train;
+mod verify_resume;
 
 use std::{process, time::Instant};
 
@@ -39,6 +42,8 @@ pub fn main() -> process::ExitCode {
         None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
         Some(Command::Train(options)) => train::run(&options, &arguments.common, &output, began),
         Some(Command::List) => list::run(&output),
+        Some(Command::Resume(options)) => resume::run(&options, &arguments.common, &output, began),
+        Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Generate(options)) => generate::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),

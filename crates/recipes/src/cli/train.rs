@@ -5,14 +5,12 @@ use std::{
     time::Instant,
 };
 
-use training::Stop;
-
-use super::{arguments::Common, output::Output};
+use super::{arguments::Common, output::Output, signals::stop_on_signals};
 use crate::{
-    Console, ExitCode, Failure, Start, Summary,
+    Console, Failure, Start, Summary,
     config::Layer,
     console::{duration, grouped, rounded},
-    registry::{self, DEFAULT},
+    registry::{self, DEFAULT, Recipe},
     run_directory::{ordered, unused_name},
 };
 
@@ -42,15 +40,7 @@ pub(super) fn run(
     began: Instant,
 ) -> Result<(), Failure> {
     let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
-    let mut layers = Vec::new();
-    let recipe = if is_file(named) {
-        let layer = Layer::file(Path::new(named));
-        let recipe = layer.recipe_name()?.to_owned();
-        layers.push(layer);
-        registry::find(&recipe)?
-    } else {
-        registry::find(named)?
-    };
+    let (recipe, mut layers) = recipe_and_file(named)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     layers.extend(arguments.seed.map(Layer::seed));
     layers.extend(arguments.max_steps.map(Layer::max_steps));
@@ -61,6 +51,7 @@ pub(super) fn run(
         observer: &mut console,
         interrupt: stop_on_signals()?,
         directory: directory.clone(),
+        resumes: false,
         command_line: std::env::args().collect(),
         began,
     };
@@ -70,31 +61,23 @@ pub(super) fn run(
     Ok(())
 }
 
+/// The recipe that an argument names, with the layer of the file if it names one.
+pub(super) fn recipe_and_file(named: &str) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
+    if !is_file(named) {
+        return Ok((registry::find(named)?, Vec::new()));
+    }
+    let layer = Layer::file(Path::new(named));
+    let recipe = registry::find(layer.recipe_name()?)?;
+    Ok((recipe, vec![layer]))
+}
+
 /// Whether the argument of `train` is a file rather than a recipe's name.
 fn is_file(named: &str) -> bool {
     let path = Path::new(named);
     path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1
 }
 
-/// The first signal ends the run after its step, the second at once.
-fn stop_on_signals() -> Result<Stop, Failure> {
-    let stop = Stop::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // In this order: the handler registered first sees the flag that the second has yet to set.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag())
-            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
-            .map_err(|error| {
-                Failure::new(
-                    ExitCode::Unexpected,
-                    format!("cannot listen for signal {signal}: {error}"),
-                    "run the program where it may handle its own signals",
-                )
-            })?;
-    }
-    Ok(stop)
-}
-
-fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
+pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
     let splits = [
         ("train", Some(&summary.train)),

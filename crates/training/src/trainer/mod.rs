@@ -1,5 +1,6 @@
 //! The trainer: the state of a run, and what a recipe's loop does with it.
 
+mod checkpoints;
 mod report;
 
 use std::sync::{
@@ -12,6 +13,7 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
+    checkpoint::Shelf,
     parameters::Parameter,
     progress::{Clock, Span},
     state::State,
@@ -54,14 +56,18 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     finite_until: u64,
     clock: Clock,
     waited: Arc<AtomicU64>,
+    shelf: Option<Shelf>,
+    kept: Option<(u64, usize)>, // the place of the last checkpoint
 }
 
 impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
-    /// A run from its first step.
+    /// A run from its first step, or from its newest checkpoint where the observer is the
+    /// [`Keeper`](crate::Keeper) of any.
     ///
     /// # Errors
     ///
-    /// Where the observer fails.
+    /// [`TrainError::OtherRun`] where the checkpoint does not fit the model;
+    /// [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -81,13 +87,10 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             finite_until: 0,
             clock: Clock::default(),
             waited: Arc::default(),
+            shelf: None,
+            kept: None,
         };
-        let start = Event::Start {
-            epochs: trainer.config.epochs,
-            steps: trainer.config.length().steps,
-            trainable_parameters: trainer.trainable_parameters(),
-        };
-        trainer.tell(&start)?;
+        trainer.begin_or_resume()?;
         Ok(trainer)
     }
 
@@ -148,20 +151,22 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Diverged`], noticed at the log interval, though no update was made from the
-    /// first value on that was not finite; [`TrainError::Observer`].
+    /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
+    /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
         let gradients = self.state.accumulate(losses, part);
         self.in_update.store(!part.last, Ordering::Relaxed);
         let Some(gradients) = gradients else { return Ok(()) };
         self.state.update(gradients, &self.parameters, &self.config);
         let step = self.state.record.step;
+        self.interrupt.note(step);
         if step.is_multiple_of(self.config.log_every_steps) {
             self.log()?;
         }
         if step == self.config.length().steps {
             self.done.request();
         }
-        Ok(())
+        self.checkpoint_in_epoch()
     }
 
     /// Ends a pass: measures the model by `validate`, which returns none where there is no
@@ -199,14 +204,15 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.warn_of_no_validation()?;
         }
         self.state.end_epoch(validation, model, &self.config);
-        Ok(self.report_epoch(learning_rate)?)
+        self.report_epoch(learning_rate)?;
+        Ok(self.checkpoint_after_epoch()?)
     }
 
-    /// Ends the run.
+    /// Ends the run; one that was interrupted leaves a checkpoint.
     ///
     /// # Errors
     ///
-    /// Where the observer fails.
+    /// As [`Trainer::step`].
     pub fn finish(mut self) -> Result<Trained<M::InnerModule>, TrainError> {
         let status = if !self.state.is_over(&self.config) {
             EndStatus::Interrupted
@@ -215,6 +221,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         } else {
             EndStatus::Finished
         };
+        if status == EndStatus::Interrupted {
+            self.checkpoint()?;
+        }
         let epochs = self.epochs_begun();
         let steps = self.step_number();
         self.tell(&Event::End { status, epoch: epochs, step: steps })?;
@@ -224,8 +233,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let record = self.state.record;
         let (best, of_best) = record.best.unzip();
         let (model, validation) = match self.state.best_model {
-            Some(model) => (model, of_best),
-            None => (last, record.validation),
+            Some(model) => (model, of_best.map(Metrics::from)),
+            None => (last, record.validation.map(Metrics::from)),
         };
         Ok(Trained {
             model,

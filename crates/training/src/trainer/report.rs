@@ -3,7 +3,7 @@
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
-use crate::{Epoch, Event, ScheduleKind, TrainError, Trainer, progress::Span};
+use crate::{Epoch, Event, Metrics, ScheduleKind, TrainError, Trainer, progress::Span};
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
@@ -59,7 +59,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             step: record.step,
             train_loss: span.mean_loss(),
             last_loss: self.state.last_loss(),
-            validation: record.validation.clone(),
+            validation: record.validation.clone().map(Metrics::from),
             learning_rate,
             seconds: now - span.since,
             samples_per_second: span.samples_per_second(now),

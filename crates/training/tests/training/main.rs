@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A failure here is a failed test.
 
+mod checkpoints;
 mod common;
 mod optimizers_equal_pytorch;
 mod parameters;

@@ -2,6 +2,7 @@
 //!
 //! No default stands here: each recipe's TOML gives a value to every key that is not optional.
 
+mod checkpoint;
 mod image_data;
 mod optimizer;
 mod schedule;
@@ -10,7 +11,7 @@ mod text_data;
 mod training;
 
 use ::data::augment::AugmentOptions;
-use ::training::{OptimizerConfig, ScheduleConfig, TrainerConfig};
+use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -37,6 +38,8 @@ pub struct Config<Data, Model> {
     pub schedule: ScheduleConfig,
     /// How long and in what portions to train.
     pub training: Training,
+    /// When to write what a run goes on from after an interruption.
+    pub checkpoint: CheckpointConfig,
     /// What to tell and to keep.
     pub output: Output,
 }
@@ -59,6 +62,8 @@ pub struct ImageConfig<Model> {
     pub schedule: ScheduleConfig,
     /// How long and in what portions to train.
     pub training: Training,
+    /// When to save the state of the run.
+    pub checkpoint: CheckpointConfig,
     /// What to tell and to keep.
     pub output: Output,
 }
@@ -69,6 +74,7 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
         self.model.check(checker);
         check_arithmetic(&self.optimizer, &self.schedule, checker);
         self.training.check(checker);
+        self.checkpoint.check(checker);
         self.output.check(checker);
     }
 }
@@ -82,6 +88,7 @@ impl<Model: Check> Check for ImageConfig<Model> {
         self.model.check(checker);
         check_arithmetic(&self.optimizer, &self.schedule, checker);
         self.training.check(checker);
+        self.checkpoint.check(checker);
         self.output.check(checker);
     }
 }
@@ -101,16 +108,16 @@ fn check_arithmetic(
 impl<Data, Model> Config<Data, Model> {
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
-        let Self { optimizer, schedule, training, output, .. } = self;
-        trainer(optimizer, schedule, training, output, steps_per_epoch)
+        let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
     }
 }
 
 impl<Model> ImageConfig<Model> {
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
-        let Self { optimizer, schedule, training, output, .. } = self;
-        trainer(optimizer, schedule, training, output, steps_per_epoch)
+        let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
     }
 }
 
@@ -118,6 +125,7 @@ fn trainer(
     optimizer: &OptimizerConfig,
     schedule: &ScheduleConfig,
     training: &Training,
+    checkpoint: &CheckpointConfig,
     output: &Output,
     steps_per_epoch: usize,
 ) -> TrainerConfig {
@@ -134,5 +142,6 @@ fn trainer(
         minimum_improvement: training.minimum_improvement,
         log_every_steps: output.log_every_steps as u64,
         keep_best: output.model == ModelChoice::Best,
+        checkpoint: checkpoint.clone(),
     }
 }

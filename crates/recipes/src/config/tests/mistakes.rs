@@ -35,7 +35,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         sets(&["lr=1"]),
         &[
             "unknown key `lr`, in --set lr=1",
-            "help: there are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training` and `output`",
+            "help: there are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
         ],
     );
 }

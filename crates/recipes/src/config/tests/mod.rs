@@ -56,6 +56,12 @@ clip_norm = ""
 minimum_improvement = 0.0
 seed = 0
 
+[checkpoint]
+every_steps = ""
+every_epochs = 100
+keep = 2
+keep_every_epochs = ""
+
 [output]
 log_every_steps = 25
 model = "final"

@@ -1,0 +1,54 @@
+//! `recipes verify-resume`.
+
+use super::{output::Output, train::recipe_and_file};
+use crate::{
+    ExitCode, Failure,
+    config::Layer,
+    resume_check::{self, Verdict},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct VerifyArguments {
+    /// A recipe's name, or a configuration of your own
+    #[arg(value_name = "RECIPE|FILE.toml")]
+    recipe: String,
+    /// Change a setting, such as `training.batch_size=8`; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    settings: Vec<String>,
+    /// How long the runs are
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..))]
+    steps: u64,
+}
+
+pub(super) fn run(arguments: &VerifyArguments, output: &Output) -> Result<(), Failure> {
+    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
+    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let verdict = resume_check::verify(recipe, &layers, arguments.steps)?;
+    output.result(&verdict, describe);
+    if verdict.identical {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Unexpected,
+        format!("a resumed run of `{}` does not end as one that was never stopped", recipe.name),
+        "on a GPU sums may be taken in another order each time; on the CPU this is a bug: \
+         please report it",
+    ))
+}
+
+fn describe(verdict: &Verdict) -> String {
+    let Verdict { recipe, identical, largest_difference, steps, stops, straight, resumed } =
+        verdict;
+    let stops: Vec<String> = stops.iter().map(u64::to_string).collect();
+    let verdict = if *identical {
+        "identical: weights, optimizer and metrics are the same, bit for bit".to_owned()
+    } else {
+        format!("different: the largest difference of a weight is {largest_difference:e}")
+    };
+    format!(
+        "{recipe}, {steps} steps\n  \
+         straight                        {straight}\n  \
+         {:<30}  {resumed}\n{verdict}\n",
+        format!("stopped after steps {}", stops.join(" and ")),
+    )
+}

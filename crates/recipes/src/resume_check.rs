@@ -1,0 +1,162 @@
+//! The proof that a resumed run ends as one that was never stopped: both are run and compared.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use serde::Serialize;
+use store::{TensorFile, sha256_hex};
+use training::{Event, Observer, ObserverError, Stop};
+
+use crate::{
+    ExitCode, Failure, Start, config::Layer, registry::Recipe, run_directory::TIME_COLUMNS,
+};
+
+/// What came of the comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The recipe.
+    pub recipe: String,
+    /// Whether weights, optimizer state and metrics are the same, bit for bit.
+    pub identical: bool,
+    /// Of all numbers in weights and optimizer state.
+    pub largest_difference: f64,
+    /// Updates of each run.
+    pub steps: u64,
+    /// After which of them the second run was stopped.
+    pub stops: Vec<u64>,
+    /// The SHA-256 over all that was compared of the run that was never stopped.
+    pub straight: String,
+    /// The same of the one that was resumed.
+    pub resumed: String,
+}
+
+/// Trains for `steps` updates, once straight and once with two stops, each in a folder of its own
+/// that is removed again.
+///
+/// # Errors
+///
+/// Whatever either run fails with.
+pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, Failure> {
+    let folder = tempfile::tempdir().map_err(|error| {
+        Failure::new(
+            ExitCode::Unexpected,
+            format!("there is no room for temporary files: {error}"),
+            "set the environment variable TMPDIR to a folder that can be written to",
+        )
+    })?;
+    let run = |name: &str, resumes, stop_after: Option<u64>| {
+        let mut layers = layers.to_vec();
+        layers.push(Layer::max_steps(steps));
+        let interrupt = Stop::default();
+        if let Some(step) = stop_after {
+            interrupt.request_after(step);
+        }
+        let start = Start {
+            observer: &mut Silent,
+            interrupt,
+            directory: folder.path().join(name),
+            resumes,
+            command_line: std::env::args().collect(),
+            began: Instant::now(),
+        };
+        match (recipe.train)(layers, start) {
+            Err(failure) if failure.exit_code != ExitCode::Interrupted => Err(failure),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    };
+    let stops = vec![steps / 3, steps * 2 / 3 + 1];
+    run("straight", false, None)?;
+    run("resumed", false, Some(stops[0]))?;
+    run("resumed", true, Some(stops[1]))?;
+    run("resumed", true, None)?;
+
+    let straight = Outcome::read(&folder.path().join("straight"))?;
+    let resumed = Outcome::read(&folder.path().join("resumed"))?;
+    Ok(Verdict {
+        recipe: recipe.name.to_owned(),
+        identical: straight == resumed,
+        largest_difference: straight.largest_difference(&resumed),
+        steps,
+        stops,
+        straight: straight.hash(),
+        resumed: resumed.hash(),
+    })
+}
+
+/// Hears nothing.
+struct Silent;
+
+impl Observer for Silent {
+    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+        Ok(())
+    }
+}
+
+/// What a run leaves, without what tells of time.
+#[derive(PartialEq)]
+struct Outcome {
+    /// The bits of all tensors, by file and name.
+    tensors: BTreeMap<String, Vec<u32>>,
+    /// `metrics.csv` without the columns of times.
+    metrics: String,
+}
+
+impl Outcome {
+    fn read(run: &Path) -> Result<Self, Failure> {
+        let mut tensors = BTreeMap::new();
+        let mut files = vec![run.join("model.safetensors")];
+        files.extend(last_checkpoint(run).into_iter().flat_map(tensor_files));
+        for path in files {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            for (name, tensor) in TensorFile::read(&path)?.tensors {
+                let bits = tensor.values().iter().map(|value| value.to_bits()).collect();
+                let of_checkpoint = path.parent() != Some(run);
+                let place = if of_checkpoint { "checkpoint" } else { "run" };
+                tensors.insert(format!("{place}/{file}/{name}"), bits);
+            }
+        }
+        let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap_or_default();
+        let untimed = |line: &str| {
+            line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap_or_default().to_owned() + "\n"
+        };
+        Ok(Self { tensors, metrics: metrics.lines().map(untimed).collect() })
+    }
+
+    fn hash(&self) -> String {
+        let mut bytes = self.metrics.clone().into_bytes();
+        for (name, bits) in &self.tensors {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend(bits.iter().flat_map(|bits| bits.to_le_bytes()));
+        }
+        sha256_hex(&bytes)
+    }
+
+    /// Infinite where there are other tensors.
+    fn largest_difference(&self, other: &Self) -> f64 {
+        if !self.tensors.keys().eq(other.tensors.keys()) {
+            return f64::INFINITY;
+        }
+        let pairs = self.tensors.values().flatten().zip(other.tensors.values().flatten());
+        let number = |bits: &u32| f64::from(f32::from_bits(*bits));
+        pairs.map(|(a, b)| (number(a) - number(b)).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// The checkpoint with the highest step.
+fn last_checkpoint(run: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(run.join("checkpoints")).ok()?;
+    let step = |path: &PathBuf| -> Option<u64> {
+        path.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
+    };
+    entries.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(step)
+}
+
+fn tensor_files(checkpoint: PathBuf) -> Vec<PathBuf> {
+    let entries = fs::read_dir(checkpoint).into_iter().flatten();
+    let is_tensors = |path: &PathBuf| path.extension().is_some_and(|name| name == "safetensors");
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_tensors).collect()
+}

@@ -1,0 +1,102 @@
+//! Directories that are whole or absent.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    StoreError, fault, remove,
+    whole::{PARTIAL, parent, sync_directory, with_ending, write_synced},
+};
+
+/// The ending of a directory that another one is about to replace.
+const PREVIOUS: &str = "previous";
+
+/// Writes a directory of files so that a reader, even after a loss of power, sees all or nothing.
+///
+/// The files go to `<path>.partial`, are synced one by one, then the directory is, and it is
+/// renamed. A directory that is there already is called [`previous_name`] from then on; whoever
+/// has made sure of the new one removes it.
+///
+/// # Errors
+///
+/// Where the system refuses; then what was at `path` is there or at [`previous_name`], whole.
+pub fn write_directory(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
+    let partial = with_ending(path, PARTIAL);
+    remove(&partial)?;
+    fault::point()
+        .and_then(|()| fs::create_dir(&partial))
+        .map_err(StoreError::io("create the directory", &partial))?;
+    for (name, bytes) in files {
+        let file = partial.join(name);
+        write_synced(&file, bytes).map_err(StoreError::io("write", &file))?;
+    }
+    sync_directory(&partial)?;
+    if path.exists() {
+        let previous = previous_name(path);
+        remove(&previous)?;
+        rename(path, &previous)?;
+    }
+    rename(&partial, path)?;
+    sync_directory(parent(path))
+}
+
+/// What a directory is called once [`write_directory`] has put another in its place.
+pub fn previous_name(path: &Path) -> PathBuf {
+    with_ending(path, PREVIOUS)
+}
+
+/// Whether a name is that of a file or directory whose writing or removal was cut short.
+pub fn is_unfinished(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == PARTIAL)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let renamed: io::Result<()> = fault::point().and_then(|()| fs::rename(from, to));
+    renamed.map_err(StoreError::io("rename", from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The content of a directory's two files, if it is there.
+    fn content(path: &Path) -> Option<[String; 2]> {
+        path.exists()
+            .then(|| ["a", "b"].map(|name| fs::read_to_string(path.join(name)).unwrap_or_default()))
+    }
+
+    fn both(text: &str) -> [String; 2] {
+        [text, text].map(str::to_owned)
+    }
+
+    #[test]
+    fn a_write_that_fails_anywhere_leaves_a_whole_directory_and_can_be_repeated() {
+        let files = |text: &str| [("a", text.into()), ("b", text.into())];
+        let mut faults = 0;
+        loop {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("directory");
+            write_directory(&path, &files("old")).unwrap();
+            fault::arm(faults);
+            let result = write_directory(&path, &files("new"));
+            let fault_is_past_the_end = fault::disarm();
+            let (now, previous) = (content(&path), content(&previous_name(&path)));
+            if fault_is_past_the_end {
+                assert_eq!((now, previous), (Some(both("new")), Some(both("old"))));
+                break;
+            }
+            assert!(result.unwrap_err().to_string().contains("injected"), "fault {faults}");
+            assert!(
+                now.as_ref().or(previous.as_ref()) == Some(&both("old"))
+                    || (now == Some(both("new")) && previous == Some(both("old"))),
+                "fault {faults}: {now:?}, {previous:?}"
+            );
+            write_directory(&path, &files("again")).unwrap();
+            assert_eq!(content(&path), Some(both("again")));
+            faults += 1;
+        }
+        assert_eq!(faults, 13);
+    }
+}

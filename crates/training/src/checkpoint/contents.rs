@@ -1,0 +1,250 @@
+//! The state as files, and back: the two functions that nothing else may bypass.
+
+use std::{collections::BTreeMap, path::Path};
+
+use backend::{AutodiffBackend, Backend};
+use burn::{
+    module::AutodiffModule,
+    tensor::{
+        ElementConversion, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor,
+    },
+};
+use serde::{Deserialize, Serialize};
+use store::{StoreError, StoredTensor, TensorFile};
+
+use crate::{
+    TrainerConfig,
+    optimizer::Slot,
+    parameters::Parameter,
+    state::{Record, State},
+    values::{trainable_with_values, values, with_values},
+};
+
+type Tensors = BTreeMap<String, StoredTensor>;
+
+const STATE: &str = "state.json";
+
+/// What a checkpoint holds.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// Tensors by name, by file.
+    tensors: BTreeMap<&'static str, Tensors>,
+    pub(crate) state: SavedState,
+}
+
+const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const AVERAGE: &str = "average.safetensors";
+const BEST: &str = "best.safetensors";
+const CARRIED: &str = "carried.safetensors";
+const TENSOR_FILES: [&str; 5] = [MODEL, OPTIMIZER, AVERAGE, BEST, CARRIED];
+
+/// The content of `state.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedState {
+    pub(crate) record: Record,
+    /// By what other data are noticed.
+    steps_per_epoch: usize,
+    /// Sums on the device, which are f32 and so are f64 without a loss.
+    interval_loss: f64,
+    update_loss: f64,
+    /// What the run wanted to be kept along.
+    pub(crate) mark: serde_json::Value,
+}
+
+impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
+    /// All that the rest of the run follows from, as it is between two updates.
+    pub(crate) fn save(
+        &self,
+        parameters: &[Parameter],
+        config: &TrainerConfig,
+        mark: serde_json::Value,
+    ) -> Contents {
+        let kind = config.optimizer.kind;
+        let store = stored::<B::InnerBackend>;
+        let by_path = |model: &M::InnerModule| {
+            parameters.iter().zip(values(model)).map(|(p, value)| (p.path.clone(), store(value)))
+        };
+        let slots = parameters.iter().zip(&self.slots).flat_map(|(parameter, slot)| {
+            let tensors = slot.iter().flat_map(Slot::tensors);
+            kind.slot_names()
+                .iter()
+                .zip(tensors)
+                .map(|(name, tensor)| (format!("{}.{name}", parameter.path), store(tensor.clone())))
+        });
+        let averages = parameters.iter().zip(&self.average.0).filter_map(|(parameter, average)| {
+            Some((parameter.path.clone(), store(average.clone()?)))
+        });
+        let carried = self
+            .carried
+            .iter()
+            .map(|(name, rows)| (name.clone(), store(rows.clone().into_primitive().tensor())));
+        let best = self.best_model.as_ref().map(|model| by_path(model).collect());
+        Contents {
+            tensors: BTreeMap::from([
+                (MODEL, by_path(&self.model().valid()).collect()),
+                (OPTIMIZER, slots.collect()),
+                (AVERAGE, averages.collect()),
+                (BEST, best.unwrap_or_default()),
+                (CARRIED, carried.collect()),
+            ]),
+            state: SavedState {
+                record: self.record.clone(),
+                steps_per_epoch: config.steps_per_epoch,
+                interval_loss: self.interval_loss.clone().into_scalar().elem(),
+                update_loss: self.update_loss.clone().into_scalar().elem(),
+                mark,
+            },
+        }
+    }
+
+    /// Becomes the state that was saved.
+    ///
+    /// # Errors
+    ///
+    /// Names the first tensor that is missing, of another shape, or too many, or what shows that
+    /// the data are others.
+    pub(crate) fn restore(
+        &mut self,
+        contents: Contents,
+        parameters: &[Parameter],
+        config: &TrainerConfig,
+    ) -> Result<(), String> {
+        let Contents { mut tensors, state } = contents;
+        if state.steps_per_epoch != config.steps_per_epoch {
+            return Err(format!(
+                "its epochs have {} updates instead of {}, so its data are others",
+                state.steps_per_epoch, config.steps_per_epoch
+            ));
+        }
+        let kind = config.optimizer.kind;
+        let device = self.diverged.device();
+        let load = |tensor| loaded::<B::InnerBackend>(tensor, &device);
+        let mut file = |name| tensors.remove(name).unwrap_or_default();
+        let mut model = file(MODEL);
+        let weights = all::<B::InnerBackend>(&mut model, parameters, &device)?;
+        let mut best = file(BEST);
+        let best_weights = (!best.is_empty())
+            .then(|| all::<B::InnerBackend>(&mut best, parameters, &device))
+            .transpose()?;
+        let (mut optimizer, mut average) = (file(OPTIMIZER), file(AVERAGE));
+        for (parameter, slot) in parameters.iter().zip(&mut self.slots) {
+            let names = kind.slot_names().iter().map(|name| format!("{}.{name}", parameter.path));
+            let tensors: Vec<_> = names.filter_map(|name| optimizer.remove(&name)).collect();
+            let tensors = tensors.into_iter().map(|tensor| load(tensor)).collect();
+            *slot = Slot::of(tensors);
+        }
+        self.average.0 = parameters
+            .iter()
+            .map(|parameter| average.remove(&parameter.path).map(|value| load(value)))
+            .collect();
+        self.carried =
+            file(CARRIED).into_iter().map(|(name, rows)| (name, float(load(rows)))).collect();
+        for (name, left) in
+            [(MODEL, model), (BEST, best), (OPTIMIZER, optimizer), (AVERAGE, average)]
+        {
+            if let Some(unknown) = left.keys().next() {
+                return Err(format!("`{unknown}` of `{name}` is not part of this network"));
+            }
+        }
+
+        let best_model = best_weights
+            .map(|weights| with_values(self.model().valid(), weights.into_iter().map(Some)));
+        self.best_model = best_model;
+        self.map_model(|model| trainable_with_values(&model, weights, parameters));
+        let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
+        self.interval_loss = scalar(state.interval_loss);
+        self.update_loss = scalar(state.update_loss);
+        self.record = state.record;
+        Ok(())
+    }
+
+    /// Makes the model what it would be if it came from a checkpoint: the same values, in memory
+    /// one after another, since the order of a sum may depend on how a matrix lies.
+    pub(crate) fn lay_out_as_restored(&mut self, parameters: &[Parameter]) {
+        let device = self.diverged.device();
+        let weights = values(&self.model().valid());
+        let weights = weights
+            .into_iter()
+            .map(|value| loaded::<B::InnerBackend>(stored::<B::InnerBackend>(value), &device));
+        self.map_model(|model| trainable_with_values(&model, weights, parameters));
+    }
+}
+
+impl Contents {
+    /// The files of the checkpoint at `directory`, all but the manifest.
+    ///
+    /// # Errors
+    ///
+    /// Where a tensor's name has no place in the format.
+    pub(super) fn to_files(
+        &self,
+        directory: &Path,
+    ) -> Result<Vec<(&'static str, Vec<u8>)>, StoreError> {
+        let mut files = Vec::new();
+        for (&name, tensors) in self.tensors.iter().filter(|(_, tensors)| !tensors.is_empty()) {
+            let metadata = serde_json::Value::Null;
+            let file = TensorFile { tensors: tensors.clone(), metadata };
+            files.push((name, file.to_bytes(&directory.join(name))?));
+        }
+        let state = serde_json::to_vec_pretty(&self.state);
+        files.push((STATE, state.expect("plain data has a form in JSON")));
+        Ok(files)
+    }
+
+    /// The contents of files that were verified.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them is missing or is not what its name says.
+    pub(super) fn from_files(
+        files: &BTreeMap<String, Vec<u8>>,
+        directory: &Path,
+    ) -> Result<Self, String> {
+        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        let state = serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))?;
+        let mut tensors = BTreeMap::new();
+        for name in TENSOR_FILES {
+            let Some(bytes) = files.get(name) else { continue };
+            let file = TensorFile::from_bytes(bytes, &directory.join(name));
+            tensors.insert(name, file.map_err(|error| error.to_string())?.tensors);
+        }
+        Ok(Self { tensors, state })
+    }
+}
+
+/// The tensors of all parameters, in their order.
+fn all<B: Backend>(
+    tensors: &mut Tensors,
+    parameters: &[Parameter],
+    device: &B::Device,
+) -> Result<Vec<FloatTensor<B>>, String> {
+    let take = |Parameter { path, shape, .. }: &Parameter| match tensors.remove(path) {
+        None => Err(format!("`{path}` {shape:?} is missing")),
+        Some(tensor) if tensor.shape() != shape => {
+            Err(format!("`{path}` has the shape {:?} instead of {shape:?}", tensor.shape()))
+        }
+        Some(tensor) => Ok(loaded::<B>(tensor, device)),
+    };
+    parameters.iter().map(take).collect()
+}
+
+fn float<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
+    Tensor::from_primitive(TensorPrimitive::Float(primitive))
+}
+
+/// A tensor of any rank, read from the device.
+fn stored<B: Backend>(primitive: FloatTensor<B>) -> StoredTensor {
+    let shape = primitive.shape();
+    let flat = B::float_reshape(primitive, [shape.num_elements()].into());
+    let values = float::<B, 1>(flat).into_data().iter().collect();
+    StoredTensor::new(shape.to_vec(), values).expect("a tensor fills its shape")
+}
+
+/// The reverse of [`stored`].
+fn loaded<B: Backend>(tensor: StoredTensor, device: &B::Device) -> FloatTensor<B> {
+    let (shape, values) = tensor.into_parts();
+    let count = values.len();
+    let flat = Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device);
+    B::float_reshape(flat.into_primitive().tensor(), shape.into())
+}

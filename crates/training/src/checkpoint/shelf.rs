@@ -1,0 +1,167 @@
+//! Where the checkpoints of a run stand: writing one, choosing one, and clearing old ones away.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use store::{create_directory, is_unfinished, previous_name, remove, write_directory};
+
+use super::{
+    CheckpointConfig, Contents,
+    manifest::{MANIFEST, Manifest, signature},
+};
+use crate::{TrainError, parameters::Parameter};
+
+/// The directory `checkpoints` of a run.
+pub(crate) struct Shelf {
+    directory: PathBuf,
+    config: CheckpointConfig,
+    steps_per_epoch: u64,
+    signature: String,
+}
+
+/// A checkpoint to resume from, and what is to be said of newer ones.
+#[derive(Debug)]
+pub(crate) struct Newest {
+    pub(crate) found: Option<(PathBuf, Contents)>,
+    /// Why each newer one cannot be used, a sentence each.
+    pub(crate) damaged: Vec<String>,
+}
+
+/// The name of a directory on the shelf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    step: u64,
+    is_current: bool, // not one that is about to be replaced
+}
+
+impl Shelf {
+    pub(crate) fn new(
+        directory: PathBuf,
+        config: CheckpointConfig,
+        steps_per_epoch: u64,
+        parameters: &[Parameter],
+    ) -> Self {
+        Self { directory, config, steps_per_epoch, signature: signature(parameters) }
+    }
+
+    /// The newest checkpoint that verifies.
+    ///
+    /// # Errors
+    ///
+    /// Where the directory cannot be read, or the checkpoint is of another network.
+    pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
+        let mut damaged = Vec::new();
+        for (_, path) in self.checkpoints()? {
+            let verified = Manifest::verified(&path)
+                .and_then(|(manifest, files)| Ok((manifest, Contents::from_files(&files, &path)?)));
+            match verified {
+                Ok((manifest, _)) if manifest.signature != self.signature => {
+                    let reason = "its parameters are others, or others are trained".to_owned();
+                    return Err(TrainError::OtherRun { path, reason });
+                }
+                Ok((_, contents)) => return Ok(Newest { found: Some((path, contents)), damaged }),
+                Err(reason) => {
+                    let path = path.display();
+                    damaged.push(format!("the checkpoint `{path}` cannot be used: {reason}"));
+                }
+            }
+        }
+        Ok(Newest { found: None, damaged })
+    }
+
+    /// Writes a checkpoint, verifies it, and removes those that are not to be kept.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses, or what was written does not read back.
+    pub(crate) fn write(&self, contents: &Contents) -> Result<(), TrainError> {
+        let step = contents.state.record.step;
+        let path = self.directory.join(format!("step-{step}"));
+        let mut files = contents.to_files(&path)?;
+        let manifest = Manifest::of(&files, &self.signature);
+        let manifest = serde_json::to_vec_pretty(&manifest).expect("it has a form in JSON");
+        files.push((MANIFEST, manifest));
+        if !self.directory.is_dir() {
+            create_directory(&self.directory)?;
+        }
+        write_directory(&path, &files)?;
+        if let Err(reason) = Manifest::verified(&path) {
+            return Err(TrainError::Unreadable { path, reason });
+        }
+        self.clear(step)
+    }
+
+    /// Removes what `step`, the one just verified, makes superfluous.
+    fn clear(&self, step: u64) -> Result<(), TrainError> {
+        for path in self.entries()?.iter().filter(|path| is_unfinished(path)) {
+            remove(path)?;
+        }
+        let for_good = |name: Name| {
+            let epochs = self.config.keep_every_epochs.unwrap_or(0) as u64;
+            epochs > 0 && name.step.is_multiple_of(epochs * self.steps_per_epoch)
+        };
+        // Newer ones are damaged, or this one would not have been reached from an older one.
+        let (current, mut superfluous): (Vec<_>, Vec<_>) = self
+            .checkpoints()?
+            .into_iter()
+            .partition(|(name, _)| name.is_current && name.step <= step);
+        let old = current.into_iter().skip(self.config.keep.max(1));
+        superfluous.extend(old.filter(|&(name, _)| !for_good(name)));
+        for (_, path) in superfluous {
+            remove(&path)?;
+        }
+        Ok(())
+    }
+
+    /// All checkpoints, the newest first.
+    fn checkpoints(&self) -> Result<Vec<(Name, PathBuf)>, TrainError> {
+        let named = |path: PathBuf| Some((Name::of(&path)?, path));
+        let mut checkpoints: Vec<_> = self.entries()?.into_iter().filter_map(named).collect();
+        checkpoints.sort();
+        checkpoints.reverse();
+        Ok(checkpoints)
+    }
+
+    fn entries(&self) -> Result<Vec<PathBuf>, TrainError> {
+        let unreadable = |error: io::Error| TrainError::Unreadable {
+            path: self.directory.clone(),
+            reason: error.to_string(),
+        };
+        match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(unreadable(error)),
+            Ok(entries) => {
+                entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable)).collect()
+            }
+        }
+    }
+}
+
+impl Name {
+    /// None for what is not a checkpoint.
+    fn of(path: &Path) -> Option<Self> {
+        let current = path.with_extension("");
+        let step = current.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()?;
+        let is_current = current == path;
+        (is_current || previous_name(&current) == path).then_some(Self { step, is_current })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_checkpoints_are_taken_for_checkpoints() {
+        let name = |text: &str| {
+            Name::of(Path::new(text)).map(|Name { step, is_current }| (step, is_current))
+        };
+        assert_eq!(name("c/step-12"), Some((12, true)));
+        assert_eq!(name("c/step-12.previous"), Some((12, false)));
+        for other in ["step-12.partial", "step-", "step-x", "step-12.previous.partial", "notes"] {
+            assert_eq!(name(other), None, "{other}");
+        }
+    }
+}

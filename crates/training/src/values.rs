@@ -1,0 +1,70 @@
+//! The values of a model's parameters, in the order in which it is visited, as they come and go.
+
+use backend::{AutodiffBackend, Backend};
+use burn::{
+    module::{AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param},
+    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
+};
+
+use crate::parameters::Parameter;
+
+/// The values of all parameters.
+pub(crate) fn values<B: Backend, M: Module<B>>(model: &M) -> Vec<FloatTensor<B>> {
+    let mut collect = Collect::<B>(Vec::new());
+    model.visit(&mut collect);
+    collect.0
+}
+
+/// A model without gradients, with other values; where there are none, it keeps its own.
+pub(crate) fn with_values<B: Backend, M: Module<B>>(
+    model: M,
+    values: impl IntoIterator<Item = Option<FloatTensor<B>>>,
+) -> M {
+    model.map(&mut Replace(values.into_iter()))
+}
+
+/// A model with other values, of whose parameters the same ones are trained as before.
+pub(crate) fn trainable_with_values<B, M>(
+    model: &M,
+    values: impl IntoIterator<Item = FloatTensor<B::InnerBackend>>,
+    parameters: &[Parameter],
+) -> M
+where
+    B: AutodiffBackend,
+    M: AutodiffModule<B>,
+{
+    let replaced = with_values(model.valid(), values.into_iter().map(Some));
+    M::from_inner(replaced).map(&mut Train(parameters.iter()))
+}
+
+struct Collect<B: Backend>(Vec<FloatTensor<B>>);
+
+impl<B: Backend> ModuleVisitor<B> for Collect<B> {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        self.0.push(parameter.val().into_primitive().tensor());
+    }
+}
+
+struct Replace<I>(I);
+
+impl<B, I> ModuleMapper<B> for Replace<I>
+where
+    B: Backend,
+    I: Iterator<Item = Option<FloatTensor<B>>>,
+{
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let Some(Some(value)) = self.0.next() else { return parameter };
+        let (id, _, mapper) = parameter.consume();
+        let value = Tensor::from_primitive(TensorPrimitive::Float(value));
+        Param::from_mapped_value(id, value, mapper)
+    }
+}
+
+struct Train<'a, I: Iterator<Item = &'a Parameter>>(I);
+
+impl<'a, B: AutodiffBackend, I: Iterator<Item = &'a Parameter>> ModuleMapper<B> for Train<'a, I> {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let trained = self.0.next().is_some_and(|known| known.trained);
+        parameter.set_require_grad(trained)
+    }
+}

@@ -1,0 +1,357 @@
+//! A run that was stopped, killed, or failed to write goes on as if nothing had been.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use backend::{
+    Part, Selected,
+    device::Device,
+    random::{Purpose, Random},
+};
+use burn::{
+    module::Param,
+    tensor::{ElementConversion, Tensor, TensorData},
+};
+use serde_json::{Value, json};
+use store::fault;
+use tempfile::TempDir;
+use training::{
+    CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
+    ScheduleConfig, ScheduleKind, Stop, TrainError, Trained, Trainer, TrainerConfig,
+};
+
+use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
+
+/// A run directory, and what a run told: all that remains of a process that ended.
+struct Kept {
+    folder: TempDir,
+    events: Vec<Event>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), events: Vec::new() }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.folder.path().join("checkpoints")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn warnings(&self) -> Vec<&str> {
+        let message = |event: &Event| -> Option<&str> {
+            match event {
+                Event::Warning { message } => Some(message.clone().leak()),
+                _ => None,
+            }
+        };
+        self.events.iter().filter_map(message).collect()
+    }
+
+    /// The numbers of all steps and epochs, without times.
+    fn rows(&self) -> Vec<String> {
+        let row = |event: &Event| match event {
+            Event::Step { epoch, step, loss, learning_rate, .. } => {
+                Some(format!("{epoch} {step} {loss} {learning_rate}"))
+            }
+            Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
+                Some(format!("{epoch} {step} {train_loss} {last_loss} {validation:?}"))
+            }
+            _ => None,
+        };
+        self.events.iter().filter_map(row).collect()
+    }
+}
+
+impl Observer for Kept {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        self.events.push(event.clone());
+        Ok(())
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        Some(self)
+    }
+}
+
+impl Keeper for Kept {
+    fn checkpoints(&self) -> PathBuf {
+        self.directory()
+    }
+
+    fn mark(&mut self) -> Result<Value, ObserverError> {
+        Ok(json!(self.events.len()))
+    }
+
+    fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
+        self.events.truncate(mark.and_then(Value::as_u64).unwrap_or(0) as usize);
+        Ok(())
+    }
+}
+
+type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
+
+/// Trains in micro-batches of four and two samples, with noise that follows from the step, and a
+/// number that is carried from each update to the next.
+fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
+    let device = Device::default();
+    let Problem { features, targets, start } = Problem::drawn();
+    let tensor = |values: Vec<f32>, shape: [usize; 2]| {
+        Tensor::<Recorded, 2>::from_data(TensorData::new(values, shape), &device)
+    };
+    let (features, targets) = (tensor(features, [SAMPLES, 3]), tensor(targets, [SAMPLES, 1]));
+    let model = LinearModel { weight: Param::from_tensor(tensor(start, [3, 1])) };
+
+    let mut trainer = Trainer::new(model, settings, &device, kept, stop)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        let parts = (epoch.position * BATCH..SAMPLES)
+            .step_by(BATCH)
+            .flat_map(|start| [(start, 4, false), (start + 4, BATCH - 4, true)]);
+        for (start, samples, last) in epoch.batches(parts) {
+            let noise =
+                Random::new(1, Purpose::Dropout, trainer.step_number()).normal(start as u64);
+            let carried = trainer.carried("sum").unwrap_or_else(|| Tensor::zeros([1, 1], &device));
+            let outputs =
+                features.clone().narrow(0, start, samples).matmul(trainer.model().weight.val())
+                    + Tensor::from_inner(carried.clone() * 0.1)
+                    + noise * 0.1;
+            let errors = outputs - targets.clone().narrow(0, start, samples);
+            if last {
+                trainer.carry("sum", carried + errors.clone().inner().mean().reshape([1, 1]));
+            }
+            let losses = errors.flatten::<1>(0, 1).square();
+            trainer.step(losses, Part { samples, of: BATCH, last })?;
+        }
+        let (features, targets) = (features.clone().inner(), targets.clone().inner());
+        trainer.end_epoch(|model| {
+            let loss = (features.matmul(model.weight.val()) - targets).square().mean();
+            let loss: f64 = loss.into_scalar().elem();
+            Some(Metrics::from([("loss".to_owned(), loss), ("none".to_owned(), f64::NAN)]))
+        })?;
+    }
+    trainer.finish()
+}
+
+fn weight(outcome: Outcome) -> Vec<u32> {
+    let values: Vec<f32> = outcome.unwrap().model.weight.val().into_data().to_vec().unwrap();
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+/// Everything that could be forgotten, five epochs of two steps.
+fn everything(kind: OptimizerKind) -> TrainerConfig {
+    let mut settings = settings(optimizer(kind));
+    settings.log_every_steps = 3;
+    settings.clip_norm = Some(2.0);
+    settings.ema = Some(0.7);
+    settings.keep_best = true;
+    settings.optimizer.momentum = 0.9;
+    settings.schedule = ScheduleConfig {
+        patience: 0,
+        threshold: 0.5,
+        ..ScheduleConfig::new(ScheduleKind::Plateau)
+    };
+    settings.checkpoint = CheckpointConfig { keep: 2, ..CheckpointConfig::default() };
+    settings
+}
+
+const KINDS: [OptimizerKind; 5] = [
+    OptimizerKind::Adam,
+    OptimizerKind::AdamW,
+    OptimizerKind::NAdam,
+    OptimizerKind::Sgd,
+    OptimizerKind::RmsProp,
+];
+
+#[test]
+fn a_run_that_was_stopped_at_any_step_ends_bit_for_bit_as_if_it_had_not_been() {
+    for kind in KINDS {
+        let mut straight = Kept::new();
+        let expected = weight(run(&mut straight, everything(kind), Stop::default()));
+        for step in 1..10 {
+            let mut kept = Kept::new();
+            let stop = Stop::default();
+            stop.request_after(step);
+            let stopped = run(&mut kept, everything(kind), stop).unwrap();
+            assert_eq!((stopped.status, stopped.steps), (EndStatus::Interrupted, step));
+            let resumed = run(&mut kept, everything(kind), Stop::default());
+            assert_eq!(resumed.as_ref().unwrap().samples, 60);
+            assert_eq!(weight(resumed), expected, "{kind:?}, step {step}");
+            assert_eq!(kept.rows(), straight.rows(), "{kind:?}, step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_run_stops_at_every_step_and_still_ends_the_same() {
+    let mut straight = Kept::new();
+    let settings = everything(OptimizerKind::Adam);
+    let expected = weight(run(&mut straight, settings.clone(), Stop::default()));
+    let mut kept = Kept::new();
+    for step in 1..10 {
+        let stop = Stop::default();
+        stop.request_after(step);
+        assert_eq!(run(&mut kept, settings.clone(), stop).unwrap().steps, step);
+    }
+    assert_eq!(weight(run(&mut kept, settings, Stop::default())), expected);
+    assert_eq!(kept.rows(), straight.rows());
+}
+
+#[test]
+fn a_write_that_fails_ends_the_run_and_loses_nothing() {
+    let mut settings = everything(OptimizerKind::Adam);
+    settings.epochs = 3;
+    settings.checkpoint.every_steps = Some(1);
+    settings.checkpoint.keep = 1;
+    let mut straight = Kept::new();
+    let expected = weight(run(&mut straight, settings.clone(), Stop::default()));
+    for failing_write in 0.. {
+        let mut kept = Kept::new();
+        fault::arm(failing_write);
+        let outcome = run(&mut kept, settings.clone(), Stop::default());
+        if fault::disarm() {
+            assert!(failing_write > 100, "only {failing_write} writes");
+            break;
+        }
+        let error = outcome.unwrap_err().to_string();
+        let folder = kept.folder.path().to_str().unwrap();
+        assert!(error.contains("injected") && error.contains(folder), "{error}");
+        let resumed = weight(run(&mut kept, settings.clone(), Stop::default()));
+        assert_eq!(resumed, expected, "write {failing_write}");
+        assert_eq!(kept.rows(), straight.rows(), "write {failing_write}");
+        assert_eq!(kept.warnings(), [""; 0], "write {failing_write}");
+        assert!(kept.names().contains(&"step-6".to_owned()), "write {failing_write}");
+    }
+}
+
+/// A run that was stopped after step 7 and has the checkpoints of steps 6 and 7.
+fn stopped() -> (Kept, TrainerConfig) {
+    let mut settings = everything(OptimizerKind::NAdam);
+    settings.checkpoint.every_steps = Some(1);
+    let mut kept = Kept::new();
+    let stop = Stop::default();
+    stop.request_after(7);
+    run(&mut kept, settings.clone(), stop).unwrap();
+    assert_eq!(kept.names(), ["step-6", "step-7"]);
+    (kept, settings)
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
+    let (_, settings) = stopped();
+    let expected = weight(run(&mut Kept::new(), settings, Stop::default()));
+    let damages: [fn(&Path); 3] = [
+        |file| fs::remove_file(file).unwrap(),
+        |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() - 1]).unwrap();
+        },
+        |file| {
+            let mut bytes = fs::read(file).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(file, &bytes).unwrap();
+        },
+    ];
+    let files = [
+        "average.safetensors",
+        "best.safetensors",
+        "carried.safetensors",
+        "manifest.json",
+        "model.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    ];
+    for file in files {
+        for damage in damages {
+            let (mut kept, settings) = stopped();
+            damage(&kept.directory().join("step-7").join(file));
+            assert_eq!(weight(run(&mut kept, settings, Stop::default())), expected, "{file}");
+            let warnings = kept.warnings();
+            assert_eq!(warnings.len(), 1, "{file}: {warnings:?}");
+            assert!(warnings[0].contains("step-7"), "{warnings:?}");
+            assert!(file == "manifest.json" || warnings[0].contains(file), "{warnings:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_checkpoints_are_all_damaged_begins_again() {
+    let (mut kept, settings) = stopped();
+    let expected = weight(run(&mut Kept::new(), settings.clone(), Stop::default()));
+    for name in kept.names() {
+        fs::remove_file(kept.directory().join(name).join("state.json")).unwrap();
+    }
+    assert_eq!(weight(run(&mut kept, settings, Stop::default())), expected);
+    assert_eq!(kept.warnings().len(), 2);
+}
+
+#[test]
+fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
+    let names = |checkpoint: CheckpointConfig| {
+        let mut kept = Kept::new();
+        let settings = TrainerConfig { checkpoint, ..everything(OptimizerKind::Sgd) };
+        run(&mut kept, settings, Stop::default()).unwrap();
+        kept.names()
+    };
+    let config = CheckpointConfig { keep: 2, ..CheckpointConfig::default() };
+    assert_eq!(names(config.clone()), ["step-10"], "there is always one at the end");
+    let every_epoch = CheckpointConfig { every_epochs: Some(1), ..config.clone() };
+    assert_eq!(names(every_epoch.clone()), ["step-10", "step-8"]);
+    let some_for_good = CheckpointConfig { keep_every_epochs: Some(2), keep: 1, ..every_epoch };
+    assert_eq!(names(some_for_good), ["step-10", "step-4", "step-8"]);
+    let every_third_step = CheckpointConfig { every_steps: Some(3), ..config };
+    assert_eq!(names(every_third_step), ["step-10", "step-9"]);
+}
+
+#[test]
+fn a_finished_run_may_be_made_longer() {
+    let settings = |epochs| TrainerConfig {
+        schedule: ScheduleConfig::new(ScheduleKind::Constant),
+        epochs,
+        ..everything(OptimizerKind::AdamW)
+    };
+    let mut straight = Kept::new();
+    let expected = weight(run(&mut straight, settings(8), Stop::default()));
+    let mut kept = Kept::new();
+    run(&mut kept, settings(5), Stop::default()).unwrap();
+    assert_eq!(weight(run(&mut kept, settings(8), Stop::default())), expected);
+    assert_eq!(kept.rows(), straight.rows());
+}
+
+#[test]
+fn no_poisoned_state_is_ever_written() {
+    let mut settings = settings(optimizer(OptimizerKind::Sgd));
+    settings.optimizer.learning_rate = 1e20;
+    settings.log_every_steps = 100;
+    settings.checkpoint =
+        CheckpointConfig { every_steps: Some(1), keep: 100, ..CheckpointConfig::default() };
+    let mut kept = Kept::new();
+    let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { .. }), "{error}");
+    let names = kept.names();
+    assert!(!names.is_empty());
+    for name in names {
+        let path = kept.directory().join(name).join("model.safetensors");
+        let file = store::TensorFile::read(&path).unwrap();
+        assert!(file.tensors["weight"].values().iter().all(|value| value.is_finite()));
+    }
+}
+
+#[test]
+fn a_checkpoint_of_other_data_is_refused() {
+    let (mut kept, settings) = stopped();
+    let other = TrainerConfig { steps_per_epoch: 3, ..settings };
+    let error = run(&mut kept, other, Stop::default()).unwrap_err();
+    assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+    assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
+    assert!(error.help().is_some());
+}
