@@ -44,6 +44,8 @@ pub mod text;
 #[cfg(feature = "sources")]
 mod files;
 #[cfg(feature = "sources")]
+mod fitted;
+#[cfg(feature = "sources")]
 mod images;
 
 // What becomes of it.
@@ -73,6 +75,7 @@ pub use crate::{
     contact_sheet::contact_sheet,
     error::DataError,
     files::FileError,
+    fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
     loader::{
         Batching, ImageBatch, ImageLoader, Residency, TableBatch, TableLoader, TableTargets,

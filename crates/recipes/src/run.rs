@@ -37,9 +37,17 @@ pub struct Run<'a> {
     recipe: String,
     device: String,
     seed: u64,
+    skipped: usize,
 }
 
 impl<'a> Start<'a> {
+    /// Tells how far work is that comes before the first step.
+    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
+        let event = Event::Preparation { task: task.to_owned(), done, of };
+        // Nobody is left to tell; what matters will be told by the run itself.
+        let _ = self.observer.observe(&event);
+    }
+
     /// Creates the run directory. Everything that the user may have got wrong was checked before.
     ///
     /// - `notes`: what the user should know, a sentence each
@@ -64,8 +72,14 @@ impl<'a> Start<'a> {
         })?;
         let environment = Environment::new(device, self.command_line.clone());
         let files = RunDirectory::create(self.directory.clone(), &config, &environment)?;
-        let mut run =
-            Run { start: self, files, recipe: recipe.to_owned(), device: device.to_owned(), seed };
+        let mut run = Run {
+            start: self,
+            files,
+            recipe: recipe.to_owned(),
+            device: device.to_owned(),
+            seed,
+            skipped: 0,
+        };
         for message in notes {
             run.observe(&Event::Warning { message: message.clone() })
                 .map_err(training::TrainError::Observer)?;
@@ -78,6 +92,11 @@ impl Run<'_> {
     /// Where the run's files are.
     pub fn path(&self) -> &Path {
         self.files.path()
+    }
+
+    /// Notes how many records could not be used.
+    pub(crate) fn skipped(&mut self, records: usize) {
+        self.skipped = records;
     }
 
     /// A flag that asks the run to stop.
@@ -106,20 +125,20 @@ impl Run<'_> {
         }
         let parameters = trained.model.num_params();
         let summary = Summary {
-            status: "finished".to_owned(),
+            status: trained.status,
             backend: backend::NAME.to_owned(),
             epochs: trained.epochs,
             steps: trained.steps,
             samples: trained.samples,
             parameters,
-            trainable_parameters: parameters,
+            trainable_parameters: trained.trainable_parameters,
             seconds: self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,
             test,
             best: trained.best,
-            skipped_records: 0,
+            skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.device,
             seed: self.seed,

@@ -57,6 +57,15 @@ pub enum Event {
         /// The share of `seconds` that went into waiting for data.
         data_wait: f64,
     },
+    /// Work goes on before training can begin.
+    Preparation {
+        /// What is done, as `decoding images`.
+        task: String,
+        /// How much of it is done.
+        done: usize,
+        /// How much there is.
+        of: usize,
+    },
     /// Something that the user should know.
     Warning {
         /// A sentence.
@@ -74,11 +83,13 @@ pub enum Event {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndStatus {
     /// All epochs or steps are done.
     Finished,
+    /// The validation loss has not improved for `training.patience` epochs.
+    StoppedEarly,
     /// A signal asked it to stop.
     Interrupted,
 }

@@ -34,6 +34,9 @@ pub enum Resize {
     Crop,
     /// All of it is scaled to the size, proportions lost.
     Stretch,
+    /// All of it is scaled down until it fits, proportions kept, and black fills the rest; a
+    /// smaller image keeps its size.
+    Pad,
 }
 
 /// How an image becomes the input of a network: brought to a size, then

@@ -3,6 +3,7 @@
 mod arguments;
 mod copy;
 mod devices;
+mod generate;
 mod inspect;
 mod list;
 mod logger;
@@ -39,6 +40,7 @@ pub fn main() -> process::ExitCode {
         Some(Command::Train(options)) => train::run(&options, &arguments.common, &output, began),
         Some(Command::List) => list::run(&output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
+        Some(Command::Generate(options)) => generate::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
             inspect::run(&options, &output)
