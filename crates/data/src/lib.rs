@@ -72,7 +72,7 @@ pub use crate::preprocess::{
 };
 #[cfg(feature = "sources")]
 pub use crate::{
-    contact_sheet::contact_sheet,
+    contact_sheet::{contact_sheet, picture},
     error::DataError,
     files::FileError,
     fitted::Fitted,

@@ -73,11 +73,9 @@ pub fn hue<B: Backend>(images: Tensor<B, 4>, shifts: &[f32]) -> Tensor<B, 4> {
     if images.dims()[1] != 3 {
         return images;
     }
-    let shifts = each_image(shifts.to_vec(), &images.device());
-    let hsv = rgb_to_hsv(images);
-    let hue = hsv.clone().narrow(1, 0, 1) + shifts;
-    let rest = hsv.narrow(1, 1, 2);
-    hsv_to_rgb(Tensor::cat(vec![hue, rest], 1))
+    let [hue, saturation, value] = hsv(images);
+    let hue = hue.clone() + each_image(shifts.to_vec(), &hue.device());
+    rgb([hue.clone() - hue.floor(), saturation, value])
 }
 
 /// Red, green and blue to grey: `[batch, 3, height, width]` to `[batch, 1, height, width]`.
@@ -93,44 +91,59 @@ pub fn grey_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
     images.repeat_dim(1, 3)
 }
 
-/// Red, green and blue to hue (in turns), saturation and value: `[batch, 3, height, width]`.
+/// Red, green and blue to hue (in turns, from 0 up to 1), saturation and value:
+/// `[batch, 3, height, width]`.
 pub fn rgb_to_hsv<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    let channel = |channel| images.clone().narrow(1, channel, 1);
-    let [red, green, blue] = [channel(0), channel(1), channel(2)];
-    let value = images.clone().max_dim(1);
-    let spread = value.clone() - images.clone().min_dim(1);
-    // Where the denominator is 0, so is the numerator, and hue and saturation are 0.
-    let least = f32::MIN_POSITIVE;
-    let saturation = spread.clone() / value.clone().clamp_min(least);
-
-    let spread = spread.clamp_min(least);
-    let sixth = |from: &Tensor<B, 4>, to: &Tensor<B, 4>, turn: f32| {
-        (from.clone() - to.clone()) / spread.clone() + turn
-    };
-    let is_red = red.clone().equal(value.clone());
-    let is_green = green.clone().equal(value.clone());
-    let hue = sixth(&red, &green, 4.0)
-        .mask_where(is_green, sixth(&blue, &red, 2.0))
-        .mask_where(is_red, sixth(&green, &blue, 0.0));
-    let hue = hue / 6.0;
-    let hue = hue.clone() - hue.floor();
-    Tensor::cat(vec![hue, saturation, value], 1)
+    Tensor::cat(hsv(images).into(), 1)
 }
 
-/// Hue (in turns, of any number), saturation and value to red, green and blue:
+/// Hue (in turns, from 0 to 1), saturation and value to red, green and blue:
 /// `[batch, 3, height, width]`.
 pub fn hsv_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    let channel = |channel| images.clone().narrow(1, channel, 1);
-    let [hue, saturation, value] = [channel(0), channel(1), channel(2)];
-    let chroma = value.clone() * saturation;
-    // A colour falls from its full value over a sixth of the wheel, stays, and rises again.
-    let colour = |ahead: f32| {
-        let place = hue.clone() + ahead / 6.0;
-        let place = (place.clone() - place.floor()) * 6.0;
-        let fall = place.clone().min_pair(place.neg() + 4.0).clamp(0.0, 1.0);
-        value.clone() - chroma.clone() * fall
+    rgb(channels(images))
+}
+
+/// From red, green and blue; each result is `[batch, 1, height, width]`.
+fn hsv<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
+    let [red, green, blue] = channels(images);
+    let value = red.clone().max_pair(green.clone()).max_pair(blue.clone());
+    let least = red.clone().min_pair(green.clone()).min_pair(blue.clone());
+    let spread = value.clone() - least;
+    // Where a denominator is 0, so is its numerator: black and grey have the hue and, black, the
+    // saturation 0.
+    let saturation = spread.clone() / value.clone().clamp_min(f32::MIN_POSITIVE);
+    let spread = spread.clamp_min(f32::MIN_POSITIVE);
+
+    let is_red = red.clone().equal(value.clone());
+    let is_green = green.clone().equal(value.clone());
+    let sixths = |from: &Tensor<B, 4>, to: &Tensor<B, 4>, middle: f32| {
+        (from.clone() - to.clone()) / spread.clone() + middle
     };
-    Tensor::cat(vec![colour(5.0), colour(3.0), colour(1.0)], 1)
+    let sixths = sixths(&red, &green, 4.0)
+        .mask_where(is_green, sixths(&blue, &red, 2.0))
+        .mask_where(is_red, sixths(&green, &blue, 0.0));
+    let before_red = sixths.clone().lower_elem(0.0);
+    let sixths = sixths.clone().mask_where(before_red, sixths + 6.0);
+    [sixths / 6.0, saturation, value]
+}
+
+/// From hue, saturation and value, `[batch, 1, height, width]` each.
+fn rgb<B: Backend>([hue, saturation, value]: [Tensor<B, 4>; 3]) -> Tensor<B, 4> {
+    let chroma = value.clone() * saturation;
+    let sixths = hue * 6.0;
+    // How much of the chroma a colour lacks: nothing within a sixth of the wheel of its own place,
+    // all from two sixths on.
+    let colour = |lack: Tensor<B, 4>| value.clone() - chroma.clone() * lack.clamp(0.0, 1.0);
+    let away = |from: f32| (sixths.clone() - from).abs();
+    let lacks = [away(3.0).neg() + 2.0, away(2.0) - 1.0, away(4.0) - 1.0];
+    Tensor::cat(lacks.map(colour).into(), 1)
+}
+
+/// Each channel by itself, `[batch, 1, height, width]`: a copy, since CPU backends go slowly
+/// through a view.
+fn channels<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
+    let device = images.device();
+    [0, 1, 2].map(|channel| images.clone().select(1, Tensor::from_ints([channel], &device)))
 }
 
 /// `[1, 1, 3]`

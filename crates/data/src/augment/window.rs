@@ -117,11 +117,14 @@ fn weights<B: Backend>(
     };
     let triangle =
         (distances.neg() * each(&|span| 1.0 / scale(span).max(1.0)) + 1.0).clamp_min(0.0);
-    // What was cut off does not show through at the border.
-    let within = middles.clone().repeat_dim(0, count);
-    let within = within.clone().greater(each(&|span| span.start as f64)).float()
-        * within.lower(each(&|span| span.start as f64 + span.length as f64)).float();
-    let weights = triangle * within;
+    // What was cut off does not show through at the border. Middles lie half a pixel within or
+    // without a window, so this is 1 or 0.
+    let [start, end] =
+        [0, 1].map(|end| each(&|span| span.start as f64 + (end * span.length) as f64));
+    let middles = middles.repeat_dim(0, count); // [spans, 1, input]
+    let within = (middles.clone() - start + 0.5).clamp(0.0, 1.0)
+        * (middles.neg() + end + 0.5).clamp(0.0, 1.0);
+    let weights = triangle * within.repeat_dim(1, output);
     let sums = weights.clone().sum_dim(2).clamp_min(f32::MIN_POSITIVE);
     weights / sums
 }

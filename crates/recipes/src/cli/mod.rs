@@ -1,6 +1,7 @@
 //! The command line: what it understands, and the one place that prints and picks the exit code.
 
 mod arguments;
+mod augmented;
 mod copy;
 mod devices;
 mod generate;
