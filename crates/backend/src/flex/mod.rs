@@ -7,6 +7,7 @@
 
 // An operation a file.
 mod adam;
+mod conv;
 mod sgd;
 mod square_sum;
 
@@ -19,7 +20,11 @@ use burn::backend::Flex;
 use burn::tensor::{DType, ops::FloatTensor};
 use burn_flex::FlexTensor;
 
-use crate::{AdamStep, Backend, SgdStep};
+use crate::{
+    AdamStep, Backend, SgdStep,
+    conv2d::{Conv2dGradients, Conv2dParents},
+    functional::Conv2dOptions,
+};
 
 impl Backend for Flex {
     fn fused_adam(
@@ -44,6 +49,26 @@ impl Backend for Flex {
 
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::add(sum, values)
+    }
+
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv::forward(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward(input, weight, output, gradient, options, wanted)
     }
 }
 
