@@ -8,6 +8,7 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod conv;
 mod rescale;
 mod rms_prop;
 mod sgd;
@@ -27,6 +28,8 @@ use burn_flex::FlexTensor;
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     RmsPropStep, SgdStep,
+    conv2d::{Conv2dGradients, Conv2dParents},
+    functional::Conv2dOptions,
 };
 
 impl Backend for Flex {
@@ -77,6 +80,26 @@ impl Backend for Flex {
 
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::add(sum, values)
+    }
+
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv::forward(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward(input, weight, output, gradient, options, wanted)
     }
 }
 
