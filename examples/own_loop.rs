@@ -18,10 +18,7 @@ use burn::{
     tensor::{ElementConversion, Tensor, backend::Backend},
 };
 use models::losses::squared_error;
-use training::{
-    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
-    TrainerConfig,
-};
+use training::{Event, Observer, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
 type Recorded = Autodiff<Selected>;
 
@@ -77,24 +74,11 @@ fn fit(epochs: usize) -> anyhow::Result<f32> {
     let x = Tensor::<Recorded, 1>::from_floats(xs.as_slice(), &device).reshape([SAMPLES, 1]);
     let y = Tensor::<Recorded, 1>::from_floats(ys.as_slice(), &device);
 
-    let config = TrainerConfig {
-        optimizer: OptimizerConfig {
-            kind: OptimizerKind::Adam,
-            learning_rate: 0.01,
-            beta_1: 0.9,
-            beta_2: 0.999,
-            epsilon: 1e-8,
-            momentum: 0.0,
-            nesterov: false,
-            weight_decay: 0.0,
-        },
-        schedule: ScheduleConfig { kind: ScheduleKind::Constant },
+    let config = TrainerConfig::new(
+        OptimizerConfig::new(OptimizerKind::Adam, 0.01),
         epochs,
-        steps_per_epoch: SAMPLES / BATCH,
-        max_steps: None,
-        log_every_steps: 100,
-        keep_best: false,
-    };
+        SAMPLES / BATCH,
+    );
     let mut printer = Printer;
     let mut trainer = Trainer::new(
         Wave::<Recorded>::new(&device),

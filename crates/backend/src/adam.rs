@@ -1,4 +1,5 @@
-//! The Adam update (Kingma and Ba, 2015; decoupled decay: Loshchilov and Hutter, 2019).
+//! The Adam update (Kingma and Ba, 2015) with its kin: decoupled decay (AdamW: Loshchilov and
+//! Hutter, 2019) and the look-ahead of Nesterov's momentum (NAdam: Dozat, 2016).
 //!
 //! Overrides: Flex (`flex/adam.rs`).
 
@@ -16,8 +17,11 @@ use crate::{
 /// w  = weight * (1 - learning_rate * weight_decay)    (decoupled decay only)
 /// m  = m + (1 - beta_1) (g - m)
 /// v  = beta_2 v + (1 - beta_2) g^2
-/// w -= learning_rate / (1 - beta_1^t) * m / (sqrt(v) / sqrt(1 - beta_2^t) + epsilon)
+/// w -= (gradient_factor * g + moment_factor * m) / (sqrt(v) / sqrt(1 - beta_2^t) + epsilon)
 /// ```
+///
+/// The factors are `learning_rate` times those of [`AdamStep::look_ahead`]; without it, they are 0
+/// and `1 / (1 - beta_1^t)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamStep {
     /// The learning rate of this update.
@@ -32,14 +36,17 @@ pub struct AdamStep {
     pub weight_decay: f64,
     /// Whether the decay bypasses the moments, which is AdamW.
     pub decoupled: bool,
+    /// The factors of the gradient and of the first moment in NAdam's direction.
+    pub look_ahead: Option<[f64; 2]>,
     /// The number of this update, from 1.
     pub time: u64,
 }
 
 impl AdamStep {
-    /// The learning rate over the bias correction of the first moment.
-    pub(crate) fn step_size(&self) -> f64 {
-        self.learning_rate / (1.0 - self.beta_1.powf(self.time as f64))
+    /// What the gradient and the first moment are multiplied by.
+    pub(crate) fn factors(&self) -> [f64; 2] {
+        let adam = || [0.0, 1.0 / (1.0 - self.beta_1.powf(self.time as f64))];
+        self.look_ahead.unwrap_or_else(adam).map(|factor| self.learning_rate * factor)
     }
 
     /// The square root of the bias correction of the second moment.
@@ -66,10 +73,12 @@ pub(crate) fn composed<B: Backend>(
         gradient = gradient + weight.clone() * step.weight_decay;
     }
     let first = old_first.clone() + (gradient.clone() - old_first.clone()) * (1.0 - step.beta_1);
-    let square = gradient.clone() * gradient;
+    let square = gradient.clone() * gradient.clone();
     let second = old_second.clone() * step.beta_2 + square * (1.0 - step.beta_2);
     let denominator = second.clone().sqrt() / step.second_correction() + step.epsilon;
-    let weight = weight - first.clone() / denominator * step.step_size();
+    let [gradient_factor, moment_factor] = step.factors();
+    let direction = gradient * gradient_factor + first.clone() * moment_factor;
+    let weight = weight - direction / denominator;
 
     let keep = flat::<B>(diverged).not_equal_elem(0.0).expand(weight.shape());
     let result = |new: Tensor<B, 1>, old| shaped(new.mask_where(keep.clone(), old), &shape);
@@ -132,13 +141,15 @@ mod tests {
             epsilon: 1e-8,
             weight_decay,
             decoupled,
+            look_ahead: None,
             time: 3,
         }
     }
 
     #[test]
     fn the_override_equals_the_default_body() {
-        for step in [step(0.0, false), step(0.1, false), step(0.1, true)] {
+        let look_ahead = AdamStep { look_ahead: Some([0.7, 0.4]), ..step(0.1, false) };
+        for step in [step(0.0, false), step(0.1, false), step(0.1, true), look_ahead] {
             let (ours, reference) = both(&step, 0.0);
             for (ours, reference) in ours.into_iter().zip(reference) {
                 let tolerance = Tolerance::<f32>::rel_abs(1e-5, 1e-6);

@@ -43,6 +43,8 @@ pub mod text;
 #[cfg(feature = "sources")]
 mod files;
 #[cfg(feature = "sources")]
+mod fitted;
+#[cfg(feature = "sources")]
 mod images;
 
 // What becomes of it.
@@ -57,19 +59,26 @@ pub mod order;
 #[cfg(feature = "sources")]
 pub mod split;
 #[cfg(feature = "sources")]
+mod statistics;
+#[cfg(feature = "sources")]
 mod table;
 
 pub use crate::preprocess::{
-    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task,
-    TokenKind, Vocabulary, VocabularyError,
+    CellError, Column, ColumnKind, Decoder, IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing,
+    ImageShape, Resize, TablePreprocessing, Target, TargetKind, Task, TokenKind, Vocabulary,
+    VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::contact_sheet,
     error::DataError,
     files::FileError,
-    images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},
-    loader::{Batching, TableBatch, TableLoader, TableTargets},
+    fitted::Fitted,
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
+    loader::{
+        Batching, ImageBatch, ImageLoader, Residency, TableBatch, TableLoader, TableTargets,
+        TokenBatch, TokenLoader,
+    },
     order::{EpochOrder, Order},
     table::{Table, TableSplits, Targets},
 };

@@ -106,13 +106,13 @@ impl Run<'_> {
         }
         let parameters = trained.model.num_params();
         let summary = Summary {
-            status: "finished".to_owned(),
+            status: trained.status,
             backend: backend::NAME.to_owned(),
             epochs: trained.epochs,
             steps: trained.steps,
             samples: trained.samples,
             parameters,
-            trainable_parameters: parameters,
+            trainable_parameters: trained.trainable_parameters,
             seconds: self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),

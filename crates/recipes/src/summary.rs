@@ -1,7 +1,7 @@
 //! The result of a run: `summary.json`.
 
 use serde::{Deserialize, Serialize};
-use training::{Best, Metrics};
+use training::{Best, EndStatus, Metrics};
 
 /// The result of a run; written last, so that a run directory with one is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,7 +9,7 @@ pub struct Summary {
     /// The recipe's name.
     pub recipe: String,
     /// `finished` or `stopped_early`.
-    pub status: String,
+    pub status: EndStatus,
     /// The backend that trained.
     pub backend: String,
     /// The device that trained.

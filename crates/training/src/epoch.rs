@@ -37,16 +37,19 @@ pub struct Epoch {
     /// The step within the epoch to start at.
     pub position: usize,
     pub(crate) stops: [Stop; 2],
+    /// Whether the last batch was a part of an update that is not complete.
+    pub(crate) in_update: Arc<AtomicBool>,
     pub(crate) waited_nanoseconds: Arc<AtomicU64>,
 }
 
 impl Epoch {
-    /// The batches of this epoch: ends them where training stops, and measures the wait for each.
+    /// The batches of this epoch: ends them where training stops, though never within an update,
+    /// and measures the wait for each.
     pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
         let mut batches = batches.into_iter();
-        let Self { stops, waited_nanoseconds, .. } = self.clone();
+        let Self { stops, in_update, waited_nanoseconds, .. } = self.clone();
         std::iter::from_fn(move || {
-            if stops.iter().any(Stop::requested) {
+            if stops.iter().any(Stop::requested) && !in_update.load(Ordering::Relaxed) {
                 return None;
             }
             let start = Instant::now();
@@ -67,16 +70,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_ends_the_batches() {
+    fn a_stop_ends_the_batches_after_the_update() {
         let epoch = Epoch {
             index: 0,
             position: 0,
             stops: [Stop::default(), Stop::default()],
+            in_update: Arc::default(),
             waited_nanoseconds: Arc::default(),
         };
         let mut batches = epoch.batches(0..10);
         assert_eq!(batches.next(), Some(0));
         epoch.stops[1].request();
+        epoch.in_update.store(true, Ordering::Relaxed);
+        assert_eq!(batches.next(), Some(1));
+        epoch.in_update.store(false, Ordering::Relaxed);
         assert_eq!(batches.next(), None);
     }
 }

@@ -74,11 +74,13 @@ pub enum Event {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndStatus {
     /// All epochs or steps are done.
     Finished,
+    /// The validation loss has not improved for `training.patience` epochs.
+    StoppedEarly,
     /// A signal asked it to stop.
     Interrupted,
 }

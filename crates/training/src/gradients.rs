@@ -1,7 +1,4 @@
 //! The gradients of a model, one for each parameter in the order in which the model is visited.
-//!
-//! The order of a module's parameters is fixed by its definition, so a position stands for a
-//! parameter, without the random identities that Burn gives them.
 
 use backend::{AutodiffBackend, Backend};
 use burn::{
@@ -9,7 +6,10 @@ use burn::{
     tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
 };
 
-use crate::optimizer::{Rule, Slot};
+use crate::{
+    optimizer::{Rule, Slot},
+    parameters::Parameter,
+};
 
 /// One gradient for each parameter, none where it has none.
 pub(crate) struct Gradients<B: Backend>(Vec<Option<FloatTensor<B>>>);
@@ -35,9 +35,18 @@ impl<B: Backend> Gradients<B> {
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
     }
 
-    /// The sum of all squares added to `zero` (`[1]`).
-    pub(crate) fn square_sum(&self, zero: FloatTensor<B>) -> FloatTensor<B> {
-        self.0.iter().flatten().cloned().fold(zero, B::fused_square_sum)
+    /// The sum of all squares added to `start` (`[1]`).
+    pub(crate) fn square_sum(&self, start: Tensor<B, 1>) -> Tensor<B, 1> {
+        let start = start.into_primitive().tensor();
+        let sum = self.0.iter().flatten().cloned().fold(start, B::fused_square_sum);
+        Tensor::from_primitive(TensorPrimitive::Float(sum))
+    }
+
+    /// All gradients times `factor` (`[1]`).
+    pub(crate) fn rescaled(self, factor: Tensor<B, 1>) -> Self {
+        let factor = factor.into_primitive().tensor();
+        let rescale = |gradient| B::fused_rescale(gradient, factor.clone());
+        Self(self.0.into_iter().map(|gradient| gradient.map(rescale)).collect())
     }
 }
 
@@ -56,44 +65,42 @@ impl<A: AutodiffBackend> ModuleVisitor<A> for Collect<A> {
 /// Applies `rule` to every parameter of `model` that has a gradient, in place where it can.
 pub(crate) fn update<A, M>(
     model: M,
+    parameters: &[Parameter],
     gradients: Gradients<A::InnerBackend>,
-    slots: &mut Vec<Option<Slot<A::InnerBackend>>>,
+    slots: &mut [Option<Slot<A::InnerBackend>>],
     diverged: FloatTensor<A::InnerBackend>,
-    rule: &Rule,
+    rule: Rule,
 ) -> M
 where
     A: AutodiffBackend,
     M: Module<A>,
 {
-    slots.resize_with(gradients.0.len(), || None);
-    let each = gradients.0.into_iter().zip(slots.iter_mut());
+    let each = parameters.iter().zip(gradients.0).zip(slots);
     model.map(&mut Update::<A, _> { each, diverged, rule })
 }
 
-struct Update<'a, A: AutodiffBackend, I> {
+struct Update<A: AutodiffBackend, I> {
     each: I,
     diverged: FloatTensor<A::InnerBackend>,
-    rule: &'a Rule,
+    rule: Rule,
 }
 
-impl<'a, A, I> ModuleMapper<A> for Update<'_, A, I>
+/// A parameter, its gradient and its optimizer's state.
+type Visited<'a, B> = ((&'a Parameter, Option<FloatTensor<B>>), &'a mut Option<Slot<B>>);
+
+impl<'a, A, I> ModuleMapper<A> for Update<A, I>
 where
     A: AutodiffBackend,
-    I: Iterator<
-        Item = (Option<FloatTensor<A::InnerBackend>>, &'a mut Option<Slot<A::InnerBackend>>),
-    >,
+    I: Iterator<Item = Visited<'a, A::InnerBackend>>,
 {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some((Some(gradient), slot)) = self.each.next() else { return parameter };
+        let Some(((known, Some(gradient)), slot)) = self.each.next() else { return parameter };
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
-        let (weight, new_slot) = self.rule.update::<A::InnerBackend>(
-            weight,
-            gradient,
-            slot.take(),
-            self.diverged.clone(),
-        );
+        let rule = self.rule.of(known.factor, known.decays);
+        let (weight, new_slot) =
+            rule.update::<A::InnerBackend>(weight, gradient, slot.take(), self.diverged.clone());
         *slot = Some(new_slot);
         let weight = Tensor::from_primitive(TensorPrimitive::Float(weight));
         Param::from_mapped_value(id, Tensor::from_inner(weight).require_grad(), mapper)

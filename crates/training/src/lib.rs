@@ -4,7 +4,7 @@
 //! learning rate, sums, stopping) and tells an [`Observer`] what happened:
 //!
 //! ```text
-//! while let Some(epoch) = trainer.next_epoch()? {
+//! while let Some(epoch) = trainer.next_epoch() {
 //!     for batch in epoch.batches(data.train.batches(epoch.index, epoch.position)) {
 //!         let logits = trainer.model().forward(batch.features);
 //!         trainer.step(cross_entropy(logits, batch.targets), batch.part)?;   // losses [samples]
@@ -17,13 +17,20 @@
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 
 // What the user sets.
+mod config;
 mod optimizer;
 mod schedule;
 
 // The state and what happens to it.
-mod epoch;
+mod average;
 mod gradients;
+mod parameters;
+mod patience;
 mod progress;
+mod state;
+
+// The loop's side of it.
+mod epoch;
 mod trainer;
 
 // What is told.
@@ -31,10 +38,11 @@ mod error;
 mod event;
 
 pub use crate::{
+    config::{Group, TrainerConfig},
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{Best, EndStatus, Event, Metrics, Observer},
     optimizer::{OptimizerConfig, OptimizerKind},
-    schedule::{ScheduleConfig, ScheduleKind},
-    trainer::{Trained, Trainer, TrainerConfig},
+    schedule::{RunLength, ScheduleConfig, ScheduleKind},
+    trainer::{Trained, Trainer},
 };

@@ -1,6 +1,6 @@
 //! The optimizers: their settings, their state, and the update of one parameter.
 
-use backend::{AdamStep, Backend, SgdStep};
+use backend::{AdamStep, Backend, RmsPropStep, SgdStep};
 use burn::tensor::{TensorMetadata, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,12 @@ pub enum OptimizerKind {
     Adam,
     /// Adam with decay applied to the weight itself.
     AdamW,
+    /// Adam with Nesterov's look-ahead.
+    NAdam,
     /// Gradient descent with momentum.
     Sgd,
+    /// Gradients over the root of their mean square.
+    RmsProp,
 }
 
 /// The table `[optimizer]`; what the chosen kind has no use for is left alone.
@@ -24,55 +28,123 @@ pub struct OptimizerConfig {
     pub kind: OptimizerKind,
     /// The learning rate before the schedule.
     pub learning_rate: f64,
-    /// Adam: decay of the first moment.
+    /// Adam and its kin: decay of the first moment.
     pub beta_1: f64,
-    /// Adam: decay of the second moment.
+    /// Adam and its kin: decay of the second moment.
     pub beta_2: f64,
-    /// Adam: added to the denominator.
+    /// RMSprop: decay of the mean of squares.
+    pub alpha: f64,
+    /// Added to the denominator; gradient descent has none.
     pub epsilon: f64,
-    /// Gradient descent: the share of the velocity that is kept.
+    /// Gradient descent and RMSprop: the share of the velocity that is kept.
     pub momentum: f64,
     /// Gradient descent: whether to look ahead along the velocity.
     pub nesterov: bool,
     /// Pull of every weight towards zero.
     pub weight_decay: f64,
+    /// Whether the pull acts on parameters of one dimension too: biases, and the scales and
+    /// shifts of normalisation.
+    pub decay_biases: bool,
 }
 
 /// The state that an optimizer keeps for one parameter, each tensor in the parameter's shape.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot<B: Backend> {
-    Adam([FloatTensor<B>; 2]),
-    Sgd(FloatTensor<B>),
+    One(FloatTensor<B>),
+    Two([FloatTensor<B>; 2]),
 }
 
 /// Everything about one update that is the same for all parameters.
+#[derive(Clone, Copy)]
 pub(crate) enum Rule {
     Adam(AdamStep),
     Sgd(SgdStep),
+    RmsProp(RmsPropStep),
 }
 
-impl OptimizerConfig {
-    /// The rule of update number `time` (from 1).
-    pub(crate) fn rule(&self, learning_rate: f64, time: u64) -> Rule {
-        let &Self { beta_1, beta_2, epsilon, momentum, nesterov, weight_decay, .. } = self;
-        match self.kind {
-            OptimizerKind::Adam | OptimizerKind::AdamW => Rule::Adam(AdamStep {
-                learning_rate,
-                beta_1,
-                beta_2,
-                epsilon,
-                weight_decay,
-                decoupled: self.kind == OptimizerKind::AdamW,
-                time,
-            }),
-            OptimizerKind::Sgd => {
-                Rule::Sgd(SgdStep { learning_rate, momentum, weight_decay, nesterov })
-            }
+impl OptimizerKind {
+    /// What the tensors of a [`Slot`] are called.
+    pub(crate) fn slot_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Adam | Self::AdamW | Self::NAdam => &["first_moment", "second_moment"],
+            Self::Sgd => &["velocity"],
+            Self::RmsProp => &["square_mean", "velocity"],
         }
     }
 }
 
+impl OptimizerConfig {
+    /// An optimizer with PyTorch's defaults.
+    pub fn new(kind: OptimizerKind, learning_rate: f64) -> Self {
+        Self {
+            kind,
+            learning_rate,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            alpha: 0.99,
+            epsilon: 1e-8,
+            momentum: 0.0,
+            nesterov: false,
+            weight_decay: if kind == OptimizerKind::AdamW { 1e-2 } else { 0.0 },
+            decay_biases: true,
+        }
+    }
+
+    /// The rule of update number `time` (from 1).
+    ///
+    /// - `momentum_product`: of [`OptimizerConfig::momentum_of_nadam`] up to and with `time`
+    pub(crate) fn rule(&self, learning_rate: f64, time: u64, momentum_product: f64) -> Rule {
+        let &Self { beta_1, beta_2, alpha, epsilon, momentum, nesterov, weight_decay, .. } = self;
+        match self.kind {
+            OptimizerKind::Adam | OptimizerKind::AdamW | OptimizerKind::NAdam => {
+                let next = self.momentum_of_nadam(time + 1);
+                let look_ahead = [
+                    (1.0 - self.momentum_of_nadam(time)) / (1.0 - momentum_product),
+                    next / (1.0 - momentum_product * next),
+                ];
+                Rule::Adam(AdamStep {
+                    learning_rate,
+                    beta_1,
+                    beta_2,
+                    epsilon,
+                    weight_decay,
+                    decoupled: self.kind == OptimizerKind::AdamW,
+                    look_ahead: (self.kind == OptimizerKind::NAdam).then_some(look_ahead),
+                    time,
+                })
+            }
+            OptimizerKind::Sgd => {
+                Rule::Sgd(SgdStep { learning_rate, momentum, weight_decay, nesterov })
+            }
+            OptimizerKind::RmsProp => {
+                Rule::RmsProp(RmsPropStep { learning_rate, alpha, epsilon, momentum, weight_decay })
+            }
+        }
+    }
+
+    /// The momentum of NAdam at update number `time`, which approaches `beta_1`; the constants are
+    /// those of the paper and of PyTorch.
+    pub(crate) fn momentum_of_nadam(&self, time: u64) -> f64 {
+        self.beta_1 * (1.0 - 0.5 * 0.96f64.powf(time as f64 * 4e-3))
+    }
+}
+
 impl Rule {
+    /// The rule for a parameter whose learning rate is `factor` times the others', and which may
+    /// be spared the decay.
+    pub(crate) fn of(mut self, factor: f64, decays: bool) -> Self {
+        let (learning_rate, weight_decay) = match &mut self {
+            Self::Adam(step) => (&mut step.learning_rate, &mut step.weight_decay),
+            Self::Sgd(step) => (&mut step.learning_rate, &mut step.weight_decay),
+            Self::RmsProp(step) => (&mut step.learning_rate, &mut step.weight_decay),
+        };
+        *learning_rate *= factor;
+        if !decays {
+            *weight_decay = 0.0;
+        }
+        self
+    }
+
     /// Updates one parameter; `slot` is what this method returned for it last time.
     pub(crate) fn update<B: Backend>(
         &self,
@@ -85,22 +157,29 @@ impl Rule {
             let device = B::float_device(&weight);
             B::float_zeros(weight.shape(), &device, weight.dtype().into())
         };
+        let one = |slot| match slot {
+            Some(Slot::One(tensor)) => tensor,
+            _ => zeros(),
+        };
+        let two = |slot| match slot {
+            Some(Slot::Two(tensors)) => tensors,
+            _ => [zeros(), zeros()],
+        };
         match self {
             Self::Adam(step) => {
-                let moments = match slot {
-                    Some(Slot::Adam(moments)) => moments,
-                    _ => [zeros(), zeros()],
-                };
+                let moments = two(slot);
                 let (weight, moments) = B::fused_adam(weight, gradient, moments, diverged, step);
-                (weight, Slot::Adam(moments))
+                (weight, Slot::Two(moments))
             }
             Self::Sgd(step) => {
-                let velocity = match slot {
-                    Some(Slot::Sgd(velocity)) => velocity,
-                    _ => zeros(),
-                };
+                let velocity = one(slot);
                 let (weight, velocity) = B::fused_sgd(weight, gradient, velocity, diverged, step);
-                (weight, Slot::Sgd(velocity))
+                (weight, Slot::One(velocity))
+            }
+            Self::RmsProp(step) => {
+                let state = two(slot);
+                let (weight, state) = B::fused_rms_prop(weight, gradient, state, diverged, step);
+                (weight, Slot::Two(state))
             }
         }
     }

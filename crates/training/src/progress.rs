@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 /// The time spent in training, which stands still during validation.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
@@ -10,6 +12,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// A clock that stands at `seconds`.
+    pub(crate) fn at(seconds: f64) -> Self {
+        let before = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        Self { before, running_since: None }
+    }
+
     pub(crate) fn start(&mut self) {
         self.running_since.get_or_insert_with(Instant::now);
     }
@@ -28,7 +36,7 @@ impl Clock {
 }
 
 /// What was seen over a span of steps: a log interval, or an epoch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The clock's seconds when the span began.
     pub(crate) since: f64,
@@ -38,6 +46,10 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    pub(crate) fn from(now: f64) -> Self {
+        Self { since: now, ..Self::default() }
+    }
+
     pub(crate) fn mean_loss(&self) -> f64 {
         self.loss_sum / self.samples.max(1) as f64
     }

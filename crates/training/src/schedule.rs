@@ -1,6 +1,10 @@
-//! The learning rate as a function of the step.
+//! The learning rate over a run: a function of the step, or, for `plateau`, of the validations.
+
+use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
+
+use crate::patience::Patience;
 
 /// How the learning rate changes over the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -8,21 +12,159 @@ use serde::{Deserialize, Serialize};
 pub enum ScheduleKind {
     /// The optimizer's learning rate, from the first step to the last.
     Constant,
+    /// A linear rise, then half a wave of the cosine down to `minimum` at the end of the run
+    /// (Loshchilov and Hutter, 2017).
+    Cosine,
+    /// From low up to the optimizer's learning rate and down to nearly nothing, both along half a
+    /// wave of the cosine (Smith and Topin, 2018); the momentum stays as it is.
+    OneCycle,
+    /// Times `gamma` at each of the `milestones`.
+    Step,
+    /// Times `gamma` after each epoch.
+    Exponential,
+    /// Times `gamma` whenever the validation loss has not improved for `patience` epochs.
+    Plateau,
 }
 
-/// The table `[schedule]`.
+/// The table `[schedule]`; what the chosen kind has no use for is left alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleConfig {
     /// How the learning rate changes over the run.
     pub kind: ScheduleKind,
+    /// Cosine: the steps of the rise from near zero.
+    pub warmup_steps: u64,
+    /// Cosine: the learning rate at the end. Plateau: the lowest one.
+    pub minimum: f64,
+    /// One cycle: the share of the run that rises.
+    pub pct_start: f64,
+    /// One cycle: the optimizer's learning rate over that of the first step.
+    pub div_factor: f64,
+    /// One cycle: the learning rate of the first step over that of the last.
+    pub final_div_factor: f64,
+    /// Step: the epochs, counted from 0, at whose start the learning rate falls. They are epochs
+    /// and not shares of the run, so a longer run begins as the shorter one did.
+    pub milestones: Vec<usize>,
+    /// Step, exponential and plateau: what the learning rate is multiplied by; unset it is
+    /// 0.95 for exponential and 0.1 for the others.
+    #[serde(default, serialize_with = "empty_if_none")]
+    pub gamma: Option<f64>,
+    /// Plateau: epochs to bear without an improvement.
+    pub patience: usize,
+    /// Plateau: the share of the best loss by which another must be lower to be an improvement.
+    pub threshold: f64,
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLength {
+    /// Updates of the whole run.
+    pub steps: u64,
+    /// Updates of an epoch.
+    pub steps_per_epoch: u64,
 }
 
 impl ScheduleConfig {
-    /// The learning rate of an update; `step` counts the updates before it.
-    pub fn learning_rate(&self, base: f64, _step: u64) -> f64 {
-        match self.kind {
-            ScheduleKind::Constant => base,
+    /// A schedule with PyTorch's defaults.
+    pub fn new(kind: ScheduleKind) -> Self {
+        Self {
+            kind,
+            warmup_steps: 0,
+            minimum: 0.0,
+            pct_start: 0.3,
+            div_factor: 25.0,
+            final_div_factor: 1e4,
+            milestones: Vec::new(),
+            gamma: None,
+            patience: 10,
+            threshold: 1e-4,
         }
+    }
+
+    /// The learning rate of an update; `step` counts the updates before it. Of `plateau` it is
+    /// the one before any plateau.
+    pub fn learning_rate(&self, base: f64, step: u64, run: RunLength) -> f64 {
+        let epoch = step / run.steps_per_epoch.max(1);
+        match self.kind {
+            ScheduleKind::Constant | ScheduleKind::Plateau => base,
+            ScheduleKind::Cosine if step < self.warmup_steps => {
+                base * (step + 1) as f64 / (self.warmup_steps + 1) as f64
+            }
+            ScheduleKind::Cosine => {
+                let length = run.steps.saturating_sub(self.warmup_steps).max(1);
+                let share = (step - self.warmup_steps) as f64 / length as f64;
+                between(base, self.minimum, share)
+            }
+            ScheduleKind::OneCycle => self.one_cycle(base, step as f64, run.steps as f64),
+            ScheduleKind::Step => {
+                let passed = |&&milestone: &&usize| milestone as u64 <= epoch;
+                base * self.gamma().powf(self.milestones.iter().filter(passed).count() as f64)
+            }
+            ScheduleKind::Exponential => base * self.gamma().powf(epoch as f64),
+        }
+    }
+
+    fn one_cycle(&self, highest: f64, step: f64, steps: f64) -> f64 {
+        let first = highest / self.div_factor;
+        let last = first / self.final_div_factor;
+        let peak = self.pct_start * steps - 1.0;
+        if step < peak {
+            between(first, highest, step / peak)
+        } else {
+            between(highest, last, (step - peak) / (steps - 1.0 - peak))
+        }
+    }
+
+    fn gamma(&self) -> f64 {
+        let usual = if self.kind == ScheduleKind::Exponential { 0.95 } else { 0.1 };
+        self.gamma.unwrap_or(usual)
+    }
+}
+
+/// From one value to another along half a wave of the cosine.
+fn between(from: f64, to: f64, share: f64) -> f64 {
+    to + (from - to) / 2.0 * (1.0 + (PI * share.clamp(0.0, 1.0)).cos())
+}
+
+/// What `plateau` remembers between two validations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plateau {
+    patience: Patience,
+    /// What the learning rate is multiplied by now.
+    factor: f64,
+}
+
+impl Default for Plateau {
+    fn default() -> Self {
+        Self { patience: Patience::default(), factor: 1.0 }
+    }
+}
+
+impl Plateau {
+    /// Notes the validation loss of an epoch.
+    pub(crate) fn note(&mut self, loss: f64, config: &ScheduleConfig) {
+        self.patience.note(loss, |best| best * (1.0 - config.threshold));
+        if self.patience.epochs_since() > config.patience {
+            self.factor *= config.gamma();
+            self.patience.begin_again();
+        }
+    }
+
+    /// The learning rate that the plateaus so far have left of `rate`.
+    pub(crate) fn lower(&self, rate: f64, config: &ScheduleConfig) -> f64 {
+        match config.kind {
+            ScheduleKind::Plateau => (rate * self.factor).max(config.minimum.min(rate)),
+            _ => rate,
+        }
+    }
+}
+
+fn empty_if_none<S: serde::Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.serialize_f64(*value),
+        None => serializer.serialize_str(""),
     }
 }

@@ -38,13 +38,15 @@ pub(super) fn update(
     let (rest_1, rest_2) = ((1.0 - step.beta_1) as f32, (1.0 - step.beta_2) as f32);
     let beta_2 = step.beta_2 as f32;
     let second_correction = step.second_correction() as f32;
-    let (epsilon, step_size) = (step.epsilon as f32, step.step_size() as f32);
+    let epsilon = step.epsilon as f32;
+    let [gradient_factor, moment_factor] = step.factors().map(|factor| factor as f32);
     for ((weight, gradient), (first, second)) in values {
         let gradient = gradient + coupled_decay * *weight;
         *first += rest_1 * (gradient - *first);
         *second = beta_2 * *second + rest_2 * gradient * gradient;
         let denominator = second.sqrt() / second_correction + epsilon;
-        *weight = *weight * shrink - step_size * (*first / denominator);
+        let direction = gradient_factor * gradient + moment_factor * *first;
+        *weight = *weight * shrink - direction / denominator;
     }
     (weight, [first, second])
 }

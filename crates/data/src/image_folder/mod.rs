@@ -37,9 +37,13 @@ use std::path::PathBuf;
 
 use crate::DataError;
 
+pub(crate) use self::{resize::write_pixels, source::allocate};
+
+pub use crate::Resize;
+
 pub use self::{
     error::{BadImage, ImageFolderError},
-    options::{ImageFolderOptions, OnBadImage, Resize},
+    options::{ImageFolderOptions, OnBadImage},
     source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, read_image},
 };
 

@@ -3,6 +3,7 @@
 //! No default stands here: each recipe's TOML gives a value to every key that is not optional.
 
 mod optimizer;
+mod schedule;
 mod table_data;
 mod training;
 
@@ -40,6 +41,10 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
         self.data.check(checker);
         self.model.check(checker);
         self.optimizer.check(checker);
+        self.schedule.check(checker);
+        let rate = self.optimizer.learning_rate;
+        let below = rate <= 0.0 || rate.is_nan() || self.schedule.minimum <= rate;
+        checker.require("schedule.minimum", below, "at most `optimizer.learning_rate`");
         self.training.check(checker);
         self.output.check(checker);
     }
@@ -51,9 +56,14 @@ impl<Data, Model> Config<Data, Model> {
         TrainerConfig {
             optimizer: self.optimizer.clone(),
             schedule: self.schedule.clone(),
+            groups: Vec::new(),
             epochs: self.training.epochs,
             steps_per_epoch,
             max_steps: self.training.max_steps,
+            clip_norm: self.training.clip_norm,
+            ema: self.training.ema,
+            patience: self.training.patience,
+            minimum_improvement: self.training.minimum_improvement,
             log_every_steps: self.output.log_every_steps as u64,
             keep_best: self.output.model == ModelChoice::Best,
         }

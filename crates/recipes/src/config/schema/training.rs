@@ -8,7 +8,7 @@ use crate::config::{
 };
 
 /// The table `[training]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
     /// Passes over the training split.
@@ -21,6 +21,18 @@ pub struct Training {
     /// Samples on the device at a time, where a whole batch does not fit; the update is the same.
     #[serde(default, serialize_with = "unset_as_empty")]
     pub micro_batch: Option<usize>,
+    /// The largest norm of all gradients together; a larger one is scaled down to it.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub clip_norm: Option<f64>,
+    /// The share of the average of the weights that each update leaves; where it is set, the
+    /// average is what is evaluated and kept.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub ema: Option<f64>,
+    /// Ends the run after so many epochs without a better validation loss.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub patience: Option<usize>,
+    /// By how much a validation loss must be lower to be better.
+    pub minimum_improvement: f64,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -31,6 +43,15 @@ impl Check for Training {
         checker.require("training.max_steps", self.max_steps != Some(0), "at least 1");
         checker.require("training.batch_size", self.batch_size >= 1, "at least 1");
         checker.require("training.micro_batch", self.micro_batch != Some(0), "at least 1");
+        let positive = |norm: f64| norm > 0.0 && norm.is_finite();
+        let clips = self.clip_norm.is_none_or(positive);
+        checker.require("training.clip_norm", clips, "above 0");
+        let share = self.ema.is_none_or(|decay| (0.0..1.0).contains(&decay));
+        checker.require("training.ema", share, "at least 0 and below 1");
+        checker.require("training.patience", self.patience != Some(0), "at least 1");
+        let improvement = self.minimum_improvement;
+        let improves = improvement >= 0.0 && improvement.is_finite();
+        checker.require("training.minimum_improvement", improves, "at least 0");
         if self.batch_size >= 1 && self.micro_batch.is_some_and(|size| size > self.batch_size) {
             checker.conflict(
                 "training.micro_batch",

@@ -27,7 +27,8 @@ fn unknown_keys_name_the_key_that_was_meant() {
         "training.\"a b\" = 5",
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
-            "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch` and `seed`",
+            "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
+             `patience`, `minimum_improvement` and `seed`",
         ],
     );
     refuses(
@@ -108,15 +109,16 @@ fn an_unknown_choice_names_the_nearest_and_all() {
     refuses(
         sets(&[
             "optimizer.kind=adm",
-            "schedule.kind=cosine",
+            "schedule.kind=cosin",
             "data.columns.\"zip code\"=dropp",
             "output.model=5",
         ]),
         &[
-            "`optimizer.kind` must be `\"adam\"`, `\"adamw\"` or `\"sgd\"`, found `\"adm\"`, in --set optimizer.kind=adm",
+            "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
-            "`schedule.kind` must be `\"constant\"`, found `\"cosine\"`, in --set schedule.kind=cosine",
-            "help: the recipe has `schedule.kind = \"constant\"`",
+            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
+             `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set schedule.kind=cosin",
+            "help: did you mean `\"cosine\"`?",
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
             "help: did you mean `\"drop\"`?",
@@ -195,9 +197,13 @@ fn values_out_of_range_are_refused() {
             "optimizer.beta_1=1",
             "optimizer.epsilon=nan",
             "optimizer.weight_decay=inf",
+            "schedule.gamma=0",
             "training.epochs=0",
             "training.batch_size=0",
             "training.micro_batch=0",
+            "training.clip_norm=0",
+            "training.ema=1",
+            "training.patience=0",
             "output.log_every_steps=0",
         ]),
         &[
@@ -215,12 +221,22 @@ fn values_out_of_range_are_refused() {
             "help: the recipe has `optimizer.epsilon = 1e-8`",
             "`optimizer.weight_decay` must be at least 0, found `inf`, in --set optimizer.weight_decay=inf",
             "help: the recipe has `optimizer.weight_decay = 0.0`",
+            "`schedule.gamma` must be above 0 and at most 1, found `0`, in --set schedule.gamma=0",
+            "help: leave `schedule.gamma` out for the recipe's own choice",
+            "`schedule.gamma` has no effect with `schedule.kind = \"constant\"`, in --set schedule.gamma=0",
+            "help: leave it out, or set `schedule.kind = \"step\"`",
             "`training.epochs` must be at least 1, found `0`, in --set training.epochs=0",
             "help: the recipe has `training.epochs = 500`",
             "`training.batch_size` must be at least 1, found `0`, in --set training.batch_size=0",
             "help: the recipe has `training.batch_size = 40`",
             "`training.micro_batch` must be at least 1, found `0`, in --set training.micro_batch=0",
             "help: leave `training.micro_batch` out for the recipe's own choice",
+            "`training.clip_norm` must be above 0, found `0`, in --set training.clip_norm=0",
+            "help: leave `training.clip_norm` out for the recipe's own choice",
+            "`training.ema` must be at least 0 and below 1, found `1`, in --set training.ema=1",
+            "help: leave `training.ema` out for the recipe's own choice",
+            "`training.patience` must be at least 1, found `0`, in --set training.patience=0",
+            "help: leave `training.patience` out for the recipe's own choice",
             "`output.log_every_steps` must be at least 1, found `0`, in --set output.log_every_steps=0",
             "help: the recipe has `output.log_every_steps = 25`",
         ],
@@ -270,6 +286,18 @@ fn keys_that_do_not_go_together_are_refused() {
         &[
             "`training.micro_batch` is more than `training.batch_size`, which is `40`, in my.toml:1",
             "help: a micro-batch is a part of a batch: lower the one or raise the other",
+        ],
+    );
+    check(
+        "[schedule]\nkind = \"step\"\nwarmup_steps = 5\npatience = 3",
+        &[
+            "`schedule.warmup_steps` has no effect with `schedule.kind = \"step\"`, in my.toml:3",
+            "help: leave it out, or set `schedule.kind = \"cosine\"`",
+            "`schedule.patience` has no effect with `schedule.kind = \"step\"`, in my.toml:4",
+            "help: leave it out, or set `schedule.kind = \"plateau\"`",
+            "`schedule.kind = \"step\"` needs `schedule.milestones`, in my.toml:2",
+            "help: name the epochs at whose start the learning rate falls: \
+             `--set schedule.milestones=[30,60]`",
         ],
     );
     // What has no effect but says what the recipe says is in every `config.toml` of a run.

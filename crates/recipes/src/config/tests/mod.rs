@@ -29,18 +29,31 @@ kind = "adam"
 learning_rate = 1e-3
 beta_1 = 0.9
 beta_2 = 0.999
+alpha = 0.99
 epsilon = 1e-8
 momentum = 0.0
 nesterov = false
 weight_decay = 0.0
+decay_biases = true
 
 [schedule]
 kind = "constant"
+warmup_steps = 0
+minimum = 0.0
+pct_start = 0.3
+div_factor = 25.0
+final_div_factor = 1e4
+milestones = []
+gamma = ""
+patience = 10
+threshold = 1e-4
 
 [training]
 epochs = 500
 max_steps = ""
 batch_size = 40
+clip_norm = ""
+minimum_improvement = 0.0
 seed = 0
 
 [output]
@@ -241,12 +254,12 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:34",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:47",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:34");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:47");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:34:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:47:5",
     );
 }

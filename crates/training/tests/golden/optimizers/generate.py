@@ -13,28 +13,49 @@ features = torch.randn(SAMPLES, 3)
 targets = torch.randn(SAMPLES)
 start = torch.randn(3, 1)
 
+optim = torch.optim
 CASES = {
-    "adam": lambda p: torch.optim.Adam(p, lr=0.05),
-    "adam_decay": lambda p: torch.optim.Adam(p, lr=0.05, weight_decay=0.1, eps=1e-3),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=0.05, weight_decay=0.1, betas=(0.8, 0.99)),
-    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
-    "sgd_momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.1),
-    "sgd_nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    "adam": lambda p: optim.Adam(p, lr=0.05),
+    "adam_decay": lambda p: optim.Adam(p, lr=0.05, weight_decay=0.1, eps=1e-3),
+    "adamw": lambda p: optim.AdamW(p, lr=0.05, weight_decay=0.1, betas=(0.8, 0.99)),
+    "nadam": lambda p: optim.NAdam(p, lr=0.05),
+    "nadam_decay": lambda p: optim.NAdam(p, lr=0.05, weight_decay=0.1, betas=(0.8, 0.99)),
+    "rmsprop": lambda p: optim.RMSprop(p, lr=0.05),
+    "rmsprop_momentum": lambda p: optim.RMSprop(
+        p, lr=0.05, alpha=0.9, momentum=0.9, weight_decay=0.1
+    ),
+    "sgd": lambda p: optim.SGD(p, lr=0.05),
+    "sgd_clipped": lambda p: optim.SGD(p, lr=0.05),
+    "sgd_averaged": lambda p: optim.SGD(p, lr=0.05),
+    "sgd_momentum": lambda p: optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.1),
+    "sgd_nesterov": lambda p: optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
 }
+LARGEST_NORM, AVERAGE_DECAY = 3.5, 0.8
 
 
-def run(make):
-    weight = start.clone().requires_grad_()
-    optimizer = make([weight])
-    losses = []
+def run(name):
+    model = torch.nn.Linear(3, 1, bias=False)
+    model.weight.data.copy_(start.T)
+    optimizer = CASES[name](model.parameters())
+    average = optim.swa_utils.AveragedModel(
+        model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(AVERAGE_DECAY)
+    )
+    losses, norms = [], []
     for step in range(STEPS):
         rows = slice(step * BATCH % SAMPLES, step * BATCH % SAMPLES + BATCH)
-        loss = ((features[rows] @ weight).flatten() - targets[rows]).square().mean()
+        loss = (model(features[rows]).flatten() - targets[rows]).square().mean()
         optimizer.zero_grad()
         loss.backward()
+        if name == "sgd_clipped":
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_NORM)
+            norms.append(norm.item())
         optimizer.step()
+        average.update_parameters(model)
         losses.append(loss.item())
-    return {"losses": losses, "weight": weight.flatten().tolist()}
+    if norms:  # some gradients are clipped, and some are not
+        assert min(norms) < LARGEST_NORM < max(norms), norms
+    result = average.module if name == "sgd_averaged" else model
+    return {"losses": losses, "weight": result.weight.flatten().tolist()}
 
 
 fixture = {
@@ -42,7 +63,7 @@ fixture = {
     "features": features.flatten().tolist(),
     "targets": targets.tolist(),
     "start": start.flatten().tolist(),
-    "cases": {name: run(make) for name, make in CASES.items()},
+    "cases": {name: run(name) for name in CASES},
 }
 with open("fixture.json", "w") as file:
     json.dump(fixture, file, indent=1)

@@ -1,23 +1,11 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
-#![allow(clippy::unwrap_used)] // A failure here is a failed test.
+use backend::Selected;
+use training::{EndStatus, Event, Metrics, OptimizerKind, TrainError, Trained, TrainerConfig};
 
-mod common;
-
-use backend::{
-    Selected,
-    random::{Purpose, Random},
+use crate::common::{
+    BATCH, LinearModel, Problem, Recorder, optimizer, settings, train, train_validated,
 };
-use common::{BATCH, LinearModel, Problem, Recorder, SAMPLES, optimizer, settings, train};
-use training::{EndStatus, Event, OptimizerKind, TrainError, Trained, TrainerConfig};
-
-fn problem() -> Problem {
-    let values = |stream, count| {
-        let random = Random::new(1, Purpose::Synthetic, stream);
-        (0..count).map(|index| random.normal(index as u64)).collect()
-    };
-    Problem { features: values(0, SAMPLES * 3), targets: values(1, SAMPLES), start: values(2, 3) }
-}
 
 fn weight(trained: &Trained<LinearModel<Selected>>) -> Vec<f32> {
     trained.model.weight.val().into_data().to_vec().unwrap()
@@ -28,7 +16,7 @@ fn micro_batches_give_the_update_of_the_whole_batch() {
     let run = |micro_batch| {
         let mut recorder = Recorder::default();
         let settings = settings(optimizer(OptimizerKind::Adam));
-        let trained = train(&problem(), settings, micro_batch, &mut recorder).unwrap();
+        let trained = train(&Problem::drawn(), settings, micro_batch, &mut recorder).unwrap();
         (weight(&trained), recorder.losses(), trained.steps, trained.samples)
     };
     let (whole, whole_losses, ..) = run(BATCH);
@@ -47,7 +35,7 @@ fn micro_batches_give_the_update_of_the_whole_batch() {
 #[test]
 fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     // It lies in the second batch; nothing is read before the end of the epoch.
-    let mut poisoned = problem();
+    let mut poisoned = Problem::drawn();
     poisoned.targets[BATCH] = f32::NAN;
     let settings =
         TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Adam)) };
@@ -61,7 +49,7 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
 fn a_run_ends_after_max_steps_with_its_epoch_reported() {
     let mut recorder = Recorder::default();
     let settings = TrainerConfig { max_steps: Some(3), ..settings(optimizer(OptimizerKind::Sgd)) };
-    let trained = train(&problem(), settings, BATCH, &mut recorder).unwrap();
+    let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
     assert_eq!((trained.status, trained.epochs, trained.steps), (EndStatus::Finished, 2, 3));
     assert_eq!(trained.samples, 18);
 
@@ -81,7 +69,8 @@ fn a_run_ends_after_max_steps_with_its_epoch_reported() {
 #[test]
 fn an_epoch_reports_the_mean_of_its_samples_and_its_last_batch() {
     let mut recorder = Recorder::default();
-    train(&problem(), settings(optimizer(OptimizerKind::Sgd)), BATCH, &mut recorder).unwrap();
+    train(&Problem::drawn(), settings(optimizer(OptimizerKind::Sgd)), BATCH, &mut recorder)
+        .unwrap();
     let losses = recorder.losses();
     let epochs = recorder.0.iter().filter_map(|event| match event {
         Event::Epoch { train_loss, last_loss, .. } => Some((*train_loss, *last_loss)),
@@ -91,4 +80,38 @@ fn an_epoch_reports_the_mean_of_its_samples_and_its_last_batch() {
         assert!((train_loss - (steps[0] + steps[1]) / 2.0).abs() < 1e-6);
         assert!((last_loss - steps[1]).abs() < 1e-6);
     }
+}
+
+#[test]
+fn a_run_without_improvement_ends_early_with_its_best_epoch() {
+    let run = |minimum_improvement| {
+        let mut settings = settings(optimizer(OptimizerKind::Sgd));
+        settings.epochs = 20;
+        settings.patience = Some(3);
+        settings.minimum_improvement = minimum_improvement;
+        settings.keep_best = true;
+        let mut losses = [5.0, 4.0, 3.95, 3.9, 3.85, 3.5, 4.0, 3.5, 3.6].into_iter();
+        let validate = || losses.next().map(|loss| Metrics::from([("loss".to_owned(), loss)]));
+        let mut recorder = Recorder::default();
+        let trained =
+            train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+        assert_eq!(trained.status, EndStatus::StoppedEarly);
+        assert_eq!(
+            trained.validation.as_ref().unwrap()["loss"],
+            trained.best.as_ref().unwrap().value
+        );
+        (trained.epochs, trained.best.unwrap().epoch)
+    };
+    assert_eq!(run(0.0), (9, 6));
+    assert_eq!(run(0.2), (5, 5), "too small an improvement is none, though it is the best");
+}
+
+#[test]
+fn patience_without_a_validation_split_is_told_once() {
+    let mut recorder = Recorder::default();
+    let settings = TrainerConfig { patience: Some(1), ..settings(optimizer(OptimizerKind::Sgd)) };
+    let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+    assert_eq!((trained.status, trained.epochs), (EndStatus::Finished, 5));
+    let is_warning = |event: &&Event| matches!(event, Event::Warning { .. });
+    assert_eq!(recorder.0.iter().filter(is_warning).count(), 1);
 }

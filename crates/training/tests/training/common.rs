@@ -2,15 +2,19 @@
 
 use std::error::Error;
 
-use backend::{Part, Selected, device::Device};
+use backend::{
+    Part, Selected,
+    device::Device,
+    random::{Purpose, Random},
+};
 use burn::{
     backend::Autodiff,
     module::{Module, Param},
     tensor::{Tensor, TensorData, backend::Backend},
 };
 use training::{
-    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop,
-    TrainError, Trained, Trainer, TrainerConfig,
+    Event, Metrics, Observer, OptimizerConfig, OptimizerKind, Stop, TrainError, Trained, Trainer,
+    TrainerConfig,
 };
 
 pub(crate) type Recorded = Autodiff<Selected>;
@@ -29,6 +33,17 @@ pub(crate) struct Problem {
     pub(crate) features: Vec<f32>,
     pub(crate) targets: Vec<f32>,
     pub(crate) start: Vec<f32>,
+}
+
+impl Problem {
+    /// Normal numbers.
+    pub(crate) fn drawn() -> Self {
+        let values = |stream, count| {
+            let random = Random::new(1, Purpose::Synthetic, stream);
+            (0..count).map(|index| random.normal(index as u64)).collect()
+        };
+        Self { features: values(0, SAMPLES * 3), targets: values(1, SAMPLES), start: values(2, 3) }
+    }
 }
 
 /// Keeps every event.
@@ -54,29 +69,12 @@ impl Recorder {
 }
 
 pub(crate) fn optimizer(kind: OptimizerKind) -> OptimizerConfig {
-    OptimizerConfig {
-        kind,
-        learning_rate: 0.05,
-        beta_1: 0.9,
-        beta_2: 0.999,
-        epsilon: 1e-8,
-        momentum: 0.0,
-        nesterov: false,
-        weight_decay: 0.0,
-    }
+    OptimizerConfig { weight_decay: 0.0, ..OptimizerConfig::new(kind, 0.05) }
 }
 
 /// Five epochs of two steps, each step logged.
 pub(crate) fn settings(optimizer: OptimizerConfig) -> TrainerConfig {
-    TrainerConfig {
-        optimizer,
-        schedule: ScheduleConfig { kind: ScheduleKind::Constant },
-        epochs: 5,
-        steps_per_epoch: SAMPLES / BATCH,
-        max_steps: None,
-        log_every_steps: 1,
-        keep_best: false,
-    }
+    TrainerConfig { log_every_steps: 1, ..TrainerConfig::new(optimizer, 5, SAMPLES / BATCH) }
 }
 
 /// Trains in micro-batches of `micro_batch` samples; the squared error is the loss.
@@ -85,6 +83,17 @@ pub(crate) fn train(
     settings: TrainerConfig,
     micro_batch: usize,
     recorder: &mut Recorder,
+) -> Result<Trained<LinearModel<Selected>>, TrainError> {
+    train_validated(problem, settings, micro_batch, recorder, || None)
+}
+
+/// As [`train`], with `validate` after each epoch.
+pub(crate) fn train_validated(
+    problem: &Problem,
+    settings: TrainerConfig,
+    micro_batch: usize,
+    recorder: &mut Recorder,
+    mut validate: impl FnMut() -> Option<Metrics>,
 ) -> Result<Trained<LinearModel<Selected>>, TrainError> {
     let device = Device::default();
     let tensor = |values: &[f32], shape: [usize; 2]| {
@@ -109,7 +118,7 @@ pub(crate) fn train(
             let part = Part { samples, of: BATCH, last: end == update_end };
             trainer.step(errors.clone() * errors, part)?;
         }
-        trainer.end_epoch(|_| None)?;
+        trainer.end_epoch(|_| validate())?;
     }
     trainer.finish()
 }

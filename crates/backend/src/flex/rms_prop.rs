@@ -1,0 +1,45 @@
+//! RMSprop in place: one pass over weight, gradient, mean of squares and velocity.
+
+use burn_flex::FlexTensor;
+
+use super::{all_f32, contiguous, elements};
+use crate::{RmsPropStep, rms_prop};
+
+pub(super) fn update(
+    weight: FlexTensor,
+    gradient: FlexTensor,
+    [square_mean, velocity]: [FlexTensor; 2],
+    diverged: FlexTensor,
+    step: &RmsPropStep,
+) -> (FlexTensor, [FlexTensor; 2]) {
+    if !all_f32([&weight, &gradient, &square_mean, &velocity]) {
+        return rms_prop::composed::<burn::backend::Flex>(
+            weight,
+            gradient,
+            [square_mean, velocity],
+            diverged,
+            step,
+        );
+    }
+    if elements(&diverged)[0] != 0.0 {
+        return (weight, [square_mean, velocity]);
+    }
+    let [mut weight, gradient, mut square_mean, mut velocity] =
+        [weight, gradient, square_mean, velocity].map(contiguous);
+    let values = weight
+        .storage_mut::<f32>()
+        .iter_mut()
+        .zip(elements(&gradient))
+        .zip(square_mean.storage_mut::<f32>().iter_mut().zip(velocity.storage_mut::<f32>()));
+
+    let (learning_rate, momentum) = (step.learning_rate as f32, step.momentum as f32);
+    let (alpha, rest) = (step.alpha as f32, (1.0 - step.alpha) as f32);
+    let (epsilon, weight_decay) = (step.epsilon as f32, step.weight_decay as f32);
+    for ((weight, gradient), (square_mean, velocity)) in values {
+        let gradient = gradient + weight_decay * *weight;
+        *square_mean = alpha * *square_mean + rest * gradient * gradient;
+        *velocity = momentum * *velocity + gradient / (square_mean.sqrt() + epsilon);
+        *weight -= learning_rate * *velocity;
+    }
+    (weight, [square_mean, velocity])
+}

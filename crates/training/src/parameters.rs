@@ -1,0 +1,93 @@
+//! What is known of each parameter beside its values, in the order in which the model is visited.
+//!
+//! The order of a module's parameters is fixed by its definition, so a position stands for a
+//! parameter, without the random identities that Burn gives them.
+
+use backend::Backend;
+use burn::{
+    module::{Module, ModuleVisitor, Param},
+    tensor::Tensor,
+};
+
+use crate::config::TrainerConfig;
+
+/// What is known of a parameter beside its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameter {
+    /// Where it is in the module, such as `layers.0.weight`.
+    pub(crate) path: String,
+    pub(crate) shape: Vec<usize>,
+    /// Whether it learns; running statistics and frozen weights do not.
+    pub(crate) trained: bool,
+    /// What the learning rate is multiplied by.
+    pub(crate) factor: f64,
+    /// Whether weight decay acts on it.
+    pub(crate) decays: bool,
+}
+
+impl Parameter {
+    /// All parameters of a model.
+    pub(crate) fn all<B, M>(model: &M, config: &TrainerConfig) -> Vec<Self>
+    where
+        B: Backend,
+        M: Module<B>,
+    {
+        let mut collect = Collect { config, path: Vec::new(), parameters: Vec::new() };
+        model.visit(&mut collect);
+        collect.parameters
+    }
+
+    pub(crate) fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+struct Collect<'a> {
+    config: &'a TrainerConfig,
+    path: Vec<String>,
+    parameters: Vec<Parameter>,
+}
+
+impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        let tensor = parameter.val();
+        let group = self.config.groups.iter().find(|group| begins_with(&self.path, &group.prefix));
+        self.parameters.push(Parameter {
+            path: self.path.join("."),
+            shape: tensor.dims().to_vec(),
+            trained: tensor.is_require_grad(),
+            factor: group.map_or(1.0, |group| group.learning_rate_factor),
+            decays: D > 1 || self.config.optimizer.decay_biases,
+        });
+    }
+}
+
+/// Whether the steps of `prefix` are the first ones of `path`: `layer1` is no prefix of `layer10`.
+fn begins_with(path: &[String], prefix: &str) -> bool {
+    let steps: Vec<&str> = prefix.split('.').collect();
+    path.len() >= steps.len() && path.iter().zip(&steps).all(|(name, step)| name == step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_between_two_names() {
+        let path = ["backbone", "layer1", "weight"].map(str::to_owned);
+        for prefix in ["backbone", "backbone.layer1", "backbone.layer1.weight"] {
+            assert!(begins_with(&path, prefix), "{prefix}");
+        }
+        for prefix in ["back", "backbone.layer", "layer1", "backbone.layer1.weight.more"] {
+            assert!(!begins_with(&path, prefix), "{prefix}");
+        }
+    }
+}

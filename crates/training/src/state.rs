@@ -1,0 +1,270 @@
+//! Everything that the rest of a run follows from, as one value.
+
+use std::collections::BTreeMap;
+
+use backend::{AutodiffBackend, Part};
+use burn::{
+    module::AutodiffModule,
+    tensor::{ElementConversion, Tensor},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Best, Metrics, TrainerConfig,
+    average::Average,
+    gradients::{Gradients, update},
+    optimizer::Slot,
+    parameters::Parameter,
+    patience::Patience,
+    progress::Span,
+    schedule::Plateau,
+};
+
+/// The state of a run. What lies on the device is here, what lies on the host in [`Record`].
+pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
+    pub(crate) model: Option<M>, // none only while it is being replaced
+    pub(crate) slots: Vec<Option<Slot<B::InnerBackend>>>,
+    pub(crate) average: Average<B::InnerBackend>,
+    /// The model of the best epoch, where it is to be kept.
+    pub(crate) best_model: Option<M::InnerModule>,
+    /// What a recurrent network carries from one update to the next: `[streams, width]` each.
+    pub(crate) carried: BTreeMap<String, Tensor<B::InnerBackend, 2>>,
+    /// Not zero from the first value on that is not finite.
+    pub(crate) diverged: Tensor<B::InnerBackend, 1>,
+    /// The sum of the losses since the host last read it.
+    pub(crate) interval_loss: Tensor<B::InnerBackend, 1>,
+    /// The sum of the losses of the current or last update.
+    pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
+    /// The gradients of an update that is not complete.
+    accumulated: Option<Gradients<B::InnerBackend>>,
+    pub(crate) record: Record,
+}
+
+/// The part of the state that lies on the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Updates made.
+    pub(crate) step: u64,
+    /// Epochs that have ended.
+    pub(crate) epochs_ended: usize,
+    /// Updates made in the epoch after those.
+    pub(crate) position: usize,
+    /// Samples seen, repetitions counted.
+    pub(crate) samples: u64,
+    /// Samples of the current or last update.
+    pub(crate) update_samples: usize,
+    /// The product of NAdam's momenta over all updates.
+    pub(crate) momentum_product: f64,
+    pub(crate) plateau: Plateau,
+    pub(crate) early_stopping: Patience,
+    /// Sums since the last log line, and since the epoch began.
+    pub(crate) interval: Span,
+    pub(crate) epoch: Span,
+    /// Seconds of training.
+    pub(crate) seconds: f64,
+    /// The last measurement.
+    pub(crate) validation: Option<Metrics>,
+    /// The best epoch, and all that was measured then.
+    pub(crate) best: Option<(Best, Metrics)>,
+}
+
+impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
+    /// The state before the first step.
+    pub(crate) fn new(model: M, parameters: usize, device: &B::Device) -> Self {
+        let zero = || Tensor::zeros([1], device);
+        Self {
+            model: Some(model),
+            slots: std::iter::repeat_with(|| None).take(parameters).collect(),
+            average: Average(Vec::new()),
+            best_model: None,
+            carried: BTreeMap::new(),
+            diverged: zero(),
+            interval_loss: zero(),
+            update_loss: zero(),
+            accumulated: None,
+            record: Record {
+                step: 0,
+                epochs_ended: 0,
+                position: 0,
+                samples: 0,
+                update_samples: 0,
+                momentum_product: 1.0,
+                plateau: Plateau::default(),
+                early_stopping: Patience::default(),
+                interval: Span::default(),
+                epoch: Span::default(),
+                seconds: 0.0,
+                validation: None,
+                best: None,
+            },
+        }
+    }
+
+    /// The model as it is now.
+    pub(crate) fn model(&self) -> &M {
+        self.model.as_ref().expect("the model is put back by whatever takes it")
+    }
+
+    /// Replaces the model by what `map` makes of it.
+    pub(crate) fn map_model(&mut self, map: impl FnOnce(M) -> M) {
+        let model = self.model.take().expect("the model is put back by whatever takes it");
+        self.model = Some(map(model));
+    }
+
+    /// The model to evaluate: without gradients, and with the averages where they are taken.
+    pub(crate) fn evaluated(&self) -> M::InnerModule {
+        self.average.apply(self.model().valid())
+    }
+
+    /// Runs the backward pass of a part of an update; returns all its gradients with the last one.
+    pub(crate) fn accumulate(
+        &mut self,
+        losses: Tensor<B, 1>,
+        part: Part,
+    ) -> Option<Gradients<B::InnerBackend>> {
+        let sum = losses.sum();
+        let seen = sum.clone().inner();
+        let gradients = Gradients::of(&(sum / part.of as f64), self.model());
+        let gradients = match self.accumulated.take() {
+            None => {
+                self.update_loss = seen;
+                self.record.update_samples = part.samples;
+                gradients
+            }
+            Some(before) => {
+                self.update_loss = self.update_loss.clone() + seen;
+                self.record.update_samples += part.samples;
+                before.add(gradients)
+            }
+        };
+        if part.last {
+            return Some(gradients);
+        }
+        self.accumulated = Some(gradients);
+        None
+    }
+
+    /// Makes an update, unless something is or was not finite.
+    pub(crate) fn update(
+        &mut self,
+        gradients: Gradients<B::InnerBackend>,
+        parameters: &[Parameter],
+        config: &TrainerConfig,
+    ) {
+        let learning_rate = self.next_learning_rate(config);
+        let record = &mut self.record;
+        record.step += 1;
+        record.position += 1;
+        let samples = record.update_samples as u64;
+        record.samples += samples;
+        record.interval.samples += samples;
+        record.epoch.samples += samples;
+        record.momentum_product *= config.optimizer.momentum_of_nadam(record.step);
+        self.interval_loss = self.interval_loss.clone() + self.update_loss.clone();
+
+        let (gradients, squares) = match config.clip_norm {
+            None => {
+                let squares = gradients.square_sum(self.update_loss.clone().abs());
+                (gradients, squares)
+            }
+            Some(largest) => clip(gradients, self.update_loss.clone().abs(), largest),
+        };
+        let finite = squares.lower_equal_elem(f32::MAX);
+        self.diverged = self.diverged.clone().max_pair(finite.bool_not().float());
+
+        let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
+        let diverged = self.diverged.clone().into_primitive().tensor();
+        let model = self.model.take().expect("the model is put back by whatever takes it");
+        let model = update(model, parameters, gradients, &mut self.slots, diverged, rule);
+        if let Some(decay) = config.ema {
+            self.average.note(&model, parameters, decay);
+        }
+        self.model = Some(model);
+    }
+
+    /// Whether a value was not finite; waits for the device.
+    pub(crate) fn has_diverged(&self) -> bool {
+        let diverged: f32 = self.diverged.clone().into_scalar().elem();
+        diverged != 0.0
+    }
+
+    /// Reads the losses that were summed on the device since the last time; waits for it.
+    pub(crate) fn read_losses(&mut self, waited: f64) {
+        let loss: f64 = self.interval_loss.clone().into_scalar().elem();
+        self.interval_loss = self.interval_loss.zeros_like();
+        for span in [&mut self.record.interval, &mut self.record.epoch] {
+            span.loss_sum += loss;
+            span.waited += waited;
+        }
+    }
+
+    /// The mean loss of the last update; waits for the device.
+    pub(crate) fn last_loss(&self) -> f64 {
+        let sum: f64 = self.update_loss.clone().into_scalar().elem();
+        sum / self.record.update_samples.max(1) as f64
+    }
+
+    /// Ends an epoch with what validation measured of `model`.
+    pub(crate) fn end_epoch(
+        &mut self,
+        validation: Option<Metrics>,
+        model: M::InnerModule,
+        config: &TrainerConfig,
+    ) {
+        let record = &mut self.record;
+        record.epochs_ended += 1;
+        record.position = 0;
+        record.validation = validation;
+        let Some(metrics) = &record.validation else { return };
+        let Some(&loss) = metrics.get("loss") else { return };
+        record.plateau.note(loss, &config.schedule);
+        record.early_stopping.note(loss, |best| best - config.minimum_improvement);
+        let best = record.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.value);
+        if loss < best {
+            let best = Best { epoch: record.epochs_ended, metric: "loss".to_owned(), value: loss };
+            record.best = Some((best, metrics.clone()));
+            self.best_model = config.keep_best.then_some(model);
+        }
+    }
+
+    /// Whether the run has come to its end.
+    pub(crate) fn is_over(&self, config: &TrainerConfig) -> bool {
+        let Record { step, epochs_ended, position, .. } = self.record;
+        let complete = epochs_ended >= config.epochs || step >= config.length().steps;
+        position == 0 && (complete || self.stops_early(config))
+    }
+
+    /// Whether the validation loss has not improved for too long.
+    pub(crate) fn stops_early(&self, config: &TrainerConfig) -> bool {
+        let epochs = self.record.early_stopping.epochs_since();
+        config.patience.is_some_and(|patience| epochs >= patience)
+    }
+
+    /// The learning rate of the update to come.
+    pub(crate) fn next_learning_rate(&self, config: &TrainerConfig) -> f64 {
+        learning_rate(&self.record, self.record.step, config)
+    }
+
+    /// The learning rate of the last update, if no validation came after it.
+    pub(crate) fn last_learning_rate(&self, config: &TrainerConfig) -> f64 {
+        learning_rate(&self.record, self.record.step.saturating_sub(1), config)
+    }
+}
+
+fn learning_rate(record: &Record, step: u64, config: &TrainerConfig) -> f64 {
+    let base = config.optimizer.learning_rate;
+    let rate = config.schedule.learning_rate(base, step, config.length());
+    record.plateau.lower(rate, &config.schedule)
+}
+
+/// Scales gradients whose norm is above `largest` down to it, by the arithmetic of PyTorch's
+/// `clip_grad_norm_`; returns the sum of their squares before, added to `start` (`[1]`), as well.
+fn clip<B: backend::Backend>(
+    gradients: Gradients<B>,
+    start: Tensor<B, 1>,
+    largest: f64,
+) -> (Gradients<B>, Tensor<B, 1>) {
+    let squares = gradients.square_sum(start.zeros_like());
+    let factor = ((squares.clone().sqrt() + 1e-6).recip() * largest).clamp_max(1.0);
+    (gradients.rescaled(factor), squares + start)
+}

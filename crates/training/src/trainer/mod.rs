@@ -1,0 +1,240 @@
+//! The trainer: the state of a run, and what a recipe's loop does with it.
+
+mod report;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use backend::{AutodiffBackend, Part};
+use burn::{module::AutodiffModule, tensor::Tensor};
+
+use crate::{
+    Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
+    parameters::Parameter,
+    progress::{Clock, Span},
+    state::State,
+};
+
+/// A trained model and how it came about.
+#[derive(Debug)]
+pub struct Trained<M> {
+    /// The model, without gradients.
+    pub model: M,
+    /// How training ended.
+    pub status: EndStatus,
+    /// Epochs begun.
+    pub epochs: usize,
+    /// Updates made.
+    pub steps: u64,
+    /// Samples seen, repetitions counted.
+    pub samples: u64,
+    /// Numbers of the model that were trained.
+    pub trainable_parameters: usize,
+    /// Seconds of training: data and logging included, validation and preparation excluded.
+    pub seconds_training: f64,
+    /// The mean loss over the last epoch's samples.
+    pub train_loss: f64,
+    /// What validation measured of this model.
+    pub validation: Option<Metrics>,
+    /// The best epoch, where there is a validation split.
+    pub best: Option<Best>,
+}
+
+/// The state of a training run; see the [crate documentation](crate) for the loop around it.
+pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
+    config: TrainerConfig,
+    parameters: Vec<Parameter>,
+    state: State<B, M>,
+    observer: &'run mut dyn Observer,
+    interrupt: Stop,
+    done: Stop,
+    in_update: Arc<AtomicBool>, // between the parts of an update
+    finite_until: u64,
+    clock: Clock,
+    waited: Arc<AtomicU64>,
+}
+
+impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
+    /// A run from its first step.
+    ///
+    /// # Errors
+    ///
+    /// Where the observer fails.
+    pub fn new(
+        model: M,
+        config: TrainerConfig,
+        device: &B::Device,
+        observer: &'run mut dyn Observer,
+        interrupt: Stop,
+    ) -> Result<Self, TrainError> {
+        let parameters = Parameter::all(&model, &config);
+        let mut trainer = Self {
+            state: State::new(model, parameters.len(), device),
+            parameters,
+            config,
+            observer,
+            interrupt,
+            done: Stop::default(),
+            in_update: Arc::default(),
+            finite_until: 0,
+            clock: Clock::default(),
+            waited: Arc::default(),
+        };
+        let start = Event::Start {
+            epochs: trainer.config.epochs,
+            steps: trainer.config.length().steps,
+            trainable_parameters: trainer.trainable_parameters(),
+        };
+        trainer.tell(&start)?;
+        Ok(trainer)
+    }
+
+    /// The model as it is now.
+    pub fn model(&self) -> &M {
+        self.state.model()
+    }
+
+    /// Replaces the model by what `map` makes of it, for instance with new running statistics.
+    /// Its parameters must stay the same in number, order and shape.
+    pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
+        self.state.map_model(map);
+    }
+
+    /// Updates made so far; what is random in a step is seeded with it.
+    pub fn step_number(&self) -> u64 {
+        self.state.record.step
+    }
+
+    /// What a recurrent network left under `name` after the last update of this epoch, one row a
+    /// stream of the data: `[streams, width]`.
+    pub fn carried(&self, name: &str) -> Option<Tensor<B::InnerBackend, 2>> {
+        self.state.carried.get(name).cloned()
+    }
+
+    /// Leaves something for the next update of this epoch: `[streams, width]`.
+    pub fn carry(&mut self, name: &str, rows: Tensor<B::InnerBackend, 2>) {
+        self.state.carried.insert(name.to_owned(), rows);
+    }
+
+    /// The next pass over the data, none when training is over.
+    pub fn next_epoch(&mut self) -> Option<Epoch> {
+        if self.interrupt.requested() || self.state.is_over(&self.config) {
+            return None;
+        }
+        self.clock.start();
+        let record = &mut self.state.record;
+        if record.position == 0 {
+            record.epoch = Span::from(self.clock.seconds());
+            self.state.carried.clear();
+        }
+        if record.step >= self.config.length().steps {
+            self.done.request(); // what is left of this epoch is its end
+        }
+        Some(Epoch {
+            index: record.epochs_ended,
+            position: record.position,
+            stops: [self.interrupt.clone(), self.done.clone()],
+            in_update: Arc::clone(&self.in_update),
+            waited_nanoseconds: Arc::clone(&self.waited),
+        })
+    }
+
+    /// Learns from a batch: backward, and the update once `part` completes it.
+    ///
+    /// - `losses`: one for each of the part's samples, consumed, so that the graph goes with them
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Diverged`], noticed at the log interval, though no update was made from the
+    /// first value on that was not finite; [`TrainError::Observer`].
+    pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
+        let gradients = self.state.accumulate(losses, part);
+        self.in_update.store(!part.last, Ordering::Relaxed);
+        let Some(gradients) = gradients else { return Ok(()) };
+        self.state.update(gradients, &self.parameters, &self.config);
+        let step = self.state.record.step;
+        if step.is_multiple_of(self.config.log_every_steps) {
+            self.log()?;
+        }
+        if step == self.config.length().steps {
+            self.done.request();
+        }
+        Ok(())
+    }
+
+    /// Ends a pass: measures the model by `validate`, which returns none where there is no
+    /// validation split, and tells the observer. After an interruption nothing is measured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::step`].
+    pub fn end_epoch(
+        &mut self,
+        validate: impl FnOnce(&M::InnerModule) -> Option<Metrics>,
+    ) -> Result<(), TrainError> {
+        if self.interrupt.requested() {
+            self.clock.stop();
+            return Ok(());
+        }
+        self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
+        self.clock.stop();
+        let learning_rate = self.state.last_learning_rate(&self.config);
+        let model = self.state.evaluated();
+        let validation = validate(&model);
+        if validation.is_none() {
+            self.warn_of_no_validation()?;
+        }
+        self.state.end_epoch(validation, model, &self.config);
+        self.report_epoch(learning_rate)
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    ///
+    /// Where the observer fails.
+    pub fn finish(mut self) -> Result<Trained<M::InnerModule>, TrainError> {
+        let status = if !self.state.is_over(&self.config) {
+            EndStatus::Interrupted
+        } else if self.state.stops_early(&self.config) {
+            EndStatus::StoppedEarly
+        } else {
+            EndStatus::Finished
+        };
+        let epochs = self.epochs_begun();
+        let steps = self.step_number();
+        self.tell(&Event::End { status, epoch: epochs, step: steps })?;
+
+        let trainable_parameters = self.trainable_parameters();
+        let last = self.state.evaluated();
+        let record = self.state.record;
+        let (best, of_best) = record.best.unzip();
+        let (model, validation) = match self.state.best_model {
+            Some(model) => (model, of_best),
+            None => (last, record.validation),
+        };
+        Ok(Trained {
+            model,
+            status,
+            epochs,
+            steps,
+            samples: record.samples,
+            trainable_parameters,
+            seconds_training: self.clock.seconds(),
+            train_loss: record.epoch.mean_loss(),
+            validation,
+            best,
+        })
+    }
+
+    fn epochs_begun(&self) -> usize {
+        self.state.record.epochs_ended + usize::from(self.state.record.position > 0)
+    }
+
+    fn trainable_parameters(&self) -> usize {
+        let trained = self.parameters.iter().filter(|parameter| parameter.trained);
+        trained.map(Parameter::elements).sum()
+    }
+}

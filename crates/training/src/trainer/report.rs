@@ -1,0 +1,87 @@
+//! What the trainer reads from the device now and then, and tells its observer.
+
+use backend::AutodiffBackend;
+use burn::module::AutodiffModule;
+
+use crate::{Epoch, Event, ScheduleKind, TrainError, Trainer, progress::Span};
+
+impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
+    pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
+        self.observer.observe(event).map_err(TrainError::Observer)
+    }
+
+    /// Fails where training has diverged; waits for the device.
+    pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
+        let step = self.step_number();
+        if self.state.has_diverged() {
+            return Err(TrainError::Diverged {
+                after: self.finite_until,
+                step,
+                learning_rate: self.state.last_learning_rate(&self.config),
+            });
+        }
+        self.finite_until = step;
+        Ok(())
+    }
+
+    /// Reads from the device what was summed there since the last time.
+    pub(super) fn read_losses(&mut self) -> Result<(), TrainError> {
+        self.check_finite()?;
+        self.state.read_losses(Epoch::waited(&self.waited).as_secs_f64());
+        Ok(())
+    }
+
+    /// Tells of the log interval that ends with this step.
+    pub(super) fn log(&mut self) -> Result<(), TrainError> {
+        self.read_losses()?;
+        let now = self.clock.seconds();
+        let record = &mut self.state.record;
+        let span = std::mem::replace(&mut record.interval, Span::from(now));
+        let event = Event::Step {
+            epoch: record.epochs_ended + 1,
+            step: record.step,
+            loss: span.mean_loss(),
+            learning_rate: self.state.last_learning_rate(&self.config),
+            samples_per_second: span.samples_per_second(now),
+            data_wait: span.data_wait(now),
+        };
+        self.tell(&event)
+    }
+
+    /// Tells of the epoch that has just ended, the last learning rate of which is given, since
+    /// its validation may have changed the next one.
+    pub(super) fn report_epoch(&mut self, learning_rate: f64) -> Result<(), TrainError> {
+        let now = self.clock.seconds();
+        let record = &self.state.record;
+        let span = record.epoch;
+        let event = Event::Epoch {
+            epoch: record.epochs_ended,
+            step: record.step,
+            train_loss: span.mean_loss(),
+            last_loss: self.state.last_loss(),
+            validation: record.validation.clone(),
+            learning_rate,
+            seconds: now - span.since,
+            samples_per_second: span.samples_per_second(now),
+            data_wait: span.data_wait(now),
+        };
+        self.tell(&event)
+    }
+
+    /// Tells, after the first epoch, of settings that wait for a validation loss in vain.
+    pub(super) fn warn_of_no_validation(&mut self) -> Result<(), TrainError> {
+        if self.state.record.epochs_ended > 0 {
+            return Ok(());
+        }
+        let plateau = self.config.schedule.kind == ScheduleKind::Plateau;
+        let waiting = [
+            (self.config.patience.is_some(), "`training.patience`"),
+            (plateau, "`schedule.kind = \"plateau\"`"),
+        ];
+        for (_, setting) in waiting.into_iter().filter(|&(set, _)| set) {
+            let message = format!("{setting} has no effect: there is no validation split");
+            self.tell(&Event::Warning { message })?;
+        }
+        Ok(())
+    }
+}
