@@ -8,11 +8,14 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod lstm;
 mod sgd;
 mod square_sum;
 
 // What kernels are made of.
+mod activations;
 mod parallel;
+mod product;
 mod recycled;
 mod simd;
 #[cfg(test)]
@@ -24,7 +27,7 @@ use burn_flex::FlexTensor;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    SgdStep,
+    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, SgdStep,
 };
 
 impl Backend for Flex {
@@ -37,6 +40,21 @@ impl Backend for Flex {
         gradient: FloatTensor<Self>,
     ) -> BatchNorm2dGradients<Self> {
         batch_norm2d::backward(saved, gradient)
+    }
+
+    fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
+        lstm::forward(layer)
+    }
+
+    fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {
+        lstm::forward_saving(layer)
+    }
+
+    fn fused_lstm_backward(
+        saved: LstmSaved<Self>,
+        gradients: LstmOutputGradients<Self>,
+    ) -> LstmGradients<Self> {
+        lstm::backward(saved, gradients)
     }
 
     fn fused_adam(
