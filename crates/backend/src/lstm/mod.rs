@@ -15,6 +15,7 @@ use burn::tensor::{Tensor, activation::sigmoid, ops::FloatTensor};
 
 use crate::{
     Backend,
+    overrides::note_composed,
     primitive::{primitive, tensor},
 };
 
@@ -104,6 +105,7 @@ pub(crate) use recorded::recorded;
 /// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
 /// activations, the cells, and the first state's cells and hidden units.
 pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
+    note_composed();
     let input = tensor::<B, 3>(layer.input);
     let [batch, time, inputs] = input.dims();
     let recurrent = tensor::<B, 2>(layer.hidden_weight).transpose();
@@ -146,6 +148,7 @@ pub(crate) fn composed_backward<B: Backend>(
     saved: LstmSaved<B>,
     gradients: LstmOutputGradients<B>,
 ) -> LstmGradients<B> {
+    note_composed();
     let [batch, time, inputs] = saved.shape;
     let Ok([input, outputs, gates, cells, first_cell, first_hidden]) =
         <[FloatTensor<B>; 6]>::try_from(saved.values)

@@ -194,13 +194,9 @@ impl BackwardTask<'_, '_> {
         unroll!(ROW => {
             if ROW < R {
                 let target = &mut self.row(sequence + ROW)[block * width..][..width];
-                let target = target.as_mut_ptr();
-                // SAFETY: the target has room for four vectors.
-                unsafe {
-                    sums[ROW][0].store(target);
-                    sums[ROW][1].store(target.add(V::LANES));
-                    sums[ROW][2].store(target.add(2 * V::LANES));
-                    sums[ROW][3].store(target.add(3 * V::LANES));
+                for (column, sum) in sums[ROW].into_iter().enumerate() {
+                    // SAFETY: the target has room for four vectors.
+                    unsafe { sum.store(target.as_mut_ptr().add(column * V::LANES)) };
                 }
             }
         });

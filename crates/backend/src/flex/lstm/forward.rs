@@ -132,26 +132,38 @@ impl Forward<'_> {
             let sums = product::<V, R>(rows, sizes.stride(), sizes.depth(), weights.as_ptr());
             unroll!(ROW => {
                 if ROW < R {
-                    let sequence = sequence + ROW;
-                    let [input, forget, new, output] = sums[ROW];
-                    let [input, forget, output] =
-                        [sigmoid(input), sigmoid(forget), sigmoid(output)];
-                    let new = tanh(new);
-                    let before = V::load(self.cell(step, sequence).add(unit));
-                    let after = forget.mul_add(before, input.mul(new));
-                    after.store(self.cell(step + 1, sequence).add(unit));
-                    let hidden = output.mul(tanh(after));
-                    hidden.store(self.row(step + 1, sequence).add(unit));
-                    if let Some(gates) = self.gates {
-                        let row = step * sizes.batch + sequence;
-                        let gates = gates.add(row * sizes.gates() + 4 * unit);
-                        input.store(gates);
-                        forget.store(gates.add(V::LANES));
-                        new.store(gates.add(2 * V::LANES));
-                        output.store(gates.add(3 * V::LANES));
-                    }
+                    self.through_gates(sums[ROW], step, unit, sequence + ROW);
                 }
             });
+        }
+    }
+
+    /// From the sums of the four gates of a vector of units to its cells and hidden units.
+    #[inline(always)]
+    unsafe fn through_gates<V: Vector>(
+        &self,
+        [input, forget, new, output]: [V; 4],
+        step: usize,
+        unit: usize,
+        sequence: usize,
+    ) {
+        let [input, forget, output] = [sigmoid(input), sigmoid(forget), sigmoid(output)];
+        let new = tanh(new);
+        // SAFETY: the unit's vector lies inside of the rows, cells and gates.
+        unsafe {
+            let before = V::load(self.cell(step, sequence).add(unit));
+            let after = forget.mul_add(before, input.mul(new));
+            after.store(self.cell(step + 1, sequence).add(unit));
+            let hidden = output.mul(tanh(after));
+            hidden.store(self.row(step + 1, sequence).add(unit));
+            if let Some(gates) = self.gates {
+                let row = step * self.sizes.batch + sequence;
+                let gates = gates.add(row * self.sizes.gates() + 4 * unit);
+                input.store(gates);
+                forget.store(gates.add(V::LANES));
+                new.store(gates.add(2 * V::LANES));
+                output.store(gates.add(3 * V::LANES));
+            }
         }
     }
 

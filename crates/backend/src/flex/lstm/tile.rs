@@ -1,6 +1,6 @@
 //! The product that forward and backward are made of: a few rows by four vectors of columns.
 
-use crate::flex::simd::{Vector, unroll};
+use crate::flex::simd::Vector;
 
 /// Rows of a tile: with four vectors of sums for each, and what they are multiplied by, as many as
 /// the processor has registers for.
@@ -30,45 +30,40 @@ pub(super) unsafe fn product<V: Vector, const R: usize>(
         unsafe {
             let weights = weights.add(4 * V::LANES * k);
             let mut values = [V::zero(); R];
-            unroll!(ROW => {
-                if ROW < R {
-                    values[ROW] = V::splat(*rows.add(ROW * stride + k));
+            for row in 0..R {
+                values[row] = V::splat(*rows.add(row * stride + k));
+            }
+            for column in 0..4 {
+                let weight = V::load(weights.add(column * V::LANES));
+                for row in 0..R {
+                    sums[row][column] = values[row].mul_add(weight, sums[row][column]);
                 }
-            });
-            unroll!(COLUMN => {
-                if COLUMN < 4 {
-                    let weight = V::load(weights.add(COLUMN * V::LANES));
-                    unroll!(ROW => {
-                        if ROW < R {
-                            sums[ROW][COLUMN] = values[ROW].mul_add(weight, sums[ROW][COLUMN]);
-                        }
-                    });
-                }
-            });
+            }
         }
     }
     sums
 }
 
-/// Cuts `rows` rows into tiles whose sizes differ by at most one, and calls `$tile::<V, SIZE>` with
-/// the first row of each.
+/// Calls a method for tiles that cover the rows from `$first` to `$end`. The last one overlaps the
+/// one before it where the tile's size does not divide the rows, so a tile must give the same when
+/// it is done again.
 macro_rules! for_tiles {
     ($vector:ident, $first:expr, $end:expr, |$row:ident| $object:ident.$tile:ident($($argument:expr),*)) => {{
-        let rows: usize = $end - $first;
-        let tiles = rows.div_ceil($crate::flex::lstm::tile::tile_rows::<$vector>()).max(1);
-        let mut $row = $first;
-        for index in 0..tiles {
-            let size = (rows + index) / tiles;
-            match size {
-                6 => $object.$tile::<$vector, 6>($($argument),*),
-                5 => $object.$tile::<$vector, 5>($($argument),*),
-                4 => $object.$tile::<$vector, 4>($($argument),*),
-                3 => $object.$tile::<$vector, 3>($($argument),*),
-                2 => $object.$tile::<$vector, 2>($($argument),*),
-                1 => $object.$tile::<$vector, 1>($($argument),*),
-                _ => {}
+        let size = $crate::flex::lstm::tile::tile_rows::<$vector>();
+        let (first, end): (usize, usize) = ($first, $end);
+        if end - first < size {
+            for $row in first..end {
+                $object.$tile::<$vector, 1>($($argument),*);
             }
-            $row += size;
+        } else {
+            for start in (first..end).step_by(size) {
+                let $row = start.min(end - size);
+                if size == 6 {
+                    $object.$tile::<$vector, 6>($($argument),*);
+                } else {
+                    $object.$tile::<$vector, 3>($($argument),*);
+                }
+            }
         }
     }};
 }

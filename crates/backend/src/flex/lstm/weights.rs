@@ -4,7 +4,6 @@ use burn_flex::FlexTensor;
 
 use super::sizes::Sizes;
 use crate::flex::{
-    elements,
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
