@@ -26,6 +26,7 @@ use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::Floa
 
 use crate::{
     Backend,
+    overrides::note_composed,
     primitive::{primitive, register, tensor},
 };
 
@@ -125,6 +126,7 @@ fn values_of_channel<B: Backend>(input: &Tensor<B, 4>) -> f64 {
 }
 
 pub(crate) fn composed<B: Backend>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B> {
+    note_composed();
     let input = tensor::<B, 4>(layer.input);
     let [mean, variance] = layer.stored.map(|stored| stored.map(tensor)).unwrap_or_else(|| {
         let count = values_of_channel(&input);
@@ -152,6 +154,7 @@ pub(crate) fn composed_backward<B: Backend>(
     saved: BatchNorm2dSaved<B>,
     gradient: FloatTensor<B>,
 ) -> BatchNorm2dGradients<B> {
+    note_composed();
     let input = tensor::<B, 4>(saved.input);
     let count = values_of_channel(&input);
     let inverse_deviation = (tensor::<B, 1>(saved.variance) + saved.epsilon).sqrt().recip();

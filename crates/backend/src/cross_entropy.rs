@@ -16,6 +16,7 @@ use burn::tensor::{
 
 use crate::{
     Backend,
+    overrides::note_composed,
     primitive::{primitive, register, tensor},
 };
 
@@ -24,6 +25,7 @@ pub(crate) fn composed<B: Backend>(
     logits: FloatTensor<B>,
     targets: IntTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
+    note_composed();
     let rows = logits.shape()[0];
     let logarithms = log_softmax(tensor::<B, 2>(logits), 1);
     let targets = Tensor::<B, 1, Int>::from_primitive(targets).reshape([rows, 1]);
@@ -37,6 +39,7 @@ pub(crate) fn composed_backward<B: Backend>(
     targets: IntTensor<B>,
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
+    note_composed();
     let rows = probabilities.shape()[0];
     let gradient = tensor::<B, 1>(gradient).reshape([rows, 1]);
     let targets = Tensor::<B, 1, Int>::from_primitive(targets).reshape([rows, 1]);

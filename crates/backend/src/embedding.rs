@@ -13,7 +13,7 @@ use burn::tensor::{
     ops::{FloatTensor, IntTensor},
 };
 
-use crate::{Backend, primitive::register};
+use crate::{Backend, overrides::note_composed, primitive::register};
 
 /// Adds each row of `gradient` to the row of the table that it came from.
 pub(crate) fn composed_backward<B: Backend>(
@@ -21,6 +21,7 @@ pub(crate) fn composed_backward<B: Backend>(
     indices: IntTensor<B>,
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
+    note_composed();
     let [batch, time, width] = gradient.shape().dims();
     let zeros = B::float_zeros(
         [entries, width].into(),

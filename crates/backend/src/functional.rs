@@ -207,6 +207,12 @@ pub fn lstm<B: Backend>(
     state: Option<LstmState<B>>,
     weights: &LstmWeights<B>,
 ) -> (Tensor<B, 3>, LstmState<B>) {
+    let ([batch, time, _], [_, hidden]) = (input.dims(), weights.hidden.dims());
+    if time == 0 {
+        let zeros = || Tensor::zeros([batch, hidden], (&input.device(), input.dtype()));
+        let outputs = Tensor::zeros([batch, 0, hidden], (&input.device(), input.dtype()));
+        return (outputs, state.unwrap_or_else(|| LstmState { cell: zeros(), hidden: zeros() }));
+    }
     let LstmOutput { outputs, state } = B::fused_lstm(Lstm {
         input: primitive(input),
         input_weight: primitive(weights.input.clone()),

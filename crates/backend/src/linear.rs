@@ -12,6 +12,7 @@ use burn::tensor::{activation, ops::FloatTensor};
 
 use crate::{
     Backend,
+    overrides::note_composed,
     primitive::{primitive, register, tensor},
 };
 
@@ -45,6 +46,7 @@ pub(crate) fn composed<B: Backend>(
     bias: FloatTensor<B>,
     rectified: bool,
 ) -> FloatTensor<B> {
+    note_composed();
     let bias = tensor::<B, 1>(bias).unsqueeze();
     let output = tensor::<B, 2>(input).matmul(tensor(weight)) + bias;
     primitive(if rectified { activation::relu(output) } else { output })
@@ -54,6 +56,7 @@ pub(crate) fn composed_backward<B: Backend>(
     saved: LinearSaved<B>,
     gradient: FloatTensor<B>,
 ) -> LinearGradients<B> {
+    note_composed();
     let mut gradient = tensor::<B, 2>(gradient);
     if let Some(output) = saved.output {
         gradient = gradient.mask_fill(tensor::<B, 2>(output).lower_equal_elem(0.0), 0.0);

@@ -9,24 +9,36 @@
 mod adam;
 mod batch_norm2d;
 mod conv;
+mod cross_entropy;
+mod embedding;
+mod linear;
+mod lstm;
 mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sum;
 
 // What kernels are made of.
+mod activations;
+mod indices;
+mod lanes;
 mod parallel;
+mod product;
 mod recycled;
 mod simd;
 #[cfg(test)]
 mod testing;
 
 use burn::backend::Flex;
-use burn::tensor::{DType, ops::FloatTensor};
+use burn::tensor::{
+    DType,
+    ops::{FloatTensor, IntTensor},
+};
 use burn_flex::FlexTensor;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     RmsPropStep, SgdStep,
     conv2d::{Conv2dGradients, Conv2dParents},
     functional::Conv2dOptions,
@@ -42,6 +54,71 @@ impl Backend for Flex {
         gradient: FloatTensor<Self>,
     ) -> BatchNorm2dGradients<Self> {
         batch_norm2d::backward(saved, gradient)
+    }
+
+    fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
+        lstm::forward(layer)
+    }
+
+    fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {
+        lstm::forward_saving(layer)
+    }
+
+    fn fused_lstm_backward(
+        saved: LstmSaved<Self>,
+        gradients: LstmOutputGradients<Self>,
+    ) -> LstmGradients<Self> {
+        lstm::backward(saved, gradients)
+    }
+
+    fn fused_linear(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rectified: bool,
+    ) -> FloatTensor<Self> {
+        linear::forward(input, weight, bias, rectified)
+    }
+
+    fn fused_linear_backward(
+        saved: LinearSaved<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> LinearGradients<Self> {
+        linear::backward(saved, gradient)
+    }
+
+    fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        embedding::forward(table, indices)
+    }
+
+    fn fused_embedding_backward(
+        entries: usize,
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding::backward(entries, indices, gradient)
+    }
+
+    fn fused_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        cross_entropy::forward(logits, targets)
+    }
+
+    fn fused_cross_entropy_saving(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        cross_entropy::forward_saving(logits, targets)
+    }
+
+    fn fused_cross_entropy_backward(
+        probabilities: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        cross_entropy::backward(probabilities, targets, gradient)
     }
 
     fn fused_adam(

@@ -1,7 +1,6 @@
 //! What the tests of the kernels share.
 
-use burn::backend::Flex;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::TensorData;
 use burn_flex::FlexTensor;
 
 use crate::random::{Purpose, Random};
@@ -11,8 +10,7 @@ pub(super) fn normal<const D: usize>(shape: [usize; D], stream: u64) -> FlexTens
     let random = Random::new(5, Purpose::Synthetic, stream);
     let count = shape.iter().product::<usize>() as u64;
     let values: Vec<f32> = (0..count).map(|index| random.normal(index)).collect();
-    let values = Tensor::<Flex, 1>::from_floats(values.as_slice(), &Default::default());
-    values.reshape(shape).into_primitive().tensor()
+    FlexTensor::from_data(TensorData::new(values, shape))
 }
 
 /// Indices from 0 to `end`, with repetitions.
@@ -21,8 +19,7 @@ pub(super) fn indices<const D: usize>(shape: [usize; D], end: usize, stream: u64
     let count = shape.iter().product::<usize>() as u64;
     let index = |at| (f64::from(random.uniform(at)) * end as f64) as i64;
     let values: Vec<i64> = (0..count).map(index).collect();
-    let values = Tensor::<Flex, 1, Int>::from_ints(values.as_slice(), &Default::default());
-    values.reshape(shape).into_primitive()
+    FlexTensor::from_data(TensorData::new(values, shape))
 }
 
 /// Fails unless both agree to `relative` of each value, or of one where values are smaller.

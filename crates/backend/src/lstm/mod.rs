@@ -15,13 +15,14 @@ use burn::tensor::{Tensor, activation::sigmoid, ops::FloatTensor};
 
 use crate::{
     Backend,
+    overrides::note_composed,
     primitive::{primitive, tensor},
 };
 
 /// A sequence and the layer that reads it.
 #[derive(Clone, Debug)]
 pub struct Lstm<B: Backend> {
-    /// `[batch, time, inputs]`
+    /// `[batch, time, inputs]`, at least one step
     pub input: FloatTensor<B>,
     /// `[4 hidden, inputs]`, the gates stacked
     pub input_weight: FloatTensor<B>,
@@ -104,6 +105,7 @@ pub(crate) use recorded::recorded;
 /// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
 /// activations, the cells, and the first state's cells and hidden units.
 pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
+    note_composed();
     let input = tensor::<B, 3>(layer.input);
     let [batch, time, inputs] = input.dims();
     let recurrent = tensor::<B, 2>(layer.hidden_weight).transpose();
@@ -135,10 +137,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
             all.push(one.clone());
         }
     }
-    let [outputs, gates, cells] = steps.map(|steps| match steps.is_empty() {
-        true => Tensor::zeros([batch, 0, width], (&input.device(), input.dtype())),
-        false => Tensor::<B, 2>::stack::<3>(steps, 1),
-    });
+    let [outputs, gates, cells] = steps.map(|steps| Tensor::<B, 2>::stack::<3>(steps, 1));
     let saved = [input, outputs.clone(), gates, cells].map(primitive).into_iter();
     let saved = saved.chain([first_cell, first_hidden].map(primitive)).collect();
     let state = LstmPrimitives { cell: primitive(cell), hidden: primitive(hidden) };
@@ -149,6 +148,7 @@ pub(crate) fn composed_backward<B: Backend>(
     saved: LstmSaved<B>,
     gradients: LstmOutputGradients<B>,
 ) -> LstmGradients<B> {
+    note_composed();
     let [batch, time, inputs] = saved.shape;
     let Ok([input, outputs, gates, cells, first_cell, first_hidden]) =
         <[FloatTensor<B>; 6]>::try_from(saved.values)
@@ -192,15 +192,15 @@ pub(crate) fn composed_backward<B: Backend>(
     }
     of_sums.reverse();
     let rows = batch * time;
-    let of_sums = match of_sums.is_empty() {
-        true => Tensor::zeros([0, 4 * width], (&first_cell.device(), first_cell.dtype())),
-        false => Tensor::<B, 2>::stack::<3>(of_sums, 1).reshape([rows, 4 * width]),
-    };
+    let of_sums = Tensor::<B, 2>::stack::<3>(of_sums, 1).reshape([rows, 4 * width]);
 
     let weights = saved.wanted.weights.then(|| {
-        let before = tensor::<B, 3>(outputs).narrow(1, 0, time.saturating_sub(1));
-        let before = Tensor::cat(vec![first_hidden.unsqueeze_dim(1), before], 1);
-        let before = before.narrow(1, 0, time).reshape([rows, width]);
+        let outputs = tensor::<B, 3>(outputs);
+        let mut before = vec![first_hidden.unsqueeze_dim(1)];
+        if time > 1 {
+            before.push(outputs.narrow(1, 0, time - 1));
+        }
+        let before = Tensor::cat(before, 1).reshape([rows, width]);
         let input = tensor::<B, 3>(input).reshape([rows, inputs]);
         [
             primitive(of_sums.clone().transpose().matmul(input)),

@@ -1,6 +1,9 @@
 //! The loops of batch normalisation over the planes of a channel.
 
-use crate::flex::simd::{Kernel, Vector};
+use crate::flex::{
+    lanes::{first_or, read, write},
+    simd::{Kernel, Vector},
+};
 
 /// Planes at equal distances, the same in all maps.
 #[derive(Clone, Copy)]
@@ -59,30 +62,6 @@ impl Walk {
             }
         }
         step.pause();
-    }
-}
-
-/// # Safety
-///
-/// As for `load_first`.
-#[inline(always)]
-unsafe fn read<V: Vector>(map: *const f32, at: usize, count: usize) -> V {
-    // SAFETY: the caller's promise. The count is a constant in the main loops.
-    unsafe {
-        let source = map.add(at);
-        if count == V::LANES { V::load(source) } else { V::load_first(source, count) }
-    }
-}
-
-/// # Safety
-///
-/// As for `store_first`.
-#[inline(always)]
-unsafe fn write<V: Vector>(values: V, map: *mut f32, at: usize, count: usize) {
-    // SAFETY: as in `read`.
-    unsafe {
-        let target = map.add(at);
-        if count == V::LANES { values.store(target) } else { values.store_first(target, count) }
     }
 }
 
@@ -214,11 +193,8 @@ impl<V: Vector> Step<V> for Deviations<V> {
     #[inline(always)]
     unsafe fn step(&mut self, chain: usize, at: usize, count: usize) {
         // SAFETY: the caller's promise.
-        let values = unsafe { read::<V>(self.input, at, count) };
-        let mut deviation = values.sub(V::splat(self.from));
-        if count < V::LANES {
-            deviation = first(deviation, count);
-        }
+        let values = unsafe { read::<V>(self.input.add(at), count) };
+        let deviation = first_or(values.sub(V::splat(self.from)), count, 0.0);
         let chain = &mut self.sum.chains[chain];
         *chain =
             if self.squared { deviation.mul_add(deviation, *chain) } else { chain.add(deviation) };
@@ -227,17 +203,6 @@ impl<V: Vector> Step<V> for Deviations<V> {
     #[inline(always)]
     fn pause(&mut self) {
         self.sum.empty();
-    }
-}
-
-/// The first `count` lanes, the others zero.
-#[inline(always)]
-fn first<V: Vector>(values: V, count: usize) -> V {
-    let mut lanes = [0.0; 16];
-    // SAFETY: no vector has more than sixteen lanes.
-    unsafe {
-        values.store_first(lanes.as_mut_ptr(), count);
-        V::load(lanes.as_ptr())
     }
 }
 
@@ -265,15 +230,16 @@ impl<V: Vector> Step<V> for Normalize {
     unsafe fn step(&mut self, _: usize, at: usize, count: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            let centered = read::<V>(self.maps.input, at, count).sub(V::splat(self.affine.mean));
+            let centered =
+                read::<V>(self.maps.input.add(at), count).sub(V::splat(self.affine.mean));
             let mut values = self.affine.apply(centered);
             if let Some(residual) = self.maps.residual {
-                values = values.add(read(residual, at, count));
+                values = values.add(read(residual.add(at), count));
             }
             if self.maps.rectified {
                 values = V::zero().max(values);
             }
-            write(values, self.maps.output, at, count);
+            write(values, self.maps.output.add(at), count);
         }
     }
 }
@@ -307,13 +273,13 @@ impl Backward {
     unsafe fn at<V: Vector>(&self, affine: &Affine, at: usize, count: usize) -> [V; 2] {
         // SAFETY: the caller's promise.
         unsafe {
-            let centered = read::<V>(self.input, at, count).sub(V::splat(affine.mean));
-            let gradient = read::<V>(self.gradient, at, count);
+            let centered = read::<V>(self.input.add(at), count).sub(V::splat(affine.mean));
+            let gradient = read::<V>(self.gradient.add(at), count);
             if !self.rectified {
                 return [centered, gradient];
             }
             let output = match self.output {
-                Some(output) => read(output, at, count),
+                Some(output) => read(output.add(at), count),
                 None => affine.apply(centered),
             };
             [centered, V::select(output.greater(V::zero()), gradient, V::zero())]
@@ -396,14 +362,14 @@ impl<V: Vector> Step<V> for Propagate {
         unsafe {
             let [centered, gradient] = self.maps.at::<V>(&self.affine, at, count);
             if let Some(masked) = self.maps.masked {
-                write(gradient, masked, at, count);
+                write(gradient, masked.add(at), count);
             }
             if let Some(target) = self.maps.target {
                 let [of_scale, of_shift] = self.of_means;
                 let Affine { factor, inverse_deviation, .. } = self.affine;
                 let slope = V::splat(-factor * inverse_deviation * of_scale);
                 let through = centered.mul_add(slope, V::splat(-factor * of_shift));
-                write(gradient.mul_add(V::splat(factor), through), target, at, count);
+                write(gradient.mul_add(V::splat(factor), through), target.add(at), count);
             }
         }
     }

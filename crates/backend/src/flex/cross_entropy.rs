@@ -1,0 +1,275 @@
+//! Softmax and cross-entropy in one pass over each row, which stays in the cache; backward the
+//! softmax becomes the gradient in its own memory.
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use super::{
+    activations::exp,
+    all_f32, contiguous, dimensions, elements,
+    indices::Indices,
+    lanes::{first_or, read, write},
+    output_from,
+    parallel::{self, Shared},
+    recycled,
+    simd::{Kernel, Level, Vector},
+};
+use crate::{cross_entropy, overrides::note_taken};
+
+/// Values that a task should have at least.
+const TASK_VALUES: usize = 1 << 13;
+
+pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
+    match (all_f32([&logits]), Indices::of(targets.clone())) {
+        (true, Some(targets)) => losses_of(Level::best(), logits, &targets, None),
+        _ => cross_entropy::composed::<Flex>(logits, targets).0,
+    }
+}
+
+pub(super) fn forward_saving(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
+    match (all_f32([&logits]), Indices::of(targets.clone())) {
+        (true, Some(targets)) => {
+            let mut probabilities = recycled::floats(logits.layout().shape().clone());
+            let losses = losses_of(Level::best(), logits, &targets, Some(&mut probabilities));
+            (losses, probabilities)
+        }
+        _ => cross_entropy::composed::<Flex>(logits, targets),
+    }
+}
+
+pub(super) fn backward(
+    probabilities: FlexTensor,
+    targets: FlexTensor,
+    gradient: FlexTensor,
+) -> FlexTensor {
+    match (all_f32([&probabilities, &gradient]), Indices::of(targets.clone())) {
+        (true, Some(targets)) => of_logits(Level::best(), probabilities, &targets, gradient),
+        _ => cross_entropy::composed_backward::<Flex>(probabilities, targets, gradient),
+    }
+}
+
+fn rows_of_task(classes: usize) -> usize {
+    TASK_VALUES.div_ceil(classes.max(1))
+}
+
+fn losses_of(
+    level: Level,
+    logits: FlexTensor,
+    targets: &Indices,
+    probabilities: Option<&mut FlexTensor>,
+) -> FlexTensor {
+    note_taken();
+    let logits = contiguous(logits);
+    let [batch, classes] = dimensions(&logits);
+    let mut losses = recycled::floats([batch]);
+    let losses_of_all = Shared::new(losses.storage_mut::<f32>());
+    let probabilities = probabilities.map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
+    let rows = rows_of_task(classes);
+    parallel::run(batch.div_ceil(rows), |task, _| {
+        for row in task * rows..batch.min((task + 1) * rows) {
+            let logits = &elements(&logits)[row * classes..][..classes];
+            // SAFETY: each row is of one task.
+            let [loss, probabilities] = unsafe {
+                let probabilities = probabilities.as_ref();
+                [
+                    Some(losses_of_all.slice(row, 1)),
+                    probabilities.map(|all| all.slice(row * classes, classes)),
+                ]
+            };
+            let target = logits[targets.at(row, classes)];
+            let loss_of_row = level.run(Row { logits, target, probabilities });
+            if let Some([loss]) = loss {
+                *loss = loss_of_row;
+            }
+        }
+    });
+    losses
+}
+
+fn of_logits(
+    level: Level,
+    probabilities: FlexTensor,
+    targets: &Indices,
+    gradient: FlexTensor,
+) -> FlexTensor {
+    note_taken();
+    let [probabilities, gradient] = [probabilities, gradient].map(contiguous);
+    let [batch, classes] = dimensions(&probabilities);
+    let (mut result, source) = output_from(probabilities);
+    let source = source.as_ref().map(elements);
+    let all = Shared::new(result.storage_mut::<f32>());
+    let rows = rows_of_task(classes);
+    parallel::run(batch.div_ceil(rows), |task, _| {
+        for row in task * rows..batch.min((task + 1) * rows) {
+            // SAFETY: each row is of one task.
+            let values = unsafe { all.slice(row * classes, classes) };
+            if let Some(source) = source {
+                values.copy_from_slice(&source[row * classes..][..classes]);
+            }
+            let factor = elements(&gradient)[row];
+            level.run(Scale { values, factor });
+            values[targets.at(row, classes)] -= factor;
+        }
+    });
+    result
+}
+
+/// The loss of a row of logits, and its softmax if asked for.
+struct Row<'a> {
+    logits: &'a [f32],
+    /// The logit of the target.
+    target: f32,
+    probabilities: Option<&'a mut [f32]>,
+}
+
+impl Kernel for Row<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<V: Vector>(self) -> f32 {
+        let classes = self.logits.len();
+        let source = self.logits.as_ptr();
+        let mut largest = V::splat(f32::NEG_INFINITY);
+        for at in (0..classes).step_by(V::LANES) {
+            // SAFETY: `classes - at` logits follow.
+            let values = unsafe { read::<V>(source.add(at), classes - at) };
+            largest = first_or(values, classes - at, f32::NEG_INFINITY).max(largest);
+        }
+        let mut lanes = [f32::NEG_INFINITY; 16];
+        // SAFETY: no vector has more than sixteen lanes.
+        unsafe { largest.store(lanes.as_mut_ptr()) };
+        let largest = lanes.into_iter().fold(f32::NEG_INFINITY, f32::max);
+
+        let mut sum = V::zero();
+        let target = self.probabilities.map(<[f32]>::as_mut_ptr);
+        for at in (0..classes).step_by(V::LANES) {
+            let count = classes - at;
+            // SAFETY: `count` logits follow, and as many places of the softmax.
+            unsafe {
+                let exponential = exp(read::<V>(source.add(at), count).sub(V::splat(largest)));
+                sum = sum.add(first_or(exponential, count, 0.0));
+                if let Some(target) = target {
+                    write(exponential, target.add(at), count);
+                }
+            }
+        }
+        let sum = sum.sum();
+        if let Some(target) = target {
+            let share = V::splat(1.0 / sum);
+            for at in (0..classes).step_by(V::LANES) {
+                let count = classes - at;
+                // SAFETY: as above.
+                unsafe {
+                    let target = target.add(at);
+                    write(read::<V>(target, count).mul(share), target, count);
+                }
+            }
+        }
+        sum.ln() - (self.target - largest)
+    }
+}
+
+/// Multiplies all values.
+struct Scale<'a> {
+    values: &'a mut [f32],
+    factor: f32,
+}
+
+impl Kernel for Scale<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        for at in (0..self.values.len()).step_by(V::LANES) {
+            let count = self.values.len() - at;
+            // SAFETY: `count` values follow.
+            unsafe {
+                let target = self.values.as_mut_ptr().add(at);
+                write(read::<V>(target, count).mul(V::splat(self.factor)), target, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, ops::IntTensorOps};
+
+    use super::*;
+    use crate::flex::testing::{assert_close, indices, normal, on_1_2_and_3_threads, values};
+
+    const SHAPES: [[usize; 2]; 7] =
+        [[1, 1], [2, 3], [5, 8], [7, 17], [300, 65], [33, 1000], [0, 4]];
+
+    fn logits(shape: [usize; 2]) -> FlexTensor {
+        use burn::tensor::ops::FloatTensorOps;
+        Flex::float_mul_scalar(normal(shape, 1), 8.0.into())
+    }
+
+    #[test]
+    fn forward_equals_the_default_body() {
+        for (level, shape) in Level::all().into_iter().flat_map(|l| SHAPES.map(|s| (l, s))) {
+            let targets = indices([shape[0]], shape[1], 2);
+            let (losses, softmax) = cross_entropy::composed::<Flex>(logits(shape), targets.clone());
+            let targets = Indices::of(targets).unwrap();
+            let mut probabilities = recycled::floats(shape);
+            let with = losses_of(level, logits(shape), &targets, Some(&mut probabilities));
+            let without = losses_of(level, logits(shape), &targets, None);
+            assert_eq!(values(with), values(without.clone()));
+            assert_close(&format!("losses of {shape:?} at {level:?}"), without, losses, 2e-6);
+            let what = format!("softmax of {shape:?} at {level:?}");
+            assert_close(&what, probabilities, softmax, 2e-6);
+        }
+    }
+
+    #[test]
+    fn backward_equals_the_default_body() {
+        for (level, shape) in Level::all().into_iter().flat_map(|l| SHAPES.map(|s| (l, s))) {
+            let targets = indices([shape[0]], shape[1], 2);
+            let gradient = normal([shape[0]], 3);
+            let (_, softmax) = cross_entropy::composed::<Flex>(logits(shape), targets.clone());
+            let reference = cross_entropy::composed_backward::<Flex>(
+                softmax.clone(),
+                targets.clone(),
+                gradient.clone(),
+            );
+            let targets = Indices::of(targets).unwrap();
+            // Held here as well, so it must not be overwritten the first time.
+            let apart = of_logits(level, softmax.clone(), &targets, gradient.clone());
+            let in_place = of_logits(level, softmax, &targets, gradient);
+            assert_eq!(values(apart.clone()), values(in_place));
+            assert_close(&format!("{shape:?} at {level:?}"), apart, reference, 1e-6);
+        }
+    }
+
+    #[test]
+    fn both_types_of_indices_are_read() {
+        let targets = indices([7], 17, 2);
+        let narrow = Flex::int_cast(targets.clone(), burn::tensor::IntDType::I32);
+        assert_eq!([targets.dtype(), narrow.dtype()], [DType::I64, DType::I32]);
+        let wide = forward(logits([7, 17]), targets);
+        assert_eq!(values(wide), values(forward(logits([7, 17]), narrow)));
+    }
+
+    #[test]
+    fn large_logits_do_not_overflow_and_nan_is_seen() {
+        let row = |numbers: [f32; 3]| {
+            FlexTensor::from_data(burn::tensor::TensorData::new(numbers.to_vec(), [1, 3]))
+        };
+        let loss = |numbers| values(forward(row(numbers), indices([1], 1, 0)))[0];
+        assert_eq!(loss([1e30, 0.0, -1e30]), 0.0);
+        assert_eq!(loss([-1000.0, 0.0, 0.0]), 1000.0 + 2.0_f32.ln());
+        assert!(loss([0.0, f32::NAN, 0.0]).is_nan());
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let [one, two, three] = on_1_2_and_3_threads(|| {
+            let targets = indices([300], 65, 2);
+            let (losses, softmax) = forward_saving(logits([300, 65]), targets.clone());
+            [losses, backward(softmax, targets, normal([300], 3))].map(values)
+        });
+        assert_eq!(one, two);
+        assert_eq!(one, three);
+    }
+}

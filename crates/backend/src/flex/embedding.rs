@@ -1,0 +1,119 @@
+//! Rows taken from a table; backward each thread adds up some columns of it, so that each sum is
+//! made by one thread in the order of the indices.
+
+use burn::backend::Flex;
+use burn::tensor::ops::ModuleOps;
+use burn_flex::FlexTensor;
+
+use super::{
+    all_f32, contiguous, dimensions, elements,
+    indices::Indices,
+    parallel::{self, Shared},
+    recycled,
+};
+use crate::{embedding, overrides::note_taken};
+
+/// Values that a task should have at least.
+const TASK_VALUES: usize = 1 << 14;
+
+pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
+    let [batch, time] = dimensions(&indices);
+    let indices = match (all_f32([&table]), Indices::of(indices.clone())) {
+        (true, Some(indices)) => indices,
+        _ => return Flex::embedding(table, indices),
+    };
+    note_taken();
+    let table = contiguous(table);
+    let [entries, width] = dimensions(&table);
+    let count = batch * time;
+    let mut result = recycled::floats([batch, time, width]);
+    let target = Shared::new(result.storage_mut::<f32>());
+    let rows = TASK_VALUES.div_ceil(width.max(1));
+    parallel::run(count.div_ceil(rows), |task, _| {
+        for place in task * rows..count.min((task + 1) * rows) {
+            let source = &elements(&table)[indices.at(place, entries) * width..][..width];
+            // SAFETY: each place is of one task.
+            unsafe { target.slice(place * width, width) }.copy_from_slice(source);
+        }
+    });
+    result
+}
+
+pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor) -> FlexTensor {
+    let indices = match (all_f32([&gradient]), Indices::of(indices.clone())) {
+        (true, Some(indices)) => indices,
+        _ => return embedding::composed_backward::<Flex>(entries, indices, gradient),
+    };
+    note_taken();
+    let gradient = contiguous(gradient);
+    let [batch, time, width] = dimensions(&gradient);
+    let count = batch * time;
+    let mut table = recycled::floats([entries, width]);
+    let target = Shared::new(table.storage_mut::<f32>());
+    // Whole cache lines, and not too thin.
+    let band = (TASK_VALUES / count.max(1)).next_multiple_of(32).max(32);
+    parallel::run(width.div_ceil(band), |task, _| {
+        let first = task * band;
+        let columns = band.min(width - first);
+        // SAFETY: each task has columns of its own.
+        let row = |entry: usize| unsafe { target.slice(entry * width + first, columns) };
+        for entry in 0..entries {
+            row(entry).fill(0.0);
+        }
+        for place in 0..count {
+            let source = &elements(&gradient)[place * width + first..][..columns];
+            for (sum, value) in row(indices.at(place, entries)).iter_mut().zip(source) {
+                *sum += value;
+            }
+        }
+    });
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{assert_close, indices, normal, on_1_2_and_3_threads, values};
+
+    /// Batch, time, entries, width.
+    const SHAPES: [[usize; 4]; 5] =
+        [[1, 1, 1, 1], [3, 4, 5, 7], [40, 20, 30, 65], [64, 9, 11, 128], [0, 3, 4, 5]];
+
+    #[test]
+    fn forward_equals_burns() {
+        for [batch, time, entries, width] in SHAPES {
+            let [table, indices] =
+                [normal([entries, width], 1), indices([batch, time], entries, 2)];
+            let ours = forward(table.clone(), indices.clone());
+            assert_close("rows", ours, Flex::embedding(table, indices), 0.0);
+        }
+    }
+
+    #[test]
+    fn backward_equals_the_default_body() {
+        for [batch, time, entries, width] in SHAPES {
+            let indices = indices([batch, time], entries, 2);
+            let gradient = normal([batch, time, width], 3);
+            let ours = backward(entries, indices.clone(), gradient.clone());
+            let reference = embedding::composed_backward::<Flex>(entries, indices, gradient);
+            assert_close("table", ours, reference, 1e-6);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "index 4 is not in 0..3")]
+    fn an_index_beyond_the_table_is_not_followed() {
+        let index = FlexTensor::from_data(burn::tensor::TensorData::new(vec![4_i64], [1, 1]));
+        forward(normal([3, 2], 1), index);
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let [one, two, three] = on_1_2_and_3_threads(|| {
+            let gradient = normal([64, 9, 128], 3);
+            values(backward(11, indices([64, 9], 11, 2), gradient))
+        });
+        assert_eq!(one, two);
+        assert_eq!(one, three);
+    }
+}

@@ -1,0 +1,41 @@
+//! Whole vectors where there are whole ones, and the first lanes at the end of a row.
+
+use super::simd::Vector;
+
+/// The next `count` values, or as many as there are lanes; the others are zero.
+///
+/// # Safety
+///
+/// `count` floats, or `LANES` if that is less, can be read from `source`.
+#[inline(always)]
+pub(super) unsafe fn read<V: Vector>(source: *const f32, count: usize) -> V {
+    // SAFETY: the caller's promise. Masks cost more than the branch, which is foreseen.
+    unsafe { if count >= V::LANES { V::load(source) } else { V::load_first(source, count) } }
+}
+
+/// Writes the first `count` lanes, or all if there are not as many.
+///
+/// # Safety
+///
+/// `count` floats, or `LANES` if that is less, can be written to `target`.
+#[inline(always)]
+pub(super) unsafe fn write<V: Vector>(values: V, target: *mut f32, count: usize) {
+    // SAFETY: as in `read`.
+    unsafe {
+        if count >= V::LANES { values.store(target) } else { values.store_first(target, count) }
+    }
+}
+
+/// The first `count` lanes, the others filled with a value.
+#[inline(always)]
+pub(super) fn first_or<V: Vector>(values: V, count: usize, others: f32) -> V {
+    if count >= V::LANES {
+        return values;
+    }
+    let mut lanes = [others; 16];
+    // SAFETY: no vector has more than sixteen lanes.
+    unsafe {
+        values.store_first(lanes.as_mut_ptr(), count);
+        V::load(lanes.as_ptr())
+    }
+}

@@ -1,0 +1,279 @@
+//! The dense layer: a product of matrices, then bias and ReLU in one pass over its result.
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use super::{
+    all_f32, contiguous, dimensions, elements,
+    lanes::{read, write},
+    output_from,
+    parallel::{self, Shared},
+    product::{Matrix, product},
+    recycled,
+    simd::{Kernel, Level, Vector},
+};
+use crate::{LinearGradients, LinearSaved, linear, overrides::note_taken};
+
+/// Values that a task of a pass over a matrix should have at least.
+const TASK_VALUES: usize = 1 << 15;
+
+pub(super) fn forward(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    rectified: bool,
+) -> FlexTensor {
+    if !all_f32([&input, &weight, &bias]) {
+        return linear::composed::<Flex>(input, weight, bias, rectified);
+    }
+    note_taken();
+    let [input, weight, bias] = [input, weight, bias].map(contiguous);
+    let ([batch, inputs], [_, outputs]) = (dimensions(&input), dimensions(&weight));
+    let mut result = recycled::floats([batch, outputs]);
+    let values = result.storage_mut::<f32>();
+    let weight = Matrix::new(elements(&weight), [inputs, outputs]);
+    product(values, Matrix::new(elements(&input), [batch, inputs]), weight);
+
+    let level = Level::best();
+    let rows = TASK_VALUES.div_ceil(outputs.max(1));
+    let target = Shared::new(values);
+    parallel::run(batch.div_ceil(rows), |task, _| {
+        let first = task * rows;
+        // SAFETY: each task has rows of its own.
+        let values = unsafe { target.slice(first * outputs, rows.min(batch - first) * outputs) };
+        level.run(AddBias { values, bias: elements(&bias), rectified });
+    });
+    result
+}
+
+pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> LinearGradients<Flex> {
+    let others = [&saved.input, &saved.weight, &saved.output];
+    if !all_f32([&gradient]) || !others.into_iter().flatten().all(|tensor| all_f32([tensor])) {
+        return linear::composed_backward(saved, gradient);
+    }
+    note_taken();
+    let gradient = contiguous(gradient);
+    let [batch, outputs] = dimensions(&gradient);
+    let (gradient, bias) = match saved.output.map(contiguous) {
+        Some(output) => {
+            let (gradient, bias) = mask_and_sum(gradient, Some(&output));
+            (gradient, saved.bias.then_some(bias))
+        }
+        None if saved.bias => {
+            let (gradient, bias) = mask_and_sum(gradient, None);
+            (gradient, Some(bias))
+        }
+        None => (gradient, None),
+    };
+    let of_output = Matrix::new(elements(&gradient), [batch, outputs]);
+    let input = saved.weight.map(contiguous).map(|weight| {
+        let [inputs, _] = dimensions(&weight);
+        let mut result = recycled::floats([batch, inputs]);
+        let weight = Matrix::new(elements(&weight), [inputs, outputs]);
+        product(result.storage_mut::<f32>(), of_output, weight.transposed());
+        result
+    });
+    let weight = saved.input.map(contiguous).map(|input| {
+        let [_, inputs] = dimensions(&input);
+        let mut result = recycled::floats([inputs, outputs]);
+        let input = Matrix::new(elements(&input), [batch, inputs]);
+        product(result.storage_mut::<f32>(), input.transposed(), of_output);
+        result
+    });
+    LinearGradients { input, weight, bias }
+}
+
+/// The gradient where ReLU let the output through, or everywhere, and its sum over the batch.
+fn mask_and_sum(gradient: FlexTensor, output: Option<&FlexTensor>) -> (FlexTensor, FlexTensor) {
+    let [batch, outputs] = dimensions(&gradient);
+    let mut bias = recycled::floats([outputs]);
+    let sums = Shared::new(bias.storage_mut::<f32>());
+    let (mut masked, source) = match output {
+        Some(_) => output_from(gradient),
+        None => (recycled::floats([0]), Some(gradient)),
+    };
+    let target = Shared::new(masked.storage_mut::<f32>());
+    let maps = Maps {
+        gradient: source
+            .as_ref()
+            .map_or(target.pointer(0).cast_const(), |it| elements(it).as_ptr()),
+        output: output.map(|output| elements(output).as_ptr()),
+        target: target.pointer(0),
+        batch,
+        stride: outputs,
+    };
+
+    // Bands of columns, so that each sum is of one task. Whole cache lines, and not too thin.
+    let band = (TASK_VALUES / batch.max(1)).next_multiple_of(64).max(64);
+    let level = Level::best();
+    parallel::run(outputs.div_ceil(band), |task, _| {
+        let first = task * band;
+        // SAFETY: each task has columns of its own.
+        let sums = unsafe { sums.slice(first, band.min(outputs - first)) };
+        level.run(MaskAndSum { maps, first, sums });
+    });
+    let gradient = if output.is_some() { masked } else { source.unwrap_or(masked) };
+    (gradient, bias)
+}
+
+/// Adds the bias to each row, and cuts off what is below zero if `rectified`.
+struct AddBias<'a> {
+    values: &'a mut [f32],
+    bias: &'a [f32],
+    rectified: bool,
+}
+
+impl Kernel for AddBias<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        for row in self.values.chunks_exact_mut(self.bias.len().max(1)) {
+            for at in (0..row.len()).step_by(V::LANES) {
+                let count = row.len() - at;
+                // SAFETY: `count` values follow in the row and in the bias.
+                unsafe {
+                    let target = row.as_mut_ptr().add(at);
+                    let bias = read::<V>(self.bias.as_ptr().add(at), count);
+                    let mut sum = read::<V>(target, count).add(bias);
+                    if self.rectified {
+                        sum = V::zero().max(sum);
+                    }
+                    write(sum, target, count);
+                }
+            }
+        }
+    }
+}
+
+/// Matrices of one shape; the target may be the gradient's own memory.
+#[derive(Clone, Copy)]
+struct Maps {
+    gradient: *const f32,
+    /// The output of ReLU; without it nothing is written to the target.
+    output: Option<*const f32>,
+    target: *mut f32,
+    batch: usize,
+    stride: usize,
+}
+
+// SAFETY: tasks that share the matrices write to columns of their own.
+unsafe impl Send for Maps {}
+// SAFETY: as above.
+unsafe impl Sync for Maps {}
+
+/// Masks the columns from `first` on, as many as there are sums, and adds them up.
+struct MaskAndSum<'a> {
+    maps: Maps,
+    first: usize,
+    sums: &'a mut [f32],
+}
+
+impl Kernel for MaskAndSum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Maps { gradient, output, target, batch, stride } = self.maps;
+        self.sums.fill(0.0);
+        for row in 0..batch {
+            for at in (0..self.sums.len()).step_by(V::LANES) {
+                let count = self.sums.len() - at;
+                let place = row * stride + self.first + at;
+                // SAFETY: `count` values follow in the row and in the sums.
+                unsafe {
+                    let mut values = read::<V>(gradient.add(place), count);
+                    if let Some(output) = output {
+                        let passed = read::<V>(output.add(place), count).greater(V::zero());
+                        values = V::select(passed, values, V::zero());
+                        write(values, target.add(place), count);
+                    }
+                    let sums = self.sums.as_mut_ptr().add(at);
+                    write(read::<V>(sums, count).add(values), sums, count);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{assert_close, normal, on_1_2_and_3_threads, values};
+
+    const SHAPES: [[usize; 3]; 6] =
+        [[1, 1, 1], [3, 5, 7], [2, 64, 65], [128, 40, 10], [600, 17, 130], [0, 4, 3]];
+
+    fn forward_of([batch, inputs, outputs]: [usize; 3], rectified: bool) -> [FlexTensor; 2] {
+        let tensors =
+            || (normal([batch, inputs], 1), normal([inputs, outputs], 2), normal([outputs], 3));
+        let (input, weight, bias) = tensors();
+        let ours = forward(input, weight, bias, rectified);
+        let (input, weight, bias) = tensors();
+        [ours, linear::composed::<Flex>(input, weight, bias, rectified)]
+    }
+
+    fn saved([batch, inputs, outputs]: [usize; 3], parts: [bool; 4]) -> LinearSaved<Flex> {
+        let [input, weight, output, bias] = parts;
+        LinearSaved {
+            input: input.then(|| normal([batch, inputs], 1)),
+            weight: weight.then(|| normal([inputs, outputs], 2)),
+            output: output.then(|| normal([batch, outputs], 4)),
+            bias,
+        }
+    }
+
+    #[test]
+    fn forward_equals_the_default_body() {
+        for (shape, rectified) in SHAPES.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+            let [ours, reference] = forward_of(shape, rectified);
+            assert_close(&format!("{shape:?}"), ours, reference, 1e-5);
+        }
+    }
+
+    #[test]
+    fn backward_equals_the_default_body() {
+        for shape in SHAPES {
+            for bits in 0..16 {
+                let parts = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+                let gradient = || normal([shape[0], shape[2]], 5);
+                let ours = backward(saved(shape, parts), gradient());
+                let reference = linear::composed_backward(saved(shape, parts), gradient());
+                let pairs = [
+                    (ours.input, reference.input),
+                    (ours.weight, reference.weight),
+                    (ours.bias, reference.bias),
+                ];
+                for (index, pair) in pairs.into_iter().enumerate() {
+                    match pair {
+                        (Some(ours), Some(reference)) => {
+                            assert_close(&format!("{index} of {shape:?}"), ours, reference, 1e-4);
+                        }
+                        (ours, reference) => assert_eq!(ours.is_some(), reference.is_some()),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_gradient_that_others_hold_is_left_as_it_is() {
+        let shape = [3, 5, 7];
+        let gradient = normal([3, 7], 5);
+        backward(saved(shape, [true; 4]), gradient.clone());
+        assert_eq!(values(gradient), values(normal([3, 7], 5)));
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let shape = [300, 90, 200];
+        let [one, two, three] = on_1_2_and_3_threads(|| {
+            let [output, _] = forward_of(shape, true);
+            let gradients = backward(saved(shape, [true; 4]), normal([300, 200], 5));
+            let LinearGradients { input, weight, bias } = gradients;
+            [output, input.unwrap(), weight.unwrap(), bias.unwrap()].map(values)
+        });
+        assert_eq!(one, two);
+        assert_eq!(one, three);
+    }
+}

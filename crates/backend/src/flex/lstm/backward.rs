@@ -1,0 +1,219 @@
+//! A share of the batch through all time steps, backward.
+
+use super::{
+    sizes::Sizes,
+    tile::{for_tiles, product},
+};
+use crate::flex::{
+    activations::tanh,
+    simd::{Kernel, Vector, unroll},
+};
+
+/// The memory of the backward pass, in the layouts of [`Sizes`].
+#[derive(Clone, Copy)]
+pub(super) struct Backward<'a> {
+    pub(super) sizes: Sizes,
+    /// The gradients of the outputs, `[batch, time, hidden]`.
+    pub(super) of_outputs: Option<&'a [f32]>,
+    /// The gradients of the last cells and hidden units, `[batch, hidden]` each.
+    pub(super) of_state: [Option<&'a [f32]>; 2],
+    /// As packed for the backward pass.
+    pub(super) weights: &'a [f32],
+    pub(super) cells: &'a [f32],
+    /// Come as gates, and become the gradients of the sums before them.
+    pub(super) gates: *mut f32,
+    /// Where the gradient of the input goes, `[batch, time, inputs]`.
+    pub(super) of_input: Option<*mut f32>,
+    /// Where the gradients of the first cells and hidden units go, `[batch, hidden]` each.
+    pub(super) of_first: Option<[*mut f32; 2]>,
+}
+
+// SAFETY: tasks share the memory, and each writes to the places of its own sequences.
+unsafe impl Send for Backward<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Backward<'_> {}
+
+/// The sequences from `first` to `end`.
+pub(super) struct BackwardTask<'a, 'b> {
+    pub(super) memory: Backward<'a>,
+    pub(super) first: usize,
+    pub(super) end: usize,
+    /// `[end - first, padded]`: the gradients of the cells.
+    pub(super) of_cells: &'b mut [f32],
+    /// `[end - first, width]`: the gradients of hidden units and inputs.
+    pub(super) of_rows: &'b mut [f32],
+}
+
+impl Sizes {
+    /// Columns of the gradients of a row, in whole blocks of four vectors.
+    pub(super) fn backward_width(&self) -> usize {
+        self.backward_blocks() * 4 * self.lanes
+    }
+}
+
+impl Kernel for BackwardTask<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        self.begin();
+        let Sizes { time, inputs, .. } = self.memory.sizes;
+        let (padded, blocks) = (self.memory.sizes.padded(), self.memory.sizes.backward_blocks());
+        let width = 4 * V::LANES;
+        for step in (0..time).rev() {
+            for sequence in self.first..self.end {
+                // SAFETY: the sequence is one of this task.
+                unsafe { self.through_gates::<V>(step, sequence) };
+            }
+            let hidden_wanted = step > 0 || self.memory.of_first.is_some();
+            let first_block = if hidden_wanted { 0 } else { padded / width };
+            let end_block =
+                if self.memory.of_input.is_some() { blocks } else { padded.div_ceil(width) };
+            for block in first_block..end_block {
+                let (first, end) = (self.first, self.end);
+                // SAFETY: the sequences are those of this task.
+                unsafe { for_tiles!(V, first, end, |row| self.tile(step, block, row)) };
+            }
+            if let Some(target) = self.memory.of_input {
+                for sequence in self.first..self.end {
+                    let source = &self.row(sequence)[padded..][..inputs];
+                    // SAFETY: the input has a place for this step of this sequence.
+                    unsafe {
+                        let target = target.add((sequence * time + step) * inputs);
+                        target.copy_from_nonoverlapping(source.as_ptr(), inputs);
+                    }
+                }
+            }
+        }
+        self.finish();
+    }
+}
+
+impl BackwardTask<'_, '_> {
+    #[inline(always)]
+    fn row(&mut self, sequence: usize) -> &mut [f32] {
+        let width = self.memory.sizes.backward_width();
+        &mut self.of_rows[(sequence - self.first) * width..][..width]
+    }
+
+    #[inline(always)]
+    fn cells(&mut self, sequence: usize) -> &mut [f32] {
+        let padded = self.memory.sizes.padded();
+        &mut self.of_cells[(sequence - self.first) * padded..][..padded]
+    }
+
+    /// The gradients of the last state, padded.
+    #[inline(always)]
+    fn begin(&mut self) {
+        let hidden = self.memory.sizes.hidden;
+        self.of_cells.fill(0.0);
+        self.of_rows.fill(0.0);
+        let [of_cells, of_hidden] = self.memory.of_state;
+        for sequence in self.first..self.end {
+            if let Some(source) = of_cells {
+                let source = &source[sequence * hidden..][..hidden];
+                self.cells(sequence)[..hidden].copy_from_slice(source);
+            }
+            if let Some(source) = of_hidden {
+                let source = &source[sequence * hidden..][..hidden];
+                self.row(sequence)[..hidden].copy_from_slice(source);
+            }
+        }
+    }
+
+    /// From the gradients of hidden units and cells after a step to those of the sums of its gates
+    /// and of the cells before.
+    ///
+    /// # Safety
+    ///
+    /// The sequence is one of this task.
+    #[inline(always)]
+    unsafe fn through_gates<V: Vector>(&mut self, step: usize, sequence: usize) {
+        let Backward { sizes, of_outputs, cells, gates, .. } = self.memory;
+        let Sizes { batch, time, hidden, .. } = sizes;
+        let padded = sizes.padded();
+        let row = step * batch + sequence;
+        let of_outputs = of_outputs.map(|all| &all[(sequence * time + step) * hidden..][..hidden]);
+        let before = &cells[row * padded..][..padded];
+        let after = &cells[(row + batch) * padded..][..padded];
+        let of_hidden = self.row(sequence).as_ptr();
+        let of_cells = self.cells(sequence).as_mut_ptr();
+        let one = V::splat(1.0);
+        for unit in (0..padded).step_by(V::LANES) {
+            // SAFETY: `padded` is a number of whole vectors, which all of these slices have; the
+            // gradients of the outputs end at `hidden`.
+            unsafe {
+                let gates = gates.add(row * sizes.gates() + 4 * unit);
+                let gate = |index: usize| V::load(gates.add(index * V::LANES));
+                let [input, forget, new, output] = [gate(0), gate(1), gate(2), gate(3)];
+                let mut of_hidden = V::load(of_hidden.add(unit));
+                if let Some(of_outputs) = of_outputs {
+                    let source = of_outputs.as_ptr().add(unit);
+                    of_hidden = of_hidden.add(V::load_first(source, hidden - unit));
+                }
+                let cell_tanh = tanh(V::load(after.as_ptr().add(unit)));
+                let slope = cell_tanh.neg_mul_add(cell_tanh, one);
+                let of_cell = V::load(of_cells.add(unit));
+                let of_cell = of_hidden.mul(output).mul_add(slope, of_cell);
+                let before = V::load(before.as_ptr().add(unit));
+                // A sigmoid's slope is s (1 - s), a tanh's 1 - t^2.
+                let sigmoid_slope = |gate: V| gate.mul(one.sub(gate));
+                let of_input = of_cell.mul(new).mul(sigmoid_slope(input));
+                let of_forget = of_cell.mul(before).mul(sigmoid_slope(forget));
+                let of_new = of_cell.mul(input).mul(new.neg_mul_add(new, one));
+                let of_output = of_hidden.mul(cell_tanh).mul(sigmoid_slope(output));
+                of_input.store(gates);
+                of_forget.store(gates.add(V::LANES));
+                of_new.store(gates.add(2 * V::LANES));
+                of_output.store(gates.add(3 * V::LANES));
+                of_cell.mul(forget).store(of_cells.add(unit));
+            }
+        }
+    }
+
+    /// Four vectors of columns of the gradients of `R` rows.
+    ///
+    /// # Safety
+    ///
+    /// The `R` sequences from `sequence` on are of this task.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const R: usize>(
+        &mut self,
+        step: usize,
+        block: usize,
+        sequence: usize,
+    ) {
+        let Backward { sizes, gates, weights, .. } = self.memory;
+        let (depth, width) = (sizes.gates(), 4 * V::LANES);
+        let weights = &weights[block * depth * width..][..depth * width];
+        // SAFETY: the gates have a row for this sequence and those after it.
+        let sums = unsafe {
+            let gates = gates.add((step * sizes.batch + sequence) * depth);
+            product::<V, R>(gates, depth, depth, weights.as_ptr())
+        };
+        unroll!(ROW => {
+            if ROW < R {
+                let target = &mut self.row(sequence + ROW)[block * width..][..width];
+                for (column, sum) in sums[ROW].into_iter().enumerate() {
+                    // SAFETY: the target has room for four vectors.
+                    unsafe { sum.store(target.as_mut_ptr().add(column * V::LANES)) };
+                }
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn finish(&mut self) {
+        let hidden = self.memory.sizes.hidden;
+        let Some([of_cells, of_hidden]) = self.memory.of_first else { return };
+        for sequence in self.first..self.end {
+            // SAFETY: both have a place for this sequence.
+            unsafe {
+                let source = self.cells(sequence).as_ptr();
+                of_cells.add(sequence * hidden).copy_from_nonoverlapping(source, hidden);
+                let source = self.row(sequence).as_ptr();
+                of_hidden.add(sequence * hidden).copy_from_nonoverlapping(source, hidden);
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A share of the batch through all time steps, forward.
+
+use super::{
+    sizes::Sizes,
+    tile::{for_tiles, product},
+};
+use crate::flex::{
+    activations::{sigmoid, tanh},
+    simd::{Kernel, Vector, unroll},
+};
+
+/// The memory of the forward pass, in the layouts of [`Sizes`].
+#[derive(Clone, Copy)]
+pub(super) struct Forward<'a> {
+    pub(super) sizes: Sizes,
+    /// Slots of rows and cells: one for each step and one more, or two that take turns.
+    pub(super) slots: usize,
+    /// `[batch, time, inputs]`
+    pub(super) input: &'a [f32],
+    /// The first state, `[batch, hidden]` each.
+    pub(super) state: Option<[&'a [f32]; 2]>,
+    /// As packed for the forward pass.
+    pub(super) weights: &'a [f32],
+    pub(super) rows: *mut f32,
+    pub(super) cells: *mut f32,
+    /// Nowhere, if there is no backward pass to come.
+    pub(super) gates: Option<*mut f32>,
+    /// `[batch, time, hidden]`
+    pub(super) outputs: *mut f32,
+    /// The last state, `[batch, hidden]` each.
+    pub(super) last_cell: *mut f32,
+    pub(super) last_hidden: *mut f32,
+}
+
+// SAFETY: tasks share the memory, and each writes to the places of its own sequences.
+unsafe impl Send for Forward<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Forward<'_> {}
+
+/// The sequences from `first` to `end`.
+pub(super) struct ForwardTask<'a> {
+    pub(super) memory: Forward<'a>,
+    pub(super) first: usize,
+    pub(super) end: usize,
+}
+
+impl Kernel for ForwardTask<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { memory, first, end } = self;
+        // SAFETY: `Forward` has the sizes that its slots, its sizes and this vector ask for.
+        unsafe {
+            for sequence in first..end {
+                memory.begin(sequence);
+            }
+            for step in 0..memory.sizes.time {
+                for sequence in first..end {
+                    memory.read_input(step, sequence);
+                }
+                for block in 0..memory.sizes.blocks() {
+                    for_tiles!(V, first, end, |row| memory.tile(step, block, row));
+                }
+                for sequence in first..end {
+                    memory.write_output(step, sequence);
+                }
+            }
+            for sequence in first..end {
+                memory.finish(sequence);
+            }
+        }
+    }
+}
+
+/// The methods' callers answer for this: the numbers of steps, blocks and sequences are inside of
+/// the layer, and nobody else touches these sequences.
+impl Forward<'_> {
+    #[inline(always)]
+    unsafe fn row(&self, step: usize, sequence: usize) -> *mut f32 {
+        let Sizes { batch, .. } = self.sizes;
+        // SAFETY: a row of the memory.
+        unsafe { self.rows.add((step % self.slots * batch + sequence) * self.sizes.stride()) }
+    }
+
+    #[inline(always)]
+    unsafe fn cell(&self, step: usize, sequence: usize) -> *mut f32 {
+        let Sizes { batch, .. } = self.sizes;
+        // SAFETY: cells of the memory.
+        unsafe { self.cells.add((step % self.slots * batch + sequence) * self.sizes.padded()) }
+    }
+
+    /// Writes the first state, padded.
+    #[inline(always)]
+    unsafe fn begin(&self, sequence: usize) {
+        let (hidden, padded) = (self.sizes.hidden, self.sizes.padded());
+        // SAFETY: a row begins with the hidden units, and there are as many cells.
+        let targets = unsafe {
+            [self.cell(0, sequence), self.row(0, sequence)]
+                .map(|start| std::slice::from_raw_parts_mut(start, padded))
+        };
+        for (index, target) in targets.into_iter().enumerate() {
+            target.fill(0.0);
+            if let Some(state) = self.state {
+                target[..hidden].copy_from_slice(&state[index][sequence * hidden..][..hidden]);
+            }
+        }
+    }
+
+    /// Completes the row of a step by the input and the bias's one.
+    #[inline(always)]
+    unsafe fn read_input(&self, step: usize, sequence: usize) {
+        let Sizes { time, inputs, .. } = self.sizes;
+        let input = &self.input[(sequence * time + step) * inputs..][..inputs];
+        // SAFETY: a row has room for hidden units, inputs and a one.
+        unsafe {
+            let target = self.row(step, sequence).add(self.sizes.padded());
+            target.copy_from_nonoverlapping(input.as_ptr(), inputs);
+            target.add(inputs).write(1.0);
+        }
+    }
+
+    /// A vector of units of `R` sequences: the product, then the gates in registers.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const R: usize>(&self, step: usize, block: usize, sequence: usize) {
+        let sizes = &self.sizes;
+        let unit = block * V::LANES;
+        let weights = &self.weights[block * sizes.depth() * 4 * V::LANES..];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let rows = self.row(step, sequence);
+            let sums = product::<V, R>(rows, sizes.stride(), sizes.depth(), weights.as_ptr());
+            unroll!(ROW => {
+                if ROW < R {
+                    self.through_gates(sums[ROW], step, unit, sequence + ROW);
+                }
+            });
+        }
+    }
+
+    /// From the sums of the four gates of a vector of units to its cells and hidden units.
+    #[inline(always)]
+    unsafe fn through_gates<V: Vector>(
+        &self,
+        [input, forget, new, output]: [V; 4],
+        step: usize,
+        unit: usize,
+        sequence: usize,
+    ) {
+        let [input, forget, output] = [sigmoid(input), sigmoid(forget), sigmoid(output)];
+        let new = tanh(new);
+        // SAFETY: the unit's vector lies inside of the rows, cells and gates.
+        unsafe {
+            let before = V::load(self.cell(step, sequence).add(unit));
+            let after = forget.mul_add(before, input.mul(new));
+            after.store(self.cell(step + 1, sequence).add(unit));
+            let hidden = output.mul(tanh(after));
+            hidden.store(self.row(step + 1, sequence).add(unit));
+            if let Some(gates) = self.gates {
+                let row = step * self.sizes.batch + sequence;
+                let gates = gates.add(row * self.sizes.gates() + 4 * unit);
+                input.store(gates);
+                forget.store(gates.add(V::LANES));
+                new.store(gates.add(2 * V::LANES));
+                output.store(gates.add(3 * V::LANES));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write_output(&self, step: usize, sequence: usize) {
+        let Sizes { time, hidden, .. } = self.sizes;
+        // SAFETY: the next row begins with the hidden units; the output has their room.
+        unsafe {
+            let target = self.outputs.add((sequence * time + step) * hidden);
+            target.copy_from_nonoverlapping(self.row(step + 1, sequence), hidden);
+        }
+    }
+
+    /// Writes the last state.
+    #[inline(always)]
+    unsafe fn finish(&self, sequence: usize) {
+        let Sizes { time, hidden, .. } = self.sizes;
+        // SAFETY: as in `begin`.
+        unsafe {
+            let at = sequence * hidden;
+            let cell = self.cell(time, sequence);
+            self.last_cell.add(at).copy_from_nonoverlapping(cell, hidden);
+            let row = self.row(time, sequence);
+            self.last_hidden.add(at).copy_from_nonoverlapping(row, hidden);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The LSTM layer: each task takes some sequences through all time steps, so no thread waits for
+//! another one at a step.
+//!
+//! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
+//! units are stored. Backward, the gates' memory takes their gradients, from which the gradients of
+//! the weights are one product over all times and sequences at the end.
+
+mod backward;
+mod forward;
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod weights;
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use super::{
+    all_f32, contiguous, dimensions, elements,
+    parallel::{self, Shared},
+    product::{Matrix, product},
+    recycled,
+    simd::Level,
+};
+use crate::{
+    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, lstm,
+    overrides::note_taken,
+};
+use backward::{Backward, BackwardTask};
+use forward::{Forward, ForwardTask};
+use sizes::Sizes;
+use weights::Weights;
+
+/// The layer without a backward pass to come.
+pub(super) fn forward(layer: Lstm<Flex>) -> LstmOutput<Flex> {
+    if !supported(&layer) {
+        return lstm::composed(layer).0;
+    }
+    note_taken();
+    run(Level::best(), layer, false).0
+}
+
+/// The layer, and rows, cells and gates for the backward pass.
+pub(super) fn forward_saving(layer: Lstm<Flex>) -> (LstmOutput<Flex>, Vec<FlexTensor>) {
+    if !supported(&layer) {
+        return lstm::composed(layer);
+    }
+    note_taken();
+    run(Level::best(), layer, true)
+}
+
+fn supported(layer: &Lstm<Flex>) -> bool {
+    let state = layer.state.iter().flat_map(|state| [&state.cell, &state.hidden]);
+    all_f32([&layer.input, &layer.input_weight, &layer.hidden_weight, &layer.bias])
+        && state.into_iter().all(|tensor| all_f32([tensor]))
+}
+
+fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<FlexTensor>) {
+    let Lstm { input, input_weight, hidden_weight, bias, state } = layer;
+    let [input, input_weight, hidden_weight, bias] =
+        [input, input_weight, hidden_weight, bias].map(contiguous);
+    let state = state.map(|state| [state.cell, state.hidden].map(contiguous));
+    let [batch, time, inputs] = dimensions(&input);
+    let [_, hidden] = dimensions(&hidden_weight);
+    let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
+    let weights = Weights {
+        input: elements(&input_weight),
+        hidden: elements(&hidden_weight),
+        bias: Some(elements(&bias)),
+    };
+    let packed = weights.packed_forward(level, &sizes);
+
+    let slots = if saving { time + 1 } else { 2 };
+    let mut rows = recycled::floats([slots * batch * sizes.stride()]);
+    let mut cells = recycled::floats([slots * batch * sizes.padded()]);
+    let mut gates = recycled::floats([if saving { time * batch * sizes.gates() } else { 0 }]);
+    let mut outputs = recycled::floats([batch, time, hidden]);
+    let [mut last_cell, mut last_hidden] = [(); 2].map(|()| recycled::floats([batch, hidden]));
+    let memory = Forward {
+        sizes,
+        slots,
+        input: elements(&input),
+        state: state.as_ref().map(|state| state.each_ref().map(elements)),
+        weights: elements(&packed),
+        rows: start_of(&mut rows),
+        cells: start_of(&mut cells),
+        gates: saving.then(|| start_of(&mut gates)),
+        outputs: start_of(&mut outputs),
+        last_cell: start_of(&mut last_cell),
+        last_hidden: start_of(&mut last_hidden),
+    };
+    parallel::run(sizes.tasks(), |task, _| {
+        let [first, end] = sizes.sequences(task);
+        level.run(ForwardTask { memory, first, end });
+    });
+    let state = LstmPrimitives { cell: last_cell, hidden: last_hidden };
+    let saved = if saving { vec![rows, cells, gates] } else { Vec::new() };
+    (LstmOutput { outputs, state }, saved)
+}
+
+/// The gradients, from what [`forward_saving`] or the default body returned.
+pub(super) fn backward(
+    saved: LstmSaved<Flex>,
+    gradients: LstmOutputGradients<Flex>,
+) -> LstmGradients<Flex> {
+    // The forward pass chose by the types of all tensors, and the number of values tells how.
+    if saved.values.len() != 3 {
+        return lstm::composed_backward(saved, gradients);
+    }
+    note_taken();
+    run_backward(Level::best(), saved, gradients)
+}
+
+fn run_backward(
+    level: Level,
+    saved: LstmSaved<Flex>,
+    gradients: LstmOutputGradients<Flex>,
+) -> LstmGradients<Flex> {
+    let LstmSaved { input_weight, hidden_weight, shape, values, wanted } = saved;
+    let Ok([rows, cells, gates]) = <[FlexTensor; 3]>::try_from(values) else {
+        unreachable!("the forward pass saves three tensors");
+    };
+    let [batch, time, inputs] = shape;
+    let [_, hidden] = dimensions(&hidden_weight);
+    let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
+    let [input_weight, hidden_weight] = [input_weight, hidden_weight].map(contiguous);
+    let weights =
+        Weights { input: elements(&input_weight), hidden: elements(&hidden_weight), bias: None };
+    let packed = weights.packed_backward(&sizes);
+
+    let of_outputs = gradients.outputs.map(contiguous);
+    let of_state = [gradients.cell, gradients.hidden].map(|gradient| gradient.map(contiguous));
+    // Unique where the graph alone held it, so this is no copy.
+    let mut of_sums = contiguous(gates);
+    let mut of_input = wanted.input.then(|| recycled::floats(shape));
+    let mut of_first = wanted.state.then(|| [(); 2].map(|()| recycled::floats([batch, hidden])));
+    let memory = Backward {
+        sizes,
+        of_outputs: of_outputs.as_ref().map(elements),
+        of_state: of_state.each_ref().map(|gradient| gradient.as_ref().map(elements)),
+        weights: elements(&packed),
+        cells: elements(&cells),
+        gates: start_of(&mut of_sums),
+        of_input: of_input.as_mut().map(start_of),
+        of_first: of_first.as_mut().map(|first| first.each_mut().map(start_of)),
+    };
+    parallel::run(sizes.tasks(), |task, scratch| {
+        let [first, end] = sizes.sequences(task);
+        let lengths = [sizes.padded(), sizes.backward_width()].map(|width| (end - first) * width);
+        let [of_cells, of_rows] = scratch.slices(lengths);
+        level.run(BackwardTask { memory, first, end, of_cells, of_rows });
+    });
+    LstmGradients {
+        input: of_input,
+        weights: wanted.weights.then(|| weight_gradients(&sizes, &of_sums, &rows)),
+        state: of_first.map(|[cell, hidden]| LstmPrimitives { cell, hidden }),
+    }
+}
+
+/// The gradients of input weight, hidden weight and bias: a product of the gradients of all gates'
+/// sums by all rows, in PyTorch's order then.
+fn weight_gradients(sizes: &Sizes, of_sums: &FlexTensor, rows: &FlexTensor) -> [FlexTensor; 3] {
+    let Sizes { batch, time, inputs, hidden, .. } = *sizes;
+    let (gates, depth, padded) = (sizes.gates(), sizes.depth(), sizes.padded());
+    let mut together = recycled::floats([gates, depth]);
+    let of_sums = Matrix::new(elements(of_sums), [time * batch, gates]);
+    let rows = Matrix::with_stride(elements(rows), [time * batch, depth], sizes.stride());
+    product(together.storage_mut::<f32>(), of_sums.transposed(), rows);
+
+    let together = elements(&together);
+    let mut of_input = recycled::floats([4 * hidden, inputs]);
+    let mut of_hidden = recycled::floats([4 * hidden, hidden]);
+    let mut of_bias = recycled::floats([4 * hidden]);
+    let targets = [&mut of_input, &mut of_hidden, &mut of_bias]
+        .map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
+    parallel::run(sizes.blocks(), |block, _| {
+        for gate in block * 4 * sizes.lanes..(block + 1) * 4 * sizes.lanes {
+            let Some(row) = sizes.row_of_gate(gate) else { continue };
+            let source = &together[gate * depth..][..depth];
+            let parts = [(padded, inputs), (0, hidden), (padded + inputs, 1)];
+            for ((start, count), target) in parts.into_iter().zip(&targets) {
+                // SAFETY: each row is of one gate, and each gate of one task.
+                let target = unsafe { target.slice(row * count, count) };
+                target.copy_from_slice(&source[start..][..count]);
+            }
+        }
+    });
+    [of_input, of_hidden, of_bias]
+}
+
+/// The address of the first element of a tensor that nobody else holds.
+fn start_of(tensor: &mut FlexTensor) -> *mut f32 {
+    tensor.storage_mut::<f32>().as_mut_ptr()
+}

@@ -1,0 +1,67 @@
+//! The sizes of an LSTM layer and its memory inside of the kernels.
+
+/// The hidden units are padded to whole vectors; padded ones have weights of zero, and so stay
+/// zero. The rest is laid out for products in which a row is broadcast against blocks of weights:
+///
+/// - `rows`: `[time + 1, batch, stride]`, each row the hidden units before a step, the input of
+///   the step, and a one that the bias is multiplied by
+/// - `cells`: `[time + 1, batch, padded]`, before each step and after the last
+/// - `gates`: `[time, batch, blocks, 4, lanes]`, after their activations; backward they become the
+///   gradients of the sums before them
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) batch: usize,
+    pub(super) time: usize,
+    pub(super) inputs: usize,
+    pub(super) hidden: usize,
+    pub(super) lanes: usize,
+}
+
+impl Sizes {
+    /// Hidden units with their padding.
+    pub(super) fn padded(&self) -> usize {
+        self.hidden.next_multiple_of(self.lanes)
+    }
+
+    /// Vectors of hidden units.
+    pub(super) fn blocks(&self) -> usize {
+        self.padded() / self.lanes
+    }
+
+    /// Gates of all units, padded.
+    pub(super) fn gates(&self) -> usize {
+        4 * self.padded()
+    }
+
+    /// The values of a row.
+    pub(super) fn depth(&self) -> usize {
+        self.padded() + self.inputs + 1
+    }
+
+    /// From one row to the next: whole cache lines, an odd number of them, since rows at the
+    /// distance of a large power of two would compete for the same places of the cache.
+    pub(super) fn stride(&self) -> usize {
+        let lines = self.depth().div_ceil(16);
+        (lines | 1) * 16
+    }
+
+    /// Blocks of four vectors that cover hidden units and inputs, where gradients go.
+    pub(super) fn backward_blocks(&self) -> usize {
+        (self.padded() + self.inputs).div_ceil(4 * self.lanes)
+    }
+
+    /// Sequences of a task. Each task reads all weights at each step, so they should be many; and
+    /// the tasks should be many, for large machines.
+    pub(super) fn share(&self) -> usize {
+        self.batch.div_ceil(8).max(16)
+    }
+
+    pub(super) fn tasks(&self) -> usize {
+        self.batch.div_ceil(self.share())
+    }
+
+    /// The first sequence of a task and the end of them.
+    pub(super) fn sequences(&self, task: usize) -> [usize; 2] {
+        [task, task + 1].map(|task| (task * self.share()).min(self.batch))
+    }
+}

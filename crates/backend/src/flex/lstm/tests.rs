@@ -1,0 +1,144 @@
+//! The kernels against the default body.
+
+use super::*;
+use crate::{
+    LstmWanted,
+    flex::testing::{assert_close, normal, on_1_2_and_3_threads, values},
+};
+
+/// Batch, time, inputs, hidden.
+type Shape = [usize; 4];
+
+const SHAPES: [Shape; 9] = [
+    [1, 1, 1, 1],
+    [1, 3, 5, 8],
+    [2, 1, 3, 16],
+    [3, 2, 20, 7],
+    [5, 4, 16, 33],
+    [17, 3, 9, 12],
+    [40, 5, 32, 16],
+    [7, 2, 64, 40],
+    [0, 3, 4, 5],
+];
+
+fn scaled<const D: usize>(shape: [usize; D], stream: u64) -> FlexTensor {
+    use burn::tensor::ops::FloatTensorOps;
+    Flex::float_mul_scalar(normal(shape, stream), 0.4.into())
+}
+
+fn state([batch, _, _, hidden]: Shape, stream: u64) -> LstmPrimitives<Flex> {
+    let shape = [batch, hidden];
+    LstmPrimitives { cell: normal(shape, stream), hidden: scaled(shape, stream + 1) }
+}
+
+fn layer(shape: Shape, with_state: bool) -> Lstm<Flex> {
+    let [batch, time, inputs, hidden] = shape;
+    Lstm {
+        input: normal([batch, time, inputs], 1),
+        input_weight: scaled([4 * hidden, inputs], 2),
+        hidden_weight: scaled([4 * hidden, hidden], 3),
+        bias: normal([4 * hidden], 4),
+        state: with_state.then(|| state(shape, 5)),
+    }
+}
+
+fn saved(layer: &Lstm<Flex>, values: Vec<FlexTensor>, wanted: LstmWanted) -> LstmSaved<Flex> {
+    let shape = dimensions(&layer.input);
+    let (input_weight, hidden_weight) = (layer.input_weight.clone(), layer.hidden_weight.clone());
+    LstmSaved { input_weight, hidden_weight, shape, values, wanted }
+}
+
+fn gradients(shape: Shape, of_outputs: bool, of_state: bool) -> LstmOutputGradients<Flex> {
+    let [batch, time, _, hidden] = shape;
+    let LstmPrimitives { cell, hidden: of_hidden } = state(shape, 8);
+    LstmOutputGradients {
+        outputs: of_outputs.then(|| normal([batch, time, hidden], 7)),
+        cell: of_state.then_some(cell),
+        hidden: of_state.then_some(of_hidden),
+    }
+}
+
+fn all_of(gradients: LstmGradients<Flex>) -> Vec<(&'static str, FlexTensor)> {
+    let LstmGradients { input, weights, state } = gradients;
+    let [input_weight, hidden_weight, bias] = weights.map_or([None, None, None], |w| w.map(Some));
+    let (cell, hidden) = state.map(|state| (state.cell, state.hidden)).unzip();
+    [
+        ("input", input),
+        ("input weight", input_weight),
+        ("hidden weight", hidden_weight),
+        ("bias", bias),
+        ("cell", cell),
+        ("hidden", hidden),
+    ]
+    .into_iter()
+    .filter_map(|(name, tensor)| Some((name, tensor?)))
+    .collect()
+}
+
+#[test]
+fn forward_equals_the_default_body() {
+    for level in Level::all() {
+        for (shape, with_state) in SHAPES.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+            let (reference, _) = lstm::composed(layer(shape, with_state));
+            for saving in [false, true] {
+                let (ours, saved) = run(level, layer(shape, with_state), saving);
+                assert_eq!(saved.len(), if saving { 3 } else { 0 });
+                let what = |part| format!("{part} of {shape:?} at {level:?}");
+                let close = |part, ours, reference: &FlexTensor| {
+                    assert_close(&what(part), ours, reference.clone(), 2e-6);
+                };
+                close("outputs", ours.outputs, &reference.outputs);
+                close("cell", ours.state.cell, &reference.state.cell);
+                close("hidden", ours.state.hidden, &reference.state.hidden);
+            }
+        }
+    }
+}
+
+#[test]
+fn backward_equals_the_default_body() {
+    let everything = LstmWanted { input: true, weights: true, state: true };
+    let without_input = LstmWanted { input: false, ..everything };
+    let weights_only = LstmWanted { state: false, ..without_input };
+    let cases = [
+        (everything, true, true),
+        (without_input, true, false),
+        (weights_only, false, true),
+        (LstmWanted { weights: false, state: false, ..everything }, true, true),
+        (everything, false, false),
+    ];
+    for level in Level::all() {
+        for shape in SHAPES {
+            for (wanted, of_outputs, of_state) in cases {
+                let layer = layer(shape, wanted.state);
+                let (_, values) = run(level, layer.clone(), true);
+                let given = || gradients(shape, of_outputs, of_state);
+                let ours = run_backward(level, saved(&layer, values, wanted), given());
+                let (_, values) = lstm::composed(layer.clone());
+                let reference = lstm::composed_backward(saved(&layer, values, wanted), given());
+                let (ours, reference) = (all_of(ours), all_of(reference));
+                assert_eq!(ours.len(), reference.len());
+                for ((name, ours), (_, reference)) in ours.into_iter().zip(reference) {
+                    let what = format!("{name} of {shape:?}, {wanted:?}, at {level:?}");
+                    assert_close(&what, ours, reference, 1e-4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let shape = [70, 9, 33, 40];
+    let [one, two, three] = on_1_2_and_3_threads(|| {
+        let layer = layer(shape, true);
+        let (output, values_saved) = forward_saving(layer.clone());
+        let wanted = LstmWanted { input: true, weights: true, state: true };
+        let saved = saved(&layer, values_saved, wanted);
+        let gradients = backward(saved, gradients(shape, true, true));
+        let results = all_of(gradients).into_iter().map(|(_, tensor)| tensor);
+        results.chain([output.outputs, output.state.cell]).map(values).collect::<Vec<_>>()
+    });
+    assert_eq!(one, two);
+    assert_eq!(one, three);
+}

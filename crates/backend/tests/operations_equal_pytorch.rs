@@ -1,0 +1,270 @@
+//! The operations and their gradients against PyTorch's, `golden/operations/generate.py`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+
+use backend::{
+    Selected,
+    device::Device,
+    functional::{self, LstmState, LstmWeights, Normalization},
+    overrides,
+};
+use burn::{
+    backend::Autodiff,
+    tensor::{Int, Tensor, TensorData, Tolerance},
+};
+use serde::Deserialize;
+
+type B = Autodiff<Selected>;
+
+#[derive(Deserialize)]
+struct Golden {
+    batch_norm2d: Vec<BatchNorm2d>,
+    lstm: Vec<Tensors>,
+    linear: Vec<Linear>,
+    embedding: Tensors,
+    cross_entropy: Tensors,
+}
+
+#[derive(Deserialize)]
+struct BatchNorm2d {
+    stored: bool,
+    residual: bool,
+    rectified: bool,
+    tensors: Tensors,
+}
+
+#[derive(Deserialize)]
+struct Linear {
+    rectified: bool,
+    tensors: Tensors,
+}
+
+#[derive(Deserialize)]
+struct Numbers {
+    shape: Vec<usize>,
+    values: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Tensors(HashMap<String, Numbers>);
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("golden/operations/fixture.json")).unwrap()
+}
+
+impl Tensors {
+    fn constant<const D: usize>(&self, name: &str) -> Tensor<B, D> {
+        let Numbers { shape, values } = &self.0[name];
+        let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        Tensor::from_data(TensorData::new(values, shape.clone()), &Device::default())
+    }
+
+    fn parent<const D: usize>(&self, name: &str) -> Tensor<B, D> {
+        self.constant(name).require_grad()
+    }
+
+    fn indices<const D: usize>(&self, name: &str) -> Tensor<B, D, Int> {
+        let Numbers { shape, values } = &self.0[name];
+        let values: Vec<i64> = values.iter().map(|value| *value as i64).collect();
+        Tensor::from_data(TensorData::new(values, shape.clone()), &Device::default())
+    }
+
+    fn assert<const D: usize>(&self, name: &str, ours: Tensor<B, D>) {
+        let tolerance = Tolerance::<f32>::rel_abs(2e-5, 2e-5);
+        let expected: Tensor<B, D> = self.constant(name);
+        println!("{name}");
+        ours.into_data().assert_approx_eq(&expected.into_data(), tolerance);
+    }
+
+    /// The output times its gradient, summed, which is part of the loss.
+    fn weighted<const D: usize>(&self, name: &str, output: Tensor<B, D>) -> Tensor<B, 1> {
+        self.assert(name, output.clone());
+        (output * self.constant(&format!("of_{name}"))).sum()
+    }
+}
+
+/// Checks the gradients of parents, each with its name.
+macro_rules! assert_gradients {
+    ($tensors:expr, $loss:expr, $($name:literal: $parent:expr),* $(,)?) => {
+        let gradients = $loss.backward();
+        $(
+            let ours = Tensor::from_inner($parent.grad(&gradients).unwrap());
+            $tensors.assert(concat!("gradient_", $name), ours);
+        )*
+    };
+}
+
+/// Runs `work`, in which the CPU backend must take no default body.
+fn with_overrides(work: impl FnOnce()) {
+    let before = overrides::counts();
+    work();
+    if backend::NAME == "cpu" {
+        assert_eq!(overrides::counts().composed, before.composed);
+        assert!(overrides::counts().taken > before.taken);
+    }
+}
+
+#[test]
+fn batch_norm2d() {
+    with_overrides(|| {
+        for case in golden().batch_norm2d {
+            let tensors = &case.tensors;
+            let (input, scale, shift) =
+                (tensors.parent::<4>("input"), tensors.parent("scale"), tensors.parent("shift"));
+            let residual = case.residual.then(|| tensors.parent::<4>("residual"));
+            let by = match case.stored {
+                true => Normalization::Stored {
+                    mean: tensors.constant("mean"),
+                    variance: tensors.constant("variance"),
+                },
+                false => Normalization::Batch,
+            };
+            let (output, statistics) = functional::batch_norm2d(
+                input.clone(),
+                [scale.clone(), shift.clone()],
+                by,
+                1e-3,
+                residual.clone(),
+                case.rectified,
+            );
+            assert_eq!(statistics.is_some(), !case.stored);
+            if let Some(statistics) = statistics {
+                tensors.assert("mean", statistics.mean);
+                tensors.assert("variance", statistics.variance);
+            }
+            let loss = tensors.weighted("output", output);
+            let gradients = loss.backward();
+            let gradient =
+                |parent: &Tensor<B, 4>| Tensor::from_inner(parent.grad(&gradients).unwrap());
+            tensors.assert("gradient_input", gradient(&input));
+            if let Some(residual) = residual {
+                tensors.assert("gradient_residual", gradient(&residual));
+            }
+            let gradient =
+                |parent: &Tensor<B, 1>| Tensor::from_inner(parent.grad(&gradients).unwrap());
+            tensors.assert("gradient_scale", gradient(&scale));
+            tensors.assert("gradient_shift", gradient(&shift));
+        }
+    });
+}
+
+#[test]
+fn lstm() {
+    with_overrides(|| {
+        for tensors in golden().lstm {
+            let input = tensors.parent::<3>("input");
+            let weights = LstmWeights::<B> {
+                input: tensors.parent("input_weight"),
+                hidden: tensors.parent("hidden_weight"),
+                bias: tensors.parent("bias"),
+            };
+            let state = tensors.0.contains_key("first_cell").then(|| LstmState::<B> {
+                cell: tensors.parent("first_cell"),
+                hidden: tensors.parent("first_hidden"),
+            });
+            let (outputs, last) = functional::lstm(input.clone(), state.clone(), &weights);
+            let loss = tensors.weighted("outputs", outputs)
+                + tensors.weighted("cell", last.cell)
+                + tensors.weighted("hidden", last.hidden);
+            assert_gradients!(
+                tensors,
+                loss,
+                "input": input,
+                "input_weight": weights.input,
+                "hidden_weight": weights.hidden,
+                "bias": weights.bias,
+            );
+            // A second graph, from a loss of the last state alone.
+            let Some(first) = state else { continue };
+            let (_, last) = functional::lstm(input.clone(), Some(first.clone()), &weights);
+            let (outputs, again) = functional::lstm(input.clone(), Some(first.clone()), &weights);
+            let loss = tensors.weighted("outputs", outputs)
+                + tensors.weighted("cell", last.cell)
+                + tensors.weighted("hidden", again.hidden);
+            assert_gradients!(
+                tensors,
+                loss,
+                "first_cell": first.cell,
+                "first_hidden": first.hidden,
+                "input": input,
+                "bias": weights.bias,
+            );
+        }
+    });
+}
+
+#[test]
+fn linear() {
+    with_overrides(|| {
+        for Linear { rectified, tensors } in golden().linear {
+            let (input, weight) = (tensors.parent::<2>("input"), tensors.parent::<2>("weight"));
+            let bias = tensors.parent::<1>("bias");
+            let output = functional::linear(input.clone(), weight.clone(), bias.clone(), rectified);
+            let loss = tensors.weighted("output", output);
+            assert_gradients!(tensors, loss, "input": input, "weight": weight, "bias": bias);
+        }
+    });
+}
+
+#[test]
+fn embedding() {
+    with_overrides(|| {
+        let tensors = golden().embedding;
+        let table = tensors.parent::<2>("table");
+        let output = functional::embedding(table.clone(), tensors.indices("indices"));
+        let loss = tensors.weighted("output", output);
+        assert_gradients!(tensors, loss, "table": table);
+    });
+}
+
+#[test]
+fn cross_entropy() {
+    with_overrides(|| {
+        let tensors = golden().cross_entropy;
+        let logits = tensors.parent::<2>("logits");
+        let losses = functional::cross_entropy(logits.clone(), tensors.indices("targets"));
+        let loss = tensors.weighted("losses", losses);
+        assert_gradients!(tensors, loss, "logits": logits);
+    });
+}
+
+/// What no gradient is asked of gets none, and the others' are the same.
+#[test]
+fn frozen_parents_get_no_gradient() {
+    let tensors = &golden().lstm[0];
+    let input = tensors.constant::<3>("input");
+    let weights = LstmWeights::<B> {
+        input: tensors.constant("input_weight"),
+        hidden: tensors.parent("hidden_weight"),
+        bias: tensors.constant("bias"),
+    };
+    let state = LstmState::<B> {
+        cell: tensors.constant("first_cell"),
+        hidden: tensors.constant("first_hidden"),
+    };
+    let (outputs, last) = functional::lstm(input.clone(), Some(state), &weights);
+    let loss = tensors.weighted("outputs", outputs)
+        + tensors.weighted("cell", last.cell)
+        + tensors.weighted("hidden", last.hidden);
+    let gradients = loss.backward();
+    assert!(input.grad(&gradients).is_none());
+    assert!(weights.input.grad(&gradients).is_none());
+    let ours = Tensor::from_inner(weights.hidden.grad(&gradients).unwrap());
+    tensors.assert("gradient_hidden_weight", ours);
+}
+
+#[test]
+fn a_sequence_without_steps_returns_its_state() {
+    let tensors = &golden().lstm[0];
+    let weights = LstmWeights::<B> {
+        input: tensors.constant("input_weight"),
+        hidden: tensors.constant("hidden_weight"),
+        bias: tensors.constant("bias"),
+    };
+    let device = Device::default();
+    let (outputs, state) = functional::lstm(Tensor::zeros([3, 0, 5], &device), None, &weights);
+    assert_eq!(outputs.dims(), [3, 0, 6]);
+    assert_eq!(state.cell.into_data().to_vec::<f32>().unwrap(), [0.0; 18]);
+}
