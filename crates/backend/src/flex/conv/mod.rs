@@ -14,14 +14,19 @@ mod rectify;
 mod tests;
 mod tile;
 mod weight_gradient;
+mod winograd;
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use self::{correlation::Epilogue, geometry::Geometry};
+use self::{
+    correlation::Epilogue,
+    geometry::Geometry,
+    winograd::{Kernels, Maps},
+};
 use super::{all_f32, contiguous, elements, recycled, simd::Level};
 use crate::{
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
     functional::Conv2dOptions,
     overrides,
 };
@@ -82,7 +87,13 @@ fn convolve(
     epilogue: Epilogue<'_>,
     output: &mut [f32],
 ) {
-    direct::forward(level, geometry, input, weight, epilogue, output);
+    match Maps::forward(geometry).filter(|_| convolution() == Convolution::Fast) {
+        Some(maps) => {
+            let kernels = Kernels::Forward;
+            winograd::correlate(level, &maps, input, weight, kernels, epilogue, output);
+        }
+        None => direct::forward(level, geometry, input, weight, epilogue, output),
+    }
 }
 
 /// The gradients of input and weight that are wanted, each by the algorithm that pays.
@@ -94,16 +105,29 @@ fn gradients(
     gradient: &[f32],
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
+    let fast = convolution() == Convolution::Fast;
     let weight_gradient = wanted.weight.then(|| {
         let mut found = recycled::floats(geometry.weight_shape());
         let target = found.storage_mut();
-        weight_gradient::weight_gradient(level, geometry, elements(input), gradient, target);
+        let input = elements(input);
+        match Maps::forward(geometry).filter(|_| fast) {
+            Some(maps) => winograd::weight_gradient(level, &maps, input, gradient, target),
+            None => weight_gradient::weight_gradient(level, geometry, input, gradient, target),
+        }
         found
     });
     let input_gradient = wanted.input.then(|| {
         let mut found = recycled::floats(geometry.input_shape());
         let target = found.storage_mut();
-        direct::input_gradient(level, geometry, gradient, elements(weight), target);
+        let weight = elements(weight);
+        match Maps::input_gradient(geometry).filter(|_| fast) {
+            Some(maps) => {
+                let epilogue = Epilogue { bias: None, relu: false };
+                let kernels = Kernels::Turned;
+                winograd::correlate(level, &maps, gradient, weight, kernels, epilogue, target);
+            }
+            None => direct::input_gradient(level, geometry, gradient, weight, target),
+        }
         found
     });
     Conv2dParents { input: input_gradient, weight: weight_gradient, bias: None }

@@ -1,8 +1,8 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
 use super::{
-    Epilogue, Geometry, Level, direct,
-    weight_gradient::{self},
+    Epilogue, Geometry, Level, direct, weight_gradient,
+    winograd::{self, Kernels, Maps},
 };
 use crate::random::{Purpose, Random};
 
@@ -174,6 +174,59 @@ fn direct_convolution_equals_plain_loops() {
             let mut ours = vec![f32::NAN; input.len()];
             direct::input_gradient(level, geometry, &case.gradient, &case.weight, &mut ours);
             assert_close(&ours, &input, 1e-5, &format!("gradient of the input, {what}"));
+        }
+    }
+}
+
+#[test]
+fn winograds_algorithm_equals_plain_loops() {
+    let padded = |side: usize| [[1, 1], [side, side], [1, 1]];
+    let cases = [
+        Case::new(3, 1, [16, 16], [9, 14], [3, 3], padded(1)),
+        Case::new(2, 1, [32, 48], [13, 13], [3, 3], padded(0)),
+        Case::new(1, 1, [16, 32], [4, 4], [3, 3], padded(2)),
+        Case::new(40, 1, [48, 16], [6, 5], [3, 3], padded(0)),
+        Case::new(2, 1, [80, 80], [8, 8], [3, 3], padded(1)),
+        Case::new(0, 1, [16, 16], [8, 8], [3, 3], padded(1)),
+    ];
+    for case in cases {
+        let geometry = &case.geometry;
+        let [output, weight, input] = case.reference(true);
+        for level in Level::all() {
+            let what = format!("{geometry:?} at {level:?}");
+            let mut ours = vec![f32::NAN; output.len()];
+            let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
+            let maps = Maps::forward(geometry).unwrap();
+            let kernels = Kernels::Forward;
+            winograd::correlate(
+                level,
+                &maps,
+                &case.input,
+                &case.weight,
+                kernels,
+                epilogue,
+                &mut ours,
+            );
+            assert_close(&ours, &output, 1e-4, &format!("output, {what}"));
+
+            let mut ours = vec![f32::NAN; weight.len()];
+            winograd::weight_gradient(level, &maps, &case.input, &case.gradient, &mut ours);
+            assert_close(&ours, &weight, 1e-4, &format!("gradient of the weight, {what}"));
+
+            let mut ours = vec![f32::NAN; input.len()];
+            let epilogue = Epilogue { bias: None, relu: false };
+            let maps = Maps::input_gradient(geometry).unwrap();
+            let kernels = Kernels::Turned;
+            winograd::correlate(
+                level,
+                &maps,
+                &case.gradient,
+                &case.weight,
+                kernels,
+                epilogue,
+                &mut ours,
+            );
+            assert_close(&ours, &input, 1e-4, &format!("gradient of the input, {what}"));
         }
     }
 }

@@ -127,3 +127,47 @@ pub(super) fn cut(count: usize, most: usize) -> impl Iterator<Item = (usize, usi
 pub(super) fn most_rows(vectors: usize) -> usize {
     if vectors == 1 { ROWS_OF_ONE } else { ROWS }
 }
+
+/// Adds a tile to `[rows][stride]`.
+pub(super) struct Add {
+    pub(super) sums: *mut f32,
+    pub(super) stride: usize,
+}
+
+impl<V: Vector> Finish<V> for Add {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
+        unroll!(ROW => {
+            if ROW < R {
+                for (n, sum) in sums[ROW].iter().enumerate() {
+                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
+                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
+                    unsafe { sum.add(V::load(target)).store(target) };
+                }
+            }
+        });
+    }
+}
+
+/// Stores a tile in `[rows][stride]`.
+pub(super) struct Put {
+    pub(super) sums: *mut f32,
+    pub(super) stride: usize,
+}
+
+impl<V: Vector> Finish<V> for Put {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
+        unroll!(ROW => {
+            if ROW < R {
+                for (n, sum) in sums[ROW].iter().enumerate() {
+                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
+                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
+                    unsafe { sum.store(target) };
+                }
+            }
+        });
+    }
+}

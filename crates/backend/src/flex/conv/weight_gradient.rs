@@ -14,13 +14,13 @@ use super::{
     super::{
         parallel::{self, Shared},
         recycled,
-        simd::{Kernel, Level, Vector, unroll},
+        simd::{Kernel, Level, Vector},
     },
     correlation::{TASKS, width},
     direct::forward_taps,
     geometry::Geometry,
     pack::{ToPlanes, ToPositions, Window, odd_plane},
-    tile::{Finish, Products, VECTORS, cut, most_rows, tile},
+    tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };
 
 /// Positions that are summed in registers before the sums are put away: their gradients, of one
@@ -277,27 +277,5 @@ impl Kernel for Accumulate<'_> {
             // gradients of all positions were just turned, and the sums are this task's own.
             unsafe { tile::<V>(vectors, &products, &add) };
         }
-    }
-}
-
-/// Adds a tile to `[rows][stride]`.
-pub(super) struct Add {
-    pub(super) sums: *mut f32,
-    pub(super) stride: usize,
-}
-
-impl<V: Vector> Finish<V> for Add {
-    // SAFETY: the caller's duty, as in the trait.
-    #[inline(always)]
-    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
-        unroll!(ROW => {
-            if ROW < R {
-                for (n, sum) in sums[ROW].iter().enumerate() {
-                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
-                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
-                    unsafe { sum.add(V::load(target)).store(target) };
-                }
-            }
-        });
     }
 }
