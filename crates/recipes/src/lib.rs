@@ -20,6 +20,8 @@ mod text_evaluation;
 
 // What a run is given and what it leaves.
 pub mod config;
+#[cfg(feature = "download")]
+mod download;
 mod environment;
 mod failure;
 mod run;

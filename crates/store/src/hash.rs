@@ -1,12 +1,37 @@
 //! The one hash of the project.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    io::{self, Read},
+};
 
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of `bytes`, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// As [`sha256_hex`], of what is read to its end and is too much to lie in memory at once.
+///
+/// # Errors
+///
+/// Where reading fails.
+pub fn sha256_hex_of(mut reader: impl Read) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(hexadecimal(&hasher.finalize())),
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let _ = write!(text, "{byte:02x}"); // writing to a string cannot fail
         text
     })
@@ -19,5 +44,6 @@ mod tests {
         // FIPS 180-2, appendix B.1.
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(super::sha256_hex(b"abc"), expected);
+        assert_eq!(super::sha256_hex_of(&b"abc"[..]).unwrap(), expected);
     }
 }

@@ -30,7 +30,7 @@ pub use crate::{
     append::AppendLog,
     directory::{is_unfinished, previous_name, write_directory},
     error::StoreError,
-    hash::sha256_hex,
+    hash::{sha256_hex, sha256_hex_of},
     tensor_file::{StoredTensor, TensorFile},
     whole::{create_directory, remove, write_whole},
 };

@@ -83,7 +83,7 @@ Example:
   recipes copy mlp my.toml
   recipes train my.toml")]
     Copy(CopyArguments),
-    /// Look at data sets
+    /// Get data sets, and look at them
     Data {
         #[command(subcommand)]
         command: DataCommand,
@@ -102,6 +102,15 @@ Example:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DataCommand {
+    /// Download a well-known data set
+    ///
+    /// It is kept in the folder that BURN_RECIPES_DATA names, else in the platform's folder for
+    /// caches, and not downloaded again.
+    #[cfg(feature = "download")]
+    #[command(after_help = "\
+Example:
+  recipes data get mnist")]
+    Get(super::get::GetArguments),
     /// Count and check the samples of a source, and picture some of them
     #[command(after_help = "\
 Examples:

@@ -5,6 +5,8 @@ mod augmented;
 mod copy;
 mod devices;
 mod generate;
+#[cfg(feature = "download")]
+mod get;
 mod inspect;
 mod list;
 mod logger;
@@ -48,6 +50,10 @@ pub fn main() -> process::ExitCode {
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Generate(options)) => generate::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
+        #[cfg(feature = "download")]
+        Some(Command::Data { command: DataCommand::Get(options) }) => {
+            get::run(&options, arguments.common.progress, &output)
+        }
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
             inspect::run(&options, &output)
         }

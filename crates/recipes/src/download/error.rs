@@ -1,0 +1,51 @@
+//! What can go wrong with a download.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// What went wrong with a download.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DownloadError {
+    #[error("`{url}` cannot be reached: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("`{url}` is refused with status {status}")]
+    Refused { url: String, status: u16 },
+    #[error("`{url}` broke off after {have} of {bytes} bytes")]
+    BrokenOff { url: String, have: u64, bytes: u64 },
+    #[error("`{url}` is not the file that is known: its SHA-256 is {found}, not {expected}")]
+    Checksum { url: String, found: String, expected: &'static str },
+    #[error("`{}` is there, but not the file that is known: its SHA-256 is {found}, not {expected}", path.display())]
+    Other { path: PathBuf, found: String, expected: &'static str },
+    #[error("`{}` cannot be unpacked: {reason}", path.display())]
+    Archive { path: PathBuf, reason: String },
+    #[error("`{}` fails: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("the platform names no folder for caches")]
+    NoFolder,
+}
+
+impl DownloadError {
+    /// The error of a file that cannot be read or written.
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self::File { path, source }
+    }
+
+    /// What to do, where it is not to put the files there by hand.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::BrokenOff { .. } => Some("run the command again, it goes on from there".into()),
+            Self::Other { path, .. } => {
+                Some(format!("move `{}` away, then run the command again", path.display()))
+            }
+            Self::Archive { path, .. } => {
+                Some(format!("delete `{}`, then run the command again", path.display()))
+            }
+            Self::File { .. } => Some("name another folder by `BURN_RECIPES_DATA`".into()),
+            Self::NoFolder => Some("name a folder by `BURN_RECIPES_DATA`".into()),
+            Self::Unreachable { .. } | Self::Refused { .. } | Self::Checksum { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! One file from a server, from where it broke off the last time.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::Path,
+};
+
+use ureq::{
+    Agent,
+    http::{StatusCode, header},
+};
+
+use super::{DownloadError, catalogue::RemoteFile};
+
+/// Connections for one file. Each but the last brought something.
+const MOST_CONNECTIONS: usize = 50;
+
+/// Downloads a file into a folder, unless it is there.
+///
+/// - `progress`: is told the bytes that are there
+pub(super) fn fetch(
+    agent: &Agent,
+    url: &str,
+    file: &RemoteFile,
+    folder: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), DownloadError> {
+    let destination = folder.join(file.name);
+    let expected = file.sha256;
+    if destination.exists() {
+        let found = hash(&destination)?;
+        if found == expected {
+            progress(file.bytes);
+            return Ok(());
+        }
+        return Err(DownloadError::Other { path: destination, found, expected });
+    }
+
+    let path = folder.join(format!("{}.part", file.name));
+    let options = || File::options().create(true).append(true).open(&path);
+    let mut part = options().map_err(DownloadError::file(&path))?;
+    let length = |part: &File| Ok(part.metadata().map_err(DownloadError::file(&path))?.len());
+    let mut have = length(&part)?;
+    for _ in 0..MOST_CONNECTIONS {
+        if have >= file.bytes {
+            break;
+        }
+        let ended = go_on(agent, url, have, file.bytes, &mut part, &path, progress);
+        let before = std::mem::replace(&mut have, length(&part)?);
+        match ended {
+            // A disk that is full stays full; a line that broke is tried again if it brought anything.
+            Err(error @ DownloadError::File { .. }) => return Err(error),
+            Err(error) if have == before => return Err(error),
+            _ if have == before => break,
+            _ => {}
+        }
+    }
+    if have < file.bytes {
+        return Err(DownloadError::BrokenOff { url: url.to_owned(), have, bytes: file.bytes });
+    }
+    part.sync_all().map_err(DownloadError::file(&path))?;
+
+    let found = hash(&path)?;
+    if found != expected {
+        fs::remove_file(&path).map_err(DownloadError::file(&path))?;
+        return Err(DownloadError::Checksum { url: url.to_owned(), found, expected });
+    }
+    fs::rename(&path, &destination).map_err(DownloadError::file(&destination))
+}
+
+/// Appends what one connection brings after the first `have` of `bytes` bytes. A server that
+/// cannot begin there begins anew.
+fn go_on(
+    agent: &Agent,
+    url: &str,
+    mut have: u64,
+    bytes: u64,
+    part: &mut File,
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), DownloadError> {
+    let unreachable = |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };
+    let mut request = agent.get(url);
+    if have > 0 {
+        request = request.header(header::RANGE, format!("bytes={have}-"));
+    }
+    let response = request.call().map_err(|error| unreachable(error.to_string()))?;
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT if begins_at(&response, have) => {}
+        StatusCode::OK | StatusCode::RANGE_NOT_SATISFIABLE | StatusCode::PARTIAL_CONTENT => {
+            part.set_len(0).map_err(DownloadError::file(path))?;
+            have = 0;
+            if response.status() != StatusCode::OK {
+                return Ok(());
+            }
+        }
+        status => {
+            let status = status.as_u16();
+            return Err(DownloadError::Refused { url: url.to_owned(), status });
+        }
+    }
+    // A byte too many is enough to see that this is another file.
+    let mut body = response.into_body().into_reader().take(bytes + 1 - have);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        progress(have);
+        let count = match body.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unreachable(error.to_string())),
+        };
+        part.write_all(&buffer[..count]).map_err(DownloadError::file(path))?;
+        have += count as u64;
+    }
+}
+
+/// Whether a part of a file is the one that was asked for.
+fn begins_at<T>(response: &ureq::http::Response<T>, position: u64) -> bool {
+    let range = response.headers().get(header::CONTENT_RANGE);
+    range
+        .and_then(|range| range.to_str().ok()?.strip_prefix("bytes ")?.split('-').next())
+        .is_some_and(|start| start.trim() == position.to_string())
+}
+
+fn hash(path: &Path) -> Result<String, DownloadError> {
+    File::open(path).and_then(store::sha256_hex_of).map_err(DownloadError::file(path))
+}

@@ -1,0 +1,78 @@
+//! Well-known data sets from the net, each file held against its published checksum.
+//!
+//! A file arrives beside its name, as `NAME.part`, and gets its name once it is whole. A download
+//! that was cut off goes on where it ended, in the same command or in the next one.
+
+mod catalogue;
+mod error;
+mod fetch;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use etcetera::BaseStrategy;
+use ureq::Agent;
+
+pub(crate) use self::{
+    catalogue::{DataSet, find, names},
+    error::DownloadError,
+};
+
+/// Names the folder that data sets are kept in, in place of the platform's own.
+const FOLDER_VARIABLE: &str = "BURN_RECIPES_DATA";
+
+/// The folder that data sets are kept in: what `BURN_RECIPES_DATA` names, else `burn-recipes` in
+/// the platform's folder for caches.
+pub(crate) fn folder() -> Result<PathBuf, DownloadError> {
+    if let Some(folder) = std::env::var_os(FOLDER_VARIABLE).filter(|name| !name.is_empty()) {
+        return Ok(folder.into());
+    }
+    let platform = etcetera::choose_base_strategy().map_err(|_| DownloadError::NoFolder)?;
+    Ok(platform.cache_dir().join("burn-recipes"))
+}
+
+/// What speaks to servers, by the proxy that the environment names, if it does.
+pub(crate) fn agent() -> Agent {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_connect(Some(Duration::from_secs(20)))
+        .timeout_recv_response(Some(Duration::from_secs(30)))
+        // What takes longer goes on where it stopped, so this is how long a stalled one is waited for.
+        .timeout_recv_body(Some(Duration::from_secs(120)))
+        .build()
+        .into()
+}
+
+/// Brings a data set into a folder of its own below `folder`, which is returned; what is there
+/// already stays.
+///
+/// - `base`: the address that the names of files are added to, [`DataSet::base`] but in tests
+/// - `progress`: is told the bytes that are there, and how many there are to be
+pub(crate) fn get(
+    set: &DataSet,
+    base: &str,
+    folder: &Path,
+    agent: &Agent,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<PathBuf, DownloadError> {
+    let folder = folder.join(set.name);
+    if unpack::is_complete(set, &folder) {
+        return Ok(folder);
+    }
+    fs::create_dir_all(&folder).map_err(DownloadError::file(&folder))?;
+    let all = set.files.iter().map(|file| file.bytes).sum();
+    let mut before = 0;
+    for file in set.files {
+        let url = format!("{base}{}", file.name);
+        fetch::fetch(agent, &url, file, &folder, &mut |bytes| progress(before + bytes, all))?;
+        before += file.bytes;
+    }
+    unpack::unpack(set, &folder)?;
+    Ok(folder)
+}
