@@ -22,10 +22,10 @@ fn main() -> anyhow::Result<()> {
     let (device, name) = device::open()?;
     let model = Model::<Selected>::read(Path::new(model), &device)?;
     let file = File::open(rows).with_context(|| format!("cannot open `{rows}`"))?;
-    let rows = read_rows(file, rows, model.description().table())?;
+    let rows = read_rows(file, rows, model.description().table()?)?;
 
     println!("{} rows on {name}", rows.len());
-    for (line, prediction) in rows.lines.iter().zip(model.predict(rows.features, &device)) {
+    for (line, prediction) in rows.lines.iter().zip(model.predict_rows(&rows.features)?) {
         match prediction {
             Prediction::Value(value) => println!("line {line}: {value}"),
             Prediction::Class { top } => {

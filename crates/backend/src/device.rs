@@ -61,10 +61,7 @@ pub fn list() -> Vec<DeviceReport> {
             let found = if backend == NAME {
                 probe_selected()
             } else {
-                Err(format!(
-                    "not in this build, which runs `{NAME}`; build with `{}`",
-                    switch(backend)
-                ))
+                Err(format!("not in this build, which runs `{NAME}`; {}", switch(backend)))
             };
             match found {
                 Ok(name) => DeviceReport { backend, name, usable: true, reason: None },
@@ -84,11 +81,11 @@ pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// The cargo flags that select a backend.
+/// How to build for a backend.
 fn switch(backend: &str) -> String {
     match backend {
-        "cpu" => "no `--features`".to_owned(),
-        _ => format!("--features {backend}"),
+        "cpu" => "build without `--features`".to_owned(),
+        _ => format!("build with `--features {backend}`"),
     }
 }
 
@@ -148,10 +145,11 @@ mod wgpu {
             Err(payload) => {
                 let text = payload.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-                let first_line = text.and_then(|text| text.lines().next());
+                // The rest is wgpu's own debug text, a page of it.
+                let sentence = text.and_then(|text| text.split(['.', ':', '(', '{', '\n']).next());
                 Err(format!(
                     "looked for a graphics adapter (Vulkan, Metal or DirectX 12): {}",
-                    first_line.unwrap_or("none was found")
+                    sentence.map_or("none was found", str::trim)
                 ))
             }
         }

@@ -1,13 +1,11 @@
 //! The fused operations on tensors: what layers call.
 
-use burn::tensor::{
-    Int, Tensor,
-    activation::{log_softmax, relu, sigmoid},
-    module,
-    ops::ConvOptions,
-};
+use burn::tensor::{Int, Tensor};
 
-use crate::Backend;
+use crate::{
+    Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives,
+    primitive::{primitive, tensor},
+};
 
 /// How a convolution moves over its input; as in PyTorch's `conv2d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +20,18 @@ pub struct Conv2dOptions {
     pub groups: usize,
     /// Whether ReLU follows.
     pub relu: bool,
+}
+
+impl Conv2dOptions {
+    /// Height and width of the output, by those of the input and of the kernel; zero where the
+    /// kernel does not fit.
+    pub fn output_size(&self, input: [usize; 2], kernel: [usize; 2]) -> [usize; 2] {
+        std::array::from_fn(|axis| {
+            let reach = self.dilation[axis] * (kernel[axis] - 1) + 1;
+            let padded = input[axis] + 2 * self.padding[axis];
+            padded.checked_sub(reach).map_or(0, |room| room / self.stride[axis] + 1)
+        })
+    }
 }
 
 impl Default for Conv2dOptions {
@@ -42,6 +52,14 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
+    /// Height and width of the output, by those of the input; zero where no window fits.
+    pub fn output_size(&self, input: [usize; 2]) -> [usize; 2] {
+        std::array::from_fn(|axis| {
+            let padded = input[axis] + 2 * self.padding[axis];
+            padded.checked_sub(self.kernel[axis]).map_or(0, |room| room / self.stride[axis] + 1)
+        })
+    }
+
     /// Square windows side by side.
     pub fn square(side: usize) -> Self {
         Self { kernel: [side; 2], stride: [side; 2], padding: [0; 2] }
@@ -53,7 +71,7 @@ impl PoolOptions {
 pub enum Normalization<B: Backend> {
     /// The batch's own mean and variance.
     Batch,
-    /// A mean and a variance from elsewhere, `[channels]` each.
+    /// A mean and a variance from elsewhere, `[channels]` each, which get no gradients.
     Stored {
         /// The mean.
         mean: Tensor<B, 1>,
@@ -105,10 +123,8 @@ pub fn conv2d<B: Backend>(
     bias: Option<Tensor<B, 1>>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: rectified } = *options;
-    let output =
-        module::conv2d(input, weight, bias, ConvOptions::new(stride, padding, dilation, groups));
-    if rectified { relu(output) } else { output }
+    let bias = bias.map(primitive);
+    tensor(B::fused_conv2d(primitive(input), primitive(weight), bias, options))
 }
 
 /// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
@@ -121,8 +137,8 @@ pub fn conv2d_relu_max_pool<B: Backend>(
     bias: Tensor<B, 1>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let options = Conv2dOptions { relu: true, ..*options };
-    max_pool2d(conv2d(input, weight, Some(bias), &options), &PoolOptions::square(2))
+    let [input, weight] = [input, weight].map(primitive);
+    tensor(B::fused_conv2d_relu_max_pool(input, weight, primitive(bias), options).0)
 }
 
 /// The maximum of each window.
@@ -130,7 +146,7 @@ pub fn conv2d_relu_max_pool<B: Backend>(
 /// - `input`: `[batch, channels, height, width]`
 /// - returns: `[batch, channels, height, width]` by PyTorch's `max_pool2d`
 pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Tensor<B, 4> {
-    module::max_pool2d(input, options.kernel, options.stride, options.padding, [1, 1], false)
+    tensor(B::fused_max_pool2d(primitive(input), options).0)
 }
 
 /// The mean of each map.
@@ -155,33 +171,30 @@ pub fn batch_norm2d<B: Backend>(
     residual: Option<Tensor<B, 4>>,
     rectified: bool,
 ) -> (Tensor<B, 4>, Option<BatchStatistics<B>>) {
-    let [batch, channels, height, width] = input.dims();
-    let per_channel = |values: Tensor<B, 1>| values.reshape([1, channels, 1, 1]);
-    let (centered, variance, statistics) = match by {
-        Normalization::Batch => {
-            let count = batch * height * width;
-            let mean_of = |values: Tensor<B, 4>| {
-                let rows = values.swap_dims(0, 1).reshape([channels, count]);
-                rows.mean_dim(1).reshape([channels])
-            };
-            let mean = mean_of(input.clone());
-            let centered = input - per_channel(mean.clone());
-            let variance = mean_of(centered.clone() * centered.clone());
-            let unbiased = count as f64 / (count.max(2) - 1) as f64;
-            let statistics = BatchStatistics {
-                mean: mean.detach(),
-                variance: variance.clone().detach() * unbiased,
-            };
-            (centered, variance, Some(statistics))
-        }
-        Normalization::Stored { mean, variance } => (input - per_channel(mean), variance, None),
+    let [batch, _, height, width] = input.dims();
+    let stored = match by {
+        Normalization::Batch => None,
+        Normalization::Stored { mean, variance } => Some([mean, variance].map(primitive)),
     };
-    let factor = scale / (variance + epsilon).sqrt();
-    let mut output = centered * per_channel(factor) + per_channel(shift);
-    if let Some(residual) = residual {
-        output = output + residual;
-    }
-    (if rectified { relu(output) } else { output }, statistics)
+    let of_batch = stored.is_none();
+    let output = B::fused_batch_norm2d(BatchNorm2d {
+        input: primitive(input),
+        scale: primitive(scale),
+        shift: primitive(shift),
+        stored,
+        residual: residual.map(primitive),
+        epsilon,
+        rectified,
+    });
+    let statistics = of_batch.then(|| {
+        let count = batch * height * width;
+        let unbiased = count as f64 / count.saturating_sub(1).max(1) as f64;
+        BatchStatistics {
+            mean: tensor(output.mean),
+            variance: tensor::<B, 1>(output.variance) * unbiased,
+        }
+    });
+    (tensor(output.output), statistics)
 }
 
 /// One LSTM layer over a sequence.
@@ -194,30 +207,18 @@ pub fn lstm<B: Backend>(
     state: Option<LstmState<B>>,
     weights: &LstmWeights<B>,
 ) -> (Tensor<B, 3>, LstmState<B>) {
-    let [batch, time, inputs] = input.dims();
-    let [_, hidden] = weights.hidden.dims();
-    let device = input.device();
-    let mut state = state.unwrap_or_else(|| LstmState {
-        cell: Tensor::zeros([batch, hidden], &device),
-        hidden: Tensor::zeros([batch, hidden], &device),
+    let LstmOutput { outputs, state } = B::fused_lstm(Lstm {
+        input: primitive(input),
+        input_weight: primitive(weights.input.clone()),
+        hidden_weight: primitive(weights.hidden.clone()),
+        bias: primitive(weights.bias.clone()),
+        state: state.map(|LstmState { cell, hidden }| LstmPrimitives {
+            cell: primitive(cell),
+            hidden: primitive(hidden),
+        }),
     });
-    let from_input = input
-        .reshape([batch * time, inputs])
-        .matmul(weights.input.clone().transpose())
-        .add(weights.bias.clone().unsqueeze())
-        .reshape([batch, time, 4 * hidden]);
-    let recurrent = weights.hidden.clone().transpose();
-    let mut outputs = Vec::with_capacity(time);
-    for step in 0..time {
-        let from_input = from_input.clone().narrow(1, step, 1).reshape([batch, 4 * hidden]);
-        let gates = from_input + state.hidden.matmul(recurrent.clone());
-        let gate = |index| gates.clone().narrow(1, index * hidden, hidden);
-        let cell = sigmoid(gate(1)) * state.cell + sigmoid(gate(0)) * gate(2).tanh();
-        let hidden = sigmoid(gate(3)) * cell.clone().tanh();
-        outputs.push(hidden.clone());
-        state = LstmState { cell, hidden };
-    }
-    (Tensor::stack(outputs, 1), state)
+    let state = LstmState { cell: tensor(state.cell), hidden: tensor(state.hidden) };
+    (tensor(outputs), state)
 }
 
 /// A dense layer, and ReLU if asked for.
@@ -232,8 +233,7 @@ pub fn linear<B: Backend>(
     bias: Tensor<B, 1>,
     rectified: bool,
 ) -> Tensor<B, 2> {
-    let output = input.matmul(weight) + bias.unsqueeze();
-    if rectified { relu(output) } else { output }
+    tensor(B::fused_linear(primitive(input), primitive(weight), primitive(bias), rectified))
 }
 
 /// The rows of a table by index.
@@ -242,7 +242,7 @@ pub fn linear<B: Backend>(
 /// - `indices`: `[batch, time]`, below `entries`
 /// - returns: `[batch, time, width]`
 pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) -> Tensor<B, 3> {
-    module::embedding(table, indices)
+    tensor(B::fused_embedding(primitive(table), indices.into_primitive()))
 }
 
 /// Cross-entropy of the softmax, a value for each sample.
@@ -251,7 +251,5 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 /// - `targets`: `[batch]`, below `classes`
 /// - returns: `[batch]`
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    let [batch, _] = logits.dims();
-    let picked = log_softmax(logits, 1).gather(1, targets.reshape([batch, 1]));
-    picked.neg().reshape([batch])
+    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))
 }

@@ -5,9 +5,20 @@
 //! method called like one of Burn's would be ambiguous in all code that is generic over both.
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
-use burn::tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor};
+use burn::tensor::{
+    Shape, Tensor, TensorMetadata, TensorPrimitive,
+    ops::{FloatTensor, IntTensor},
+};
 
-use crate::{AdamStep, RmsPropStep, SgdStep, adam, rescale, rms_prop, sgd, square_sum};
+use crate::{
+    AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
+    RmsPropStep, SgdStep, adam, batch_norm2d,
+    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d_relu_max_pool, cross_entropy, embedding,
+    functional::{Conv2dOptions, PoolOptions},
+    linear, lstm, max_pool2d, rescale, rms_prop, sgd, square_sum,
+};
 
 /// A Burn backend with this project's fused operations.
 pub trait Backend: burn::tensor::backend::Backend {
@@ -41,6 +52,103 @@ pub trait Backend: burn::tensor::backend::Backend {
         sgd::composed::<Self>(weight, gradient, momentum, diverged, step)
     }
 
+    /// Batch normalisation, then a residual and ReLU if asked for; see [`BatchNorm2d`].
+    fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
+        batch_norm2d::composed(layer)
+    }
+
+    /// The gradients of [`fused_batch_norm2d`](Self::fused_batch_norm2d), from that of its output.
+    fn fused_batch_norm2d_backward(
+        saved: BatchNorm2dSaved<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> BatchNorm2dGradients<Self> {
+        batch_norm2d::composed_backward(saved, gradient)
+    }
+
+    /// An LSTM layer over a sequence; see [`Lstm`].
+    fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
+        Self::fused_lstm_saving(layer).0
+    }
+
+    /// [`fused_lstm`](Self::fused_lstm), and the values for [`LstmSaved`].
+    fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {
+        lstm::composed(layer)
+    }
+
+    /// The gradients of [`fused_lstm`](Self::fused_lstm), from those of what it returned.
+    fn fused_lstm_backward(
+        saved: LstmSaved<Self>,
+        gradients: LstmOutputGradients<Self>,
+    ) -> LstmGradients<Self> {
+        lstm::composed_backward(saved, gradients)
+    }
+
+    /// A dense layer, then ReLU if `rectified`.
+    ///
+    /// - `input`: `[batch, inputs]`, `weight`: `[inputs, outputs]`, `bias`: `[outputs]`
+    /// - returns: `[batch, outputs]`
+    fn fused_linear(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rectified: bool,
+    ) -> FloatTensor<Self> {
+        linear::composed::<Self>(input, weight, bias, rectified)
+    }
+
+    /// The gradients of [`fused_linear`](Self::fused_linear), from that of its output.
+    fn fused_linear_backward(
+        saved: LinearSaved<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> LinearGradients<Self> {
+        linear::composed_backward(saved, gradient)
+    }
+
+    /// The rows of a table by index.
+    ///
+    /// - `table`: `[entries, width]`, `indices`: `[batch, time]`
+    /// - returns: `[batch, time, width]`
+    fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        Self::embedding(table, indices)
+    }
+
+    /// The gradient of the table, `[entries, width]`, from that of the rows taken from it.
+    fn fused_embedding_backward(
+        entries: usize,
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding::composed_backward::<Self>(entries, indices, gradient)
+    }
+
+    /// Cross-entropy of the softmax, a value for each sample.
+    ///
+    /// - `logits`: `[batch, classes]`, `targets`: `[batch]`
+    /// - returns: `[batch]`
+    fn fused_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        Self::fused_cross_entropy_saving(logits, targets).0
+    }
+
+    /// [`fused_cross_entropy`](Self::fused_cross_entropy), and the softmax, `[batch, classes]`.
+    fn fused_cross_entropy_saving(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        cross_entropy::composed::<Self>(logits, targets)
+    }
+
+    /// The gradient of the logits, from the softmax and the gradients of the losses, `[batch]`.
+    fn fused_cross_entropy_backward(
+        probabilities: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
+    }
+
     /// One update of one parameter by RMSprop; see [`RmsPropStep`].
     ///
     /// - `weight`, `gradient`, `[square_mean, velocity]`: one shape
@@ -65,6 +173,92 @@ pub trait Backend: burn::tensor::backend::Backend {
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::composed::<Self>(sum, values)
     }
+
+    /// Convolution; shapes as in [`conv2d`](crate::functional::conv2d).
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv2d::composed::<Self>(input, weight, bias, options)
+    }
+
+    /// The gradients of [`fused_conv2d`](Self::fused_conv2d) that are `wanted`.
+    ///
+    /// - `output`: what the forward pass returned, where ReLU followed
+    /// - `gradient`: of the shape of the output
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv2d::composed_backward::<Self>(input, weight, output, gradient, options, wanted)
+    }
+
+    /// Convolution, ReLU and pooling; shapes as in
+    /// [`conv2d_relu_max_pool`](crate::functional::conv2d_relu_max_pool).
+    ///
+    /// - returns the output, and of its shape what the backward pass needs to find the winner of
+    ///   each window; the meaning and the type of these numbers are the backend's own
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options)
+    }
+
+    /// The gradients of [`fused_conv2d_relu_max_pool`](Self::fused_conv2d_relu_max_pool) that are
+    /// `wanted`.
+    ///
+    /// - `output`, `indices`: what the forward pass returned
+    /// - `gradient`: of the shape of the output
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        [output, gradient]: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv2d_relu_max_pool::composed_backward::<Self>(
+            input,
+            weight,
+            [output, gradient],
+            indices,
+            options,
+            wanted,
+        )
+    }
+
+    /// The maximum of each window; shapes as in [`max_pool2d`](crate::functional::max_pool2d).
+    ///
+    /// - returns the output, and of its shape what the backward pass needs to find the winner of
+    ///   each window; the meaning and the type of these numbers are the backend's own
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        max_pool2d::composed::<Self>(input, options)
+    }
+
+    /// The gradient of [`fused_max_pool2d`](Self::fused_max_pool2d), of the shape `input`.
+    ///
+    /// - `indices`: what the forward pass returned
+    /// - `gradient`: of the shape of the output
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        max_pool2d::composed_backward::<Self>(indices, gradient, input, options)
+    }
 }
 
 /// A [`Backend`] that records gradients, over one that does the work.
@@ -73,7 +267,61 @@ pub trait AutodiffBackend:
 {
 }
 
-impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {}
+impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
+    fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
+        batch_norm2d::recorded(layer)
+    }
+
+    fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
+        lstm::recorded(layer)
+    }
+
+    fn fused_linear(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rectified: bool,
+    ) -> FloatTensor<Self> {
+        linear::recorded::<B, C>(input, weight, bias, rectified)
+    }
+
+    fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        embedding::recorded::<B, C>(table, indices)
+    }
+
+    fn fused_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        cross_entropy::recorded::<B, C>(logits, targets)
+    }
+
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv2d::recorded::<B, C>(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv2d_relu_max_pool::recorded::<B, C>(input, weight, bias, options)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        max_pool2d::recorded::<B, C>(input, options)
+    }
+}
+
 impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 
 #[cfg(feature = "ndarray")]

@@ -17,26 +17,38 @@ const LEAST_SIDE: usize = 64;
 ///
 /// Where an image cannot be read.
 pub fn contact_sheet(source: &dyn ImageSource, columns: usize) -> Result<Vec<u8>, DataError> {
-    let shape = source.shape();
+    let row = |class: usize| {
+        let labels = source.labels().iter().enumerate();
+        let of_class = labels.filter(|&(_, &label)| label as usize == class).take(columns);
+        let read = |(index, _)| {
+            let mut pixels = vec![0; source.shape().bytes()];
+            source.read(index, &mut pixels).map(|()| pixels)
+        };
+        of_class.map(read).collect()
+    };
+    let rows = (0..source.classes().len()).map(row).collect::<Result<Vec<_>, _>>()?;
+    Ok(picture(source.shape(), &rows, columns))
+}
+
+/// A PNG file with rows of at most `columns` images, each `[channels, height, width]`.
+///
+/// # Panics
+///
+/// If an image is not [`ImageShape::bytes`] long.
+pub fn picture(shape: ImageShape, rows: &[Vec<Vec<u8>>], columns: usize) -> Vec<u8> {
     let zoom = LEAST_SIDE.div_ceil(shape.height.min(shape.width).max(1));
     let (cell_height, cell_width) = (shape.height * zoom + GAP, shape.width * zoom + GAP);
-    let width = columns * cell_width + GAP;
-    let height = source.classes().len() * cell_height + GAP;
+    let (width, height) = (columns * cell_width + GAP, rows.len() * cell_height + GAP);
     let mut sheet = RgbImage::from_pixel(width as u32, height as u32, Rgb([96; 3]));
-
-    let mut pixels = vec![0; shape.bytes()];
-    for class in 0..source.classes().len() {
-        let labels = source.labels().iter().enumerate();
-        let of_class = labels.filter(|&(_, &label)| label as usize == class);
-        for (column, (index, _)) in of_class.take(columns).enumerate() {
-            source.read(index, &mut pixels)?;
-            let corner = (column * cell_width + GAP, class * cell_height + GAP);
-            draw(&mut sheet, &pixels, shape, corner, zoom);
+    for (row, images) in rows.iter().enumerate() {
+        for (column, pixels) in images.iter().take(columns).enumerate() {
+            let corner = (column * cell_width + GAP, row * cell_height + GAP);
+            draw(&mut sheet, pixels, shape, corner, zoom);
         }
     }
     let mut png = Cursor::new(Vec::new());
     sheet.write_to(&mut png, ImageFormat::Png).expect("memory takes what is written to it");
-    Ok(png.into_inner())
+    png.into_inner()
 }
 
 /// Draws an image with its upper left at `corner`, each pixel a square of side `zoom`.

@@ -249,6 +249,30 @@ pub enum DataError {
         /// The features of each.
         width: usize,
     },
+    /// A label that no class has.
+    #[error("image {image} has label {label}, there are {classes} classes")]
+    LabelOutOfRange {
+        /// The image's index in its split.
+        image: usize,
+        /// Its label.
+        label: u32,
+        /// The number of classes.
+        classes: usize,
+    },
+    /// A thread that reads images cannot be started.
+    #[error("no thread can be started to read images: {source}")]
+    Worker {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What reads an image broke down.
+    #[error("reading image {image} broke down: {message}")]
+    Panic {
+        /// The image's index in its split.
+        image: usize,
+        /// What was said.
+        message: String,
+    },
     /// A file of a folder is missing or damaged.
     #[error(transparent)]
     File(#[from] FileError),
@@ -341,6 +365,11 @@ impl DataError {
                 "set `data.validation` to 0.1, for example, or to 0 for none".into()
             }
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
+            Self::LabelOutOfRange { classes, .. } => {
+                format!("labels run from 0 to {}", classes.saturating_sub(1))
+            }
+            Self::Worker { .. } => "lower `data.workers`, 0 needs no thread".into(),
+            Self::Panic { .. } => "this is a bug of the source, please report it".into(),
             Self::OutOfMemory { .. } => {
                 "drop columns with many categories by `data.columns`, or use fewer samples".into()
             }

@@ -1,24 +1,8 @@
-//! Images on the host: their shape, and what a source of them can do.
+//! Images on the host: what a source of them can do, and parts of one.
 
-use crate::DataError;
+use std::sync::Arc;
 
-/// The shape of every image that a source delivers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageShape {
-    /// 1 for grey, 3 for red, green and blue.
-    pub channels: usize,
-    /// Rows of pixels.
-    pub height: usize,
-    /// Columns of pixels.
-    pub width: usize,
-}
-
-impl ImageShape {
-    /// Bytes of one image.
-    pub fn bytes(&self) -> usize {
-        self.channels * self.height * self.width
-    }
-}
+use crate::{DataError, ImageShape, split};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
 pub trait ImageSource: Send + Sync {
@@ -83,4 +67,63 @@ pub struct ImageSplits {
     pub train: ImagesInMemory,
     /// The split that is only reported: images of the same shape and classes.
     pub test: Option<ImagesInMemory>,
+}
+
+/// Some images of a source, in an order of their own.
+#[derive(Clone)]
+pub struct Subset {
+    source: Arc<dyn ImageSource>,
+    indices: Vec<usize>,
+    labels: Vec<u32>,
+}
+
+impl Subset {
+    /// The images of these indices, none of which is copied.
+    ///
+    /// # Panics
+    ///
+    /// If an index is not below the number of images of the source.
+    pub fn new(source: Arc<dyn ImageSource>, indices: Vec<usize>) -> Self {
+        let labels = indices.iter().map(|&index| source.labels()[index]).collect();
+        Self { source, indices, labels }
+    }
+
+    /// Divides a source into one to train on and one to validate on, which has a `fraction` of each
+    /// class, by [`split::stratified`].
+    ///
+    /// # Errors
+    ///
+    /// Where the images are too few, or the fraction is not within 0 and 1.
+    pub fn divide(
+        source: &Arc<dyn ImageSource>,
+        fraction: f64,
+        seed: u64,
+    ) -> Result<(Self, Self), DataError> {
+        let samples = source.labels().len();
+        if !(fraction > 0.0 && fraction < 1.0) {
+            return Err(DataError::Fraction { fraction });
+        }
+        let split = split::stratified(source.labels(), fraction, seed)
+            .ok_or(DataError::TooFewSamples { samples })?;
+        let part = |indices| Self::new(Arc::clone(source), indices);
+        Ok((part(split.train), part(split.held_out)))
+    }
+}
+
+impl ImageSource for Subset {
+    fn shape(&self) -> ImageShape {
+        self.source.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        self.source.classes()
+    }
+
+    fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        self.source.read(self.indices[index], pixels)
+    }
 }

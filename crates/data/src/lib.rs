@@ -5,7 +5,8 @@
 //! the training split on the way (means, deviations, categories, classes) is the [`preprocess`]ing;
 //! it is saved with the model, so that prediction encodes a record exactly as training did.
 //!
-//! Without the feature `sources` only [`preprocess`] is left, which is all that prediction needs.
+//! Without the feature `sources` only [`preprocess`] and [`augment`] are left, of which prediction
+//! needs the first.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
@@ -43,9 +44,12 @@ pub mod text;
 #[cfg(feature = "sources")]
 mod files;
 #[cfg(feature = "sources")]
+mod fitted;
+#[cfg(feature = "sources")]
 mod images;
 
 // What becomes of it.
+pub mod augment;
 #[cfg(feature = "sources")]
 mod contact_sheet;
 #[cfg(feature = "sources")]
@@ -57,19 +61,26 @@ pub mod order;
 #[cfg(feature = "sources")]
 pub mod split;
 #[cfg(feature = "sources")]
+mod statistics;
+#[cfg(feature = "sources")]
 mod table;
 
 pub use crate::preprocess::{
-    CellError, Column, ColumnKind, Decoder, TablePreprocessing, Target, TargetKind, Task,
-    TokenKind, Vocabulary, VocabularyError,
+    CellError, Column, ColumnKind, Decoder, IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing,
+    ImageShape, Resize, TablePreprocessing, Target, TargetKind, Task, TokenKind, Vocabulary,
+    VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{
-    contact_sheet::contact_sheet,
+    contact_sheet::{contact_sheet, picture},
     error::DataError,
     files::FileError,
-    images::{ImageShape, ImageSource, ImageSplits, ImagesInMemory},
-    loader::{Batching, TableBatch, TableLoader, TableTargets},
+    fitted::Fitted,
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
+    loader::{
+        Batching, ImageBatch, ImageLoader, Residency, TableBatch, TableLoader, TableTargets,
+        TokenBatch, TokenLoader,
+    },
     order::{EpochOrder, Order},
     table::{Table, TableSplits, Targets},
 };

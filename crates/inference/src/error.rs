@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use data::VocabularyError;
 use models::weights::WeightsError;
 use store::StoreError;
 
-/// A model file that cannot be used.
+use crate::InputKind;
+
+/// A model file, or an input for it, that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InferenceError {
     /// The file cannot be read.
@@ -27,6 +30,26 @@ pub enum InferenceError {
         /// The mismatches.
         source: WeightsError,
     },
+    /// The model was asked for what its inputs are not.
+    #[error("the model reads {is}, not {asked}")]
+    Kind {
+        /// What it reads.
+        is: InputKind,
+        /// What it was given.
+        asked: InputKind,
+    },
+    /// There is nothing to continue.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// The model knows a number of words, and these are not among them.
+    #[error("the prompt has words that the model does not know: {}", words.join(", "))]
+    UnknownWords {
+        /// The words.
+        words: Vec<String>,
+    },
+    /// The prompt cannot be read.
+    #[error("the prompt: {0}")]
+    Prompt(VocabularyError),
 }
 
 impl InferenceError {
@@ -38,6 +61,12 @@ impl InferenceError {
                 Some("use the `model.safetensors` of a run of this version".to_owned())
             }
             Self::Weights { source, .. } => Some(source.help()),
+            Self::Kind { is, .. } => Some(is.command().to_owned()),
+            Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
+            Self::UnknownWords { .. } => {
+                Some("use the most frequent words of the text that it was trained on".to_owned())
+            }
+            Self::Prompt(error) => error.help(),
         }
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! let model = Model::<Selected>::read("runs/mlp/model.safetensors".as_ref(), &Device::default())?;
 //! let mut features = Vec::new();
-//! model.description().table().encode(&["5.1", "3.5", "1.4", "0.2"], &mut features)?;
-//! for prediction in model.predict(features, &Device::default()) {
+//! model.description().table()?.encode(&["5.1", "3.5", "1.4", "0.2"], &mut features)?;
+//! for prediction in model.predict_rows(&features)? {
 //!     if let Prediction::Class { top } = prediction {
 //!         println!("{}: {:.3}", top[0].class, top[0].probability);
 //!     }
@@ -20,12 +20,16 @@
 
 mod description;
 mod error;
+mod generate;
 mod model;
 mod prediction;
+mod sampling;
 
 pub use crate::{
-    description::{Description, Preprocessing},
+    description::{Description, InputKind, Preprocessing},
     error::InferenceError,
+    generate::Generator,
     model::{Model, model_file},
     prediction::{Prediction, Probability},
+    sampling::Sampling,
 };

@@ -8,27 +8,25 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 use data::Task;
-use models::{Architecture, Mlp, weights};
+use models::{Mlp, Network, Pass, weights};
 use store::TensorFile;
 
 use crate::{
-    Description, InferenceError, Prediction,
+    Description, Generator, InferenceError, InputKind, Prediction, Sampling,
     prediction::{binary, multiclass},
 };
 
 /// Rows of a table that are predicted at a time.
 const ROWS_AT_A_TIME: usize = 1024;
+/// Images that are predicted at a time.
+const IMAGES_AT_A_TIME: usize = 64;
 
 /// A model with its weights.
 #[derive(Debug)]
 pub struct Model<B: Backend> {
     description: Description,
     network: Network<B>,
-}
-
-#[derive(Debug)]
-enum Network<B: Backend> {
-    Mlp(Mlp<B>),
+    device: B::Device,
 }
 
 /// The file of a trained network, ready to be written.
@@ -48,13 +46,11 @@ impl<B: Backend> Model<B> {
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
         })?;
-        let network = match &description.architecture {
-            // The initial weights are replaced, so their seed does not matter.
-            Architecture::Mlp(config) => weights::load(config.init(0, device), file.tensors)
-                .map(Network::Mlp)
-                .map_err(|source| InferenceError::Weights { path: path.to_owned(), source })?,
-        };
-        Ok(Self { description, network })
+        let network = description
+            .architecture
+            .load(file.tensors, device)
+            .map_err(|source| InferenceError::Weights { path: path.to_owned(), source })?;
+        Ok(Self { description, network, device: device.clone() })
     }
 
     /// What the file says about the model.
@@ -66,23 +62,37 @@ impl<B: Backend> Model<B> {
     ///
     /// - `features`: `[rows, width]`, as [`data::TablePreprocessing::encode`] makes them
     /// - returns a prediction a row
-    pub fn predict(&self, features: Vec<f32>, device: &B::Device) -> Vec<Prediction> {
-        let width = self.description.table().width().max(1);
+    ///
+    /// # Errors
+    ///
+    /// If the model does not read rows.
+    pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction>, InferenceError> {
+        let width = self.description.table()?.width().max(1);
+        let Network::Mlp(mlp) = &self.network else {
+            return Err(self.description.not(InputKind::Rows));
+        };
         let chunks = features.chunks(ROWS_AT_A_TIME * width);
-        chunks
-            .flat_map(|chunk| {
-                let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
-                let Network::Mlp(mlp) = &self.network;
-                self.read_outputs(mlp.forward(Tensor::from_data(data, device)))
-            })
-            .collect()
+        chunks.map(|chunk| self.predict_chunk(mlp, chunk, width)).try_fold(
+            Vec::new(),
+            |mut all, predictions| {
+                all.extend(predictions?);
+                Ok(all)
+            },
+        )
     }
 
-    /// - `outputs`: `[batch, outputs]`
-    fn read_outputs(&self, outputs: Tensor<B, 2>) -> Vec<Prediction> {
-        let preprocessing = self.description.table();
+    /// - `features`: `[rows, width]`
+    fn predict_chunk(
+        &self,
+        mlp: &Mlp<B>,
+        features: &[f32],
+        width: usize,
+    ) -> Result<Vec<Prediction>, InferenceError> {
+        let preprocessing = self.description.table()?;
+        let data = TensorData::new(features.to_vec(), [features.len() / width, width]);
+        let outputs = mlp.forward(Tensor::from_data(data, &self.device));
         let classes = preprocessing.target.classes();
-        match preprocessing.task() {
+        Ok(match preprocessing.task() {
             Task::Binary => binary(outputs.flatten(0, 1), classes),
             Task::Multiclass => multiclass(outputs, classes),
             Task::Regression => {
@@ -90,6 +100,60 @@ impl<B: Backend> Model<B> {
                 let restore = |value| Prediction::Value(preprocessing.target.restore(value));
                 values.into_iter().map(restore).collect()
             }
+        })
+    }
+
+    /// Predicts images.
+    ///
+    /// - `pixels`: u8 `[images, channels, height, width]`, in the shape of
+    ///   [`data::ImagePreprocessing::shape`]
+    /// - returns a prediction an image
+    ///
+    /// # Errors
+    ///
+    /// If the model does not read images.
+    pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction>, InferenceError> {
+        let preprocessing = self.description.image()?;
+        let shape = preprocessing.shape();
+        let mut predictions = Vec::new();
+        for chunk in pixels.chunks(IMAGES_AT_A_TIME * shape.bytes()) {
+            let dims = [chunk.len() / shape.bytes(), shape.channels, shape.height, shape.width];
+            let data = TensorData::new(preprocessing.normalise(chunk), dims);
+            let logits = self.image_logits(Tensor::from_data(data, &self.device))?;
+            predictions.extend(multiclass(logits, &self.description.classes));
         }
+        Ok(predictions)
+    }
+
+    /// - `images`: `[batch, channels, height, width]`
+    /// - returns: `[batch, classes]`
+    fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
+        let mut pass = Pass::evaluation();
+        Ok(match &self.network {
+            Network::Cnn(network) => network.forward(images),
+            Network::SimpleNet(network) => network.forward(images),
+            Network::ResNet(network) => network.forward(images, &mut pass),
+            Network::Vgg(network) => network.forward(images, &mut pass),
+            Network::Mlp(_) | Network::TextLstm(_) => {
+                return Err(self.description.not(InputKind::Images));
+            }
+        })
+    }
+
+    /// Continues a text.
+    ///
+    /// # Errors
+    ///
+    /// If the model does not write text, or does not know the prompt.
+    pub fn generate(
+        &self,
+        prompt: &str,
+        sampling: Sampling,
+    ) -> Result<Generator<'_, B>, InferenceError> {
+        let vocabulary = self.description.vocabulary()?;
+        let Network::TextLstm(network) = &self.network else {
+            return Err(self.description.not(InputKind::Text));
+        };
+        Generator::new(network, vocabulary, prompt, sampling, &self.device)
     }
 }

@@ -1,13 +1,141 @@
 //! Which network, in a form that is saved beside its weights.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::MlpConfig;
+use backend::Backend;
+use serde::{Deserialize, Serialize};
+use store::StoredTensor;
+
+use crate::{
+    Cnn, CnnConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet, SimpleNetConfig,
+    TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
+    weights::{self, WeightsError},
+};
 
 /// A network's description, enough to rebuild it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "network")]
 pub enum Architecture {
     /// A multi-layer perceptron.
     Mlp(MlpConfig),
+    /// The convolutional network of Keras's tutorial.
+    Cnn(CnnConfig),
+    /// The small convolutional network of the second tutorial.
+    #[serde(rename = "simplenet")]
+    SimpleNet(SimpleNetConfig),
+    /// A residual network for small images.
+    #[serde(rename = "resnet")]
+    ResNet(ResNetConfig),
+    /// A text generator.
+    #[serde(rename = "lstm")]
+    TextLstm(TextLstmConfig),
+    /// A VGG network with its head.
+    Vgg(VggClassifierConfig),
+}
+
+/// Any network, with its weights.
+#[derive(Debug)]
+pub enum Network<B: Backend> {
+    /// A multi-layer perceptron.
+    Mlp(Mlp<B>),
+    /// The convolutional network of Keras's tutorial.
+    Cnn(Cnn<B>),
+    /// The small convolutional network of the second tutorial.
+    SimpleNet(SimpleNet<B>),
+    /// A residual network for small images.
+    ResNet(ResNet<B>),
+    /// A text generator.
+    TextLstm(TextLstm<B>),
+    /// A VGG network with its head.
+    Vgg(VggClassifier<B>),
+}
+
+impl Architecture {
+    /// That the sizes fit together.
+    ///
+    /// # Errors
+    ///
+    /// Where they do not; [`Architecture::load`] could then be given weights for it, but not images.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        match self {
+            Self::Mlp(_) | Self::TextLstm(_) => Ok(()),
+            Self::Cnn(config) => config.check(),
+            Self::SimpleNet(config) => config.check(),
+            Self::ResNet(config) => config.check(),
+            Self::Vgg(config) => config.features.check(),
+        }
+    }
+
+    /// The network with weights from a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`weights::load`].
+    pub fn load<B: Backend>(
+        &self,
+        tensors: BTreeMap<String, StoredTensor>,
+        device: &B::Device,
+    ) -> Result<Network<B>, WeightsError> {
+        let blank = Initializer::blank(device);
+        Ok(match self {
+            Self::Mlp(config) => Network::Mlp(weights::load(config.build(&blank), tensors)?),
+            Self::Cnn(config) => Network::Cnn(weights::load(config.build(&blank), tensors)?),
+            Self::SimpleNet(config) => {
+                Network::SimpleNet(weights::load(config.build(&blank), tensors)?)
+            }
+            Self::ResNet(config) => Network::ResNet(weights::load(config.build(&blank), tensors)?),
+            Self::TextLstm(config) => {
+                Network::TextLstm(weights::load(config.build(&blank), tensors)?)
+            }
+            Self::Vgg(config) => Network::Vgg(weights::load(config.build(&blank), tensors)?),
+        })
+    }
+}
+
+/// Sizes of a network that do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArchitectureError {
+    /// Nothing would be left of an image.
+    #[error("images of {size}x{size} are too small for the network `{network}`")]
+    SmallImages {
+        /// The network.
+        network: &'static str,
+        /// Height and width of an image.
+        size: usize,
+        /// The least it may be.
+        smallest: usize,
+    },
+    /// A residual network is made of blocks of two layers in three groups of one length.
+    #[error("there is no residual network of depth {depth} for small images")]
+    ResidualDepth {
+        /// The depth asked for.
+        depth: usize,
+    },
+    /// Only four depths were published.
+    #[error("there is no VGG network of depth {depth}")]
+    VggDepth {
+        /// The depth asked for.
+        depth: usize,
+    },
+}
+
+impl ArchitectureError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::SmallImages { smallest, .. } => {
+                format!("use images of at least {smallest}x{smallest}")
+            }
+            Self::ResidualDepth { .. } => "use a depth of 6 n + 2: 20, 32, 44 or 56".to_owned(),
+            Self::VggDepth { .. } => "use 11, 13, 16 or 19".to_owned(),
+        }
+    }
+
+    pub(crate) fn unless_large(
+        network: &'static str,
+        size: usize,
+        smallest: usize,
+    ) -> Result<(), Self> {
+        if size >= smallest { Ok(()) } else { Err(Self::SmallImages { network, size, smallest }) }
+    }
 }

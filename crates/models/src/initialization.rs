@@ -7,42 +7,207 @@ use backend::{
     Backend,
     random::{Purpose, Random, stream_of},
 };
-use burn::{
-    module::Param,
-    nn::Linear,
-    tensor::{Tensor, TensorData},
-};
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
 
-/// A dense layer by PyTorch's law: weight and bias uniform within `1 / sqrt(inputs)`.
+/// How a layer's weights are drawn.
 ///
-/// The source is `torch.nn.Linear.reset_parameters`.
-pub(crate) fn pytorch_linear<B: Backend>(
-    path: &str,
-    inputs: usize,
-    outputs: usize,
-    seed: u64,
-    device: &B::Device,
-) -> Linear<B> {
-    let bound = 1.0 / (inputs.max(1) as f64).sqrt();
-    let weight = uniform(&format!("{path}.weight"), [outputs, inputs], bound, seed, device);
-    let bias = uniform(&format!("{path}.bias"), [outputs], bound, seed, device);
-    Linear {
-        weight: Param::from_tensor(weight.transpose()), // Burn's layout is [inputs, outputs]
-        bias: Some(Param::from_tensor(bias)),
+/// `fan_in` and `fan_out` are the weights that meet in one output, and those that leave one input:
+/// for a convolution the channels times the area of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Law {
+    /// PyTorch's own: weight and bias uniform within `1 / sqrt(fan_in)`, in an LSTM within
+    /// `1 / sqrt(hidden)`; embeddings normal (the `reset_parameters` of `torch.nn`).
+    Pytorch,
+    /// Keras's: weights by Glorot's uniform law, zero biases, in an LSTM an orthogonal recurrent
+    /// weight and a forget bias of 1; embeddings uniform within 0.05.
+    Keras,
+    /// That of He et al. for rectified networks, as torchvision's: weights normal with the
+    /// deviation `sqrt(2 / fan_out)`, zero biases.
+    He,
+}
+
+/// Where initial weights come from: a seed, and the path of the module to be built.
+#[derive(Clone, Debug)]
+pub struct Initializer<B: Backend> {
+    seed: Option<u64>,
+    path: String,
+    device: B::Device,
+}
+
+impl<B: Backend> Initializer<B> {
+    /// Weights that follow from a seed.
+    pub fn seeded(seed: u64, device: &B::Device) -> Self {
+        Self { seed: Some(seed), path: String::new(), device: device.clone() }
+    }
+
+    /// Nothing is drawn: for networks whose weights will be replaced.
+    pub fn blank(device: &B::Device) -> Self {
+        Self { seed: None, path: String::new(), device: device.clone() }
+    }
+
+    /// The same, for a part of the module.
+    pub fn at(&self, name: &str) -> Self {
+        let path =
+            if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
+        Self { path, ..self.clone() }
+    }
+
+    /// The weight of a layer, in PyTorch's layout: `shape` begins with outputs and inputs, the
+    /// rest is the kernel.
+    pub(crate) fn weight<const D: usize>(&self, law: Law, shape: [usize; D]) -> Tensor<B, D> {
+        let area: usize = shape[2..].iter().product();
+        let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| (channels * area) as f64);
+        match law {
+            Law::Pytorch => self.uniform("weight", shape, 1.0 / fan_in.max(1.0).sqrt()),
+            Law::Keras => self.uniform("weight", shape, glorot(fan_in, fan_out)),
+            Law::He => self.normal("weight", shape, (2.0 / fan_out.max(1.0)).sqrt()),
+        }
+    }
+
+    /// The bias of a layer, `[outputs]`.
+    pub(crate) fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Tensor<B, 1> {
+        match law {
+            Law::Pytorch => self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt()),
+            Law::Keras | Law::He => Tensor::zeros([outputs], &self.device),
+        }
+    }
+
+    /// The same value everywhere.
+    pub(crate) fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Tensor<B, D> {
+        Tensor::full(shape, value, &self.device)
+    }
+
+    /// Uniform in `[-bound, bound)`.
+    pub(crate) fn uniform<const D: usize>(
+        &self,
+        name: &str,
+        shape: [usize; D],
+        bound: f64,
+    ) -> Tensor<B, D> {
+        self.draw(name, shape, |random, index| {
+            ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32
+        })
+    }
+
+    /// Normal with mean 0.
+    pub(crate) fn normal<const D: usize>(
+        &self,
+        name: &str,
+        shape: [usize; D],
+        deviation: f64,
+    ) -> Tensor<B, D> {
+        self.draw(name, shape, |random, index| (f64::from(random.normal(index)) * deviation) as f32)
+    }
+
+    /// Orthonormal columns, `rows` at least `columns`: the directions of normal vectors, made
+    /// orthogonal in their order, which is the `Q` of Keras's `orthogonal` initializer.
+    pub(crate) fn orthogonal(&self, name: &str, [rows, columns]: [usize; 2]) -> Tensor<B, 2> {
+        let Some(random) = self.random(name) else {
+            return Tensor::zeros([rows, columns], &self.device);
+        };
+        let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns);
+        for column in 0..columns {
+            let draw = |row| f64::from(random.normal((row * columns + column) as u64));
+            let mut vector: Vec<f64> = (0..rows).map(draw).collect();
+            // Once more, because the first round leaves what it rounded away.
+            for other in basis.iter().chain(&basis) {
+                let along = dot(&vector, other);
+                vector.iter_mut().zip(other).for_each(|(value, base)| *value -= along * base);
+            }
+            let length = dot(&vector, &vector).sqrt();
+            basis.push(vector.into_iter().map(|value| value / length).collect());
+        }
+        let position = |index: usize| basis[index % columns][index / columns] as f32;
+        self.tensor((0..rows * columns).map(position).collect(), [rows, columns])
+    }
+
+    fn draw<const D: usize>(
+        &self,
+        name: &str,
+        shape: [usize; D],
+        value: impl Fn(&Random, u64) -> f32,
+    ) -> Tensor<B, D> {
+        let Some(random) = self.random(name) else { return Tensor::zeros(shape, &self.device) };
+        let elements = shape.iter().product::<usize>() as u64;
+        self.tensor((0..elements).map(|index| value(&random, index)).collect(), shape)
+    }
+
+    fn random(&self, name: &str) -> Option<Random> {
+        let stream = stream_of(&self.at(name).path);
+        Some(Random::new(self.seed?, Purpose::Initialization, stream))
+    }
+
+    fn tensor<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<B, D> {
+        Tensor::from_data(TensorData::new(values, shape), &self.device)
     }
 }
 
-/// Uniform in `[-bound, bound)`.
-fn uniform<B: Backend, const D: usize>(
-    path: &str,
-    shape: [usize; D],
-    bound: f64,
-    seed: u64,
-    device: &B::Device,
-) -> Tensor<B, D> {
-    let random = Random::new(seed, Purpose::Initialization, stream_of(path));
-    let values: Vec<f32> = (0..shape.iter().product::<usize>() as u64)
-        .map(|index| ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32)
-        .collect();
-    Tensor::from_data(TensorData::new(values, shape), device)
+/// The bound of Glorot's uniform law (Glorot and Bengio, 2010).
+pub(crate) fn glorot(fan_in: f64, fan_out: f64) -> f64 {
+    (6.0 / (fan_in + fan_out).max(1.0)).sqrt()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    fn values<const D: usize>(tensor: Tensor<Selected, D>) -> Vec<f64> {
+        tensor.into_data().iter().collect()
+    }
+
+    /// Mean square and largest absolute value of a kernel of 40 outputs and 30 inputs of 3x3.
+    fn spread(law: Law) -> [f64; 2] {
+        let initializer = Initializer::<Selected>::seeded(3, &Device::default());
+        let weight = values(initializer.weight(law, [40, 30, 3, 3]));
+        let squares = weight.iter().map(|value| value * value).sum::<f64>();
+        let largest = weight.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+        [squares / weight.len() as f64, largest]
+    }
+
+    #[test]
+    fn weights_have_the_spread_of_their_law() {
+        let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.05);
+        let [square, largest] = spread(Law::Pytorch);
+        close(square, 1.0 / 270.0 / 3.0);
+        close(largest, (1.0f64 / 270.0).sqrt());
+        let [square, largest] = spread(Law::Keras);
+        close(square, 6.0 / 630.0 / 3.0);
+        close(largest, (6.0f64 / 630.0).sqrt());
+        let [square, largest] = spread(Law::He);
+        close(square, 2.0 / 360.0);
+        assert!(largest > 3.0 * square.sqrt(), "no uniform law");
+    }
+
+    #[test]
+    fn an_orthogonal_matrix_keeps_lengths() {
+        let initializer = Initializer::<Selected>::seeded(3, &Device::default());
+        let matrix = initializer.orthogonal("weight", [12, 5]);
+        let product = values(matrix.clone().transpose().matmul(matrix));
+        for (index, value) in product.into_iter().enumerate() {
+            let expected = if index % 6 == 0 { 1.0 } else { 0.0 };
+            assert!((value - expected).abs() < 1e-6, "{index}: {value}");
+        }
+    }
+
+    #[test]
+    fn seed_and_path_decide_and_a_blank_network_is_zero() {
+        let device = Device::default();
+        let draw = |seed, path: &str| {
+            let initializer = Initializer::<Selected>::seeded(seed, &device).at(path);
+            values(initializer.weight(Law::Pytorch, [2, 3]))
+        };
+        assert_eq!(draw(1, "a"), draw(1, "a"));
+        assert_ne!(draw(1, "a"), draw(2, "a"));
+        assert_ne!(draw(1, "a"), draw(1, "b"));
+        let blank = Initializer::<Selected>::blank(&device);
+        assert_eq!(values(blank.weight(Law::He, [2, 3])), [0.0; 6]);
+    }
 }

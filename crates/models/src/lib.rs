@@ -14,10 +14,19 @@
 //! assert_eq!(logits.dims(), [40, 1]);
 //! ```
 
+// What networks are made of.
+mod initialization;
+pub mod layers;
+mod pass;
+
 // Networks.
 mod architecture;
-mod initialization;
+mod cnn;
 mod mlp;
+mod resnet;
+mod simplenet;
+mod text_lstm;
+mod vgg;
 
 // What is asked of their logits.
 pub mod losses;
@@ -27,6 +36,13 @@ pub mod metrics;
 pub mod weights;
 
 pub use crate::{
-    architecture::Architecture,
+    architecture::{Architecture, ArchitectureError, Network},
+    cnn::{Cnn, CnnConfig},
+    initialization::{Initializer, Law},
     mlp::{Mlp, MlpConfig},
+    pass::Pass,
+    resnet::{ResNet, ResNetConfig, Shortcut},
+    simplenet::{SimpleNet, SimpleNetConfig},
+    text_lstm::{Positions, TextLstm, TextLstmConfig, detached},
+    vgg::{Head, HeadConfig, Vgg, VggClassifier, VggClassifierConfig, VggConfig},
 };

@@ -10,6 +10,8 @@ use burn::tensor::{ElementConversion, Int, Tensor};
 pub enum Summary {
     /// The mean itself.
     Mean,
+    /// e to the power of the mean: the perplexity, of cross-entropies in nats.
+    Exponential,
     /// The root of the mean, times `unit`: an error in the user's own units.
     Root {
         /// The user's unit, in the units of the score's root.
@@ -59,6 +61,7 @@ impl<B: Backend> Evaluation<B> {
             let mean = sum.into_scalar().elem::<f64>() / samples;
             let value = match summary {
                 Summary::Mean => mean,
+                Summary::Exponential => mean.exp(),
                 Summary::Root { unit } => mean.sqrt() * unit,
                 Summary::Explained { variance } => 1.0 - mean / variance,
             };
@@ -99,15 +102,18 @@ mod tests {
         let tensor = |values: &[f32]| Tensor::<Selected, 1>::from_floats(values, &device);
         let metrics = [
             ("accuracy", Summary::Mean),
+            ("perplexity", Summary::Exponential),
             ("rmse", Summary::Root { unit: 10.0 }),
             ("r2", Summary::Explained { variance: 8.0 }),
         ];
         let mut evaluation = Evaluation::new(&metrics, &device);
         for (losses, hits) in [(vec![1.0, 3.0, 5.0], vec![1.0, 0.0, 1.0]), (vec![7.0], vec![1.0])] {
             let losses = tensor(&losses);
-            evaluation.add(losses.clone(), [tensor(&hits), losses.clone(), losses]);
+            let scores = [tensor(&hits), losses.clone(), losses.clone(), losses.clone()];
+            evaluation.add(losses, scores);
         }
-        let expected = [("accuracy", 0.75), ("loss", 4.0), ("r2", 0.5), ("rmse", 20.0)];
+        let perplexity = ("perplexity", 4.0f64.exp());
+        let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity, ("r2", 0.5), ("rmse", 20.0)];
         assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).into());
     }
 

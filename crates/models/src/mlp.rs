@@ -1,14 +1,10 @@
 //! The multi-layer perceptron: dense layers with ReLU between them.
 
 use backend::Backend;
-use burn::{
-    module::Module,
-    nn::Linear,
-    tensor::{Tensor, activation::relu},
-};
+use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::initialization::pytorch_linear;
+use crate::{Initializer, Law, layers::Linear};
 
 /// The sizes of an [`Mlp`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,10 +26,16 @@ pub struct Mlp<B: Backend> {
 impl MlpConfig {
     /// The network with its initial weights, by PyTorch's law.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Mlp<B> {
+        self.build(&Initializer::seeded(seed, device))
+    }
+
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Mlp<B> {
+        let initializer = initializer.at("layers");
         let inputs = std::iter::once(self.inputs).chain(self.hidden.iter().copied());
         let outputs = self.hidden.iter().copied().chain(std::iter::once(self.outputs));
         let layers = inputs.zip(outputs).enumerate().map(|(index, (inputs, outputs))| {
-            pytorch_linear(&format!("layers.{index}"), inputs, outputs, seed, device)
+            Linear::new(&initializer.at(&index.to_string()), Law::Pytorch, inputs, outputs)
         });
         Mlp { layers: layers.collect() }
     }
@@ -43,9 +45,8 @@ impl<B: Backend> Mlp<B> {
     /// - `features`: `[batch, inputs]`
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
-        let mut layers = self.layers.iter();
-        let first = layers.next().map(|layer| layer.forward(features.clone()));
-        layers.fold(first.unwrap_or(features), |hidden, layer| layer.forward(relu(hidden)))
+        let Some((last, hidden)) = self.layers.split_last() else { return features };
+        last.forward(hidden.iter().fold(features, |input, layer| layer.forward_relu(input)))
     }
 }
 

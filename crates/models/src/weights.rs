@@ -1,7 +1,9 @@
 //! Weights by name, in PyTorch's names and layout.
 //!
-//! A parameter's name is its path in the module (`layers.0.weight`). The weight of a dense layer
-//! is `[outputs, inputs]` in a file, the reverse of Burn's own layout.
+//! A parameter's name is its path in the module (`layer1.0.conv1.weight`), with three differences
+//! between Burn's module and PyTorch's: the weight of a dense layer is `[outputs, inputs]` in a
+//! file, the reverse of Burn's own layout; an LSTM's parameters are `lstm.weight_ih_l0` rather
+//! than `lstm.0.weight_ih`; and the variant of an enum is no part of a name.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +27,36 @@ impl WeightsError {
     }
 }
 
-/// All parameters of a model.
+/// All parameters of a model, running statistics included.
 pub fn to_tensors<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, StoredTensor> {
     let mut collect = Collect { path: Path::default(), tensors: BTreeMap::new() };
     model.visit(&mut collect);
     collect.tensors
+}
+
+/// The shapes of all parameters of a model, running statistics included, as in a file.
+pub fn shapes<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Vec<usize>> {
+    let mut collect = Shapes { path: Path::default(), shapes: BTreeMap::new() };
+    model.visit(&mut collect);
+    collect.shapes
+}
+
+/// The number of learnt values in a model; running statistics are not learnt.
+pub fn count<B: Backend, M: Module<B>>(model: &M) -> usize {
+    let learnt = |name: &str| !name.ends_with("running_mean") && !name.ends_with("running_var");
+    let shapes = shapes(model);
+    let learnt = shapes.iter().filter(|(name, _)| learnt(name));
+    learnt.map(|(_, shape)| shape.iter().product::<usize>()).sum()
+}
+
+/// A hash of names, shapes and values: equal exactly where these are.
+pub fn fingerprint(tensors: &BTreeMap<String, StoredTensor>) -> String {
+    let mut bytes = Vec::new();
+    for (name, tensor) in tensors {
+        bytes.extend(format!("{name} {:?}\n", tensor.shape()).into_bytes());
+        bytes.extend(tensor.values().iter().flat_map(|value| value.to_le_bytes()));
+    }
+    store::sha256_hex(&bytes)
 }
 
 /// The model with its parameters replaced.
@@ -41,16 +68,21 @@ pub fn load<B: Backend, M: Module<B>>(
     model: M,
     tensors: BTreeMap<String, StoredTensor>,
 ) -> Result<M, WeightsError> {
+    check(&shapes(&model), &tensors)?;
+    Ok(model.map(&mut Replace { path: Path::default(), tensors }))
+}
+
+/// That `tensors` are those of `expected`, by name and shape.
+pub(crate) fn check(
+    expected: &BTreeMap<String, Vec<usize>>,
+    tensors: &BTreeMap<String, StoredTensor>,
+) -> Result<(), WeightsError> {
     let mut problems = Vec::new();
-    let expected = to_tensors(&model);
-    for (name, tensor) in &expected {
+    for (name, shape) in expected {
         match tensors.get(name) {
-            None => problems.push(format!("`{name}` {:?} is missing", tensor.shape())),
-            Some(found) if found.shape() != tensor.shape() => problems.push(format!(
-                "`{name}` has the shape {:?} instead of {:?}",
-                found.shape(),
-                tensor.shape()
-            )),
+            None => problems.push(format!("`{name}` {shape:?} is missing")),
+            Some(found) if found.shape() != shape => problems
+                .push(format!("`{name}` has the shape {:?} instead of {shape:?}", found.shape(),)),
             Some(_) => {}
         }
     }
@@ -58,20 +90,16 @@ pub fn load<B: Backend, M: Module<B>>(
     problems.extend(
         unknown.map(|(name, tensor)| format!("`{name}` {:?} is not part of it", tensor.shape())),
     );
-    if !problems.is_empty() {
-        return Err(WeightsError(problems));
-    }
-    Ok(model.map(&mut Replace { path: Path::default(), tensors }))
+    if problems.is_empty() { Ok(()) } else { Err(WeightsError(problems)) }
 }
 
-/// Where a walk through a module is.
+/// Where a walk through a module is: names, and the types that they are parts of.
 #[derive(Default)]
-struct Path(Vec<(String, bool)>);
+struct Path(Vec<(String, String)>);
 
 impl Path {
     fn enter(&mut self, name: &str, container: &str) {
-        let dense_weight = name == "weight" && container == "Struct:Linear";
-        self.0.push((name.to_owned(), dense_weight));
+        self.0.push((name.to_owned(), container.to_owned()));
     }
 
     fn exit(&mut self) {
@@ -79,13 +107,48 @@ impl Path {
     }
 
     fn name(&self) -> String {
-        let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
-        names.join(".")
+        let parts = self.0.iter().filter(|(_, container)| !container.starts_with("Enum:"));
+        let mut names: Vec<&str> = parts.map(|(name, _)| name.as_str()).collect();
+        let is_lstm = self.0.last().is_some_and(|(_, container)| container == "Struct:Lstm");
+        match (is_lstm, names.as_slice()) {
+            (true, &[.., layer, parameter]) => {
+                names.truncate(names.len() - 2);
+                let parameter = format!("{parameter}_l{layer}");
+                names.push(&parameter);
+                names.join(".")
+            }
+            _ => names.join("."),
+        }
     }
 
     /// Whether the file's layout is the transpose of Burn's.
     fn is_dense_weight(&self) -> bool {
-        self.0.last().is_some_and(|&(_, dense_weight)| dense_weight)
+        let dense =
+            |(name, container): &(String, String)| name == "weight" && container == "Struct:Linear";
+        self.0.last().is_some_and(dense)
+    }
+}
+
+struct Shapes {
+    path: Path,
+    shapes: BTreeMap<String, Vec<usize>>,
+}
+
+impl<B: Backend> ModuleVisitor<B> for Shapes {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        let mut shape = parameter.val().dims().to_vec();
+        if self.path.is_dense_weight() {
+            shape.swap(0, 1);
+        }
+        self.shapes.insert(self.path.name(), shape);
     }
 }
 

@@ -36,6 +36,7 @@ pub struct Console {
     last_status: Instant,
     last_step: Option<LastStep>,
     validation: Option<Metrics>,
+    preparation: Option<ProgressBar>,
 }
 
 enum View {
@@ -71,6 +72,7 @@ impl Console {
             last_status: now,
             last_step: None,
             validation: None,
+            preparation: None,
         }
     }
 
@@ -128,6 +130,25 @@ impl Console {
         }
     }
 
+    /// A bar of its own on a terminal; in a pipe the beginning, and a line now and then.
+    fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
+        match &self.view {
+            View::Bar(_) if done == of => {
+                self.preparation.take().iter().for_each(|bar| bar.finish_and_clear())
+            }
+            View::Bar(_) => {
+                let bar = self.preparation.get_or_insert_with(|| preparation_bar(task));
+                bar.set_length(of as u64);
+                bar.set_position(done as u64);
+            }
+            View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
+                self.last_status = Instant::now();
+                self.line(&format!("{task}: {} of {}", grouped(done as f64), grouped(of as f64)));
+            }
+            View::Plain | View::Quiet => {}
+        }
+    }
+
     fn on_end(&self, step: u64) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
@@ -156,6 +177,7 @@ impl Observer for Console {
                     self.line(&format!("Epoch [{epoch}/{}], Loss: {last_loss:.4}", self.epochs));
                 }
             }
+            Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.line(&format!("note: {message}")),
             Event::End { step, .. } => self.on_end(*step),
             Event::Checkpoint { .. } => {}
@@ -168,6 +190,12 @@ fn bar() -> ProgressBar {
     let style = "{bar:32} step {human_pos}/{human_len}, {msg}, {elapsed} elapsed, {eta} left";
     let style = ProgressStyle::with_template(style).expect("the template is a constant");
     ProgressBar::new(0).with_style(style)
+}
+
+fn preparation_bar(task: &str) -> ProgressBar {
+    let style = "{bar:32} {msg} {human_pos}/{human_len}, {elapsed} elapsed, {eta} left";
+    let style = ProgressStyle::with_template(style).expect("the template is a constant");
+    ProgressBar::new(0).with_style(style).with_message(task.to_owned())
 }
 
 /// `, validation loss 0.4812, accuracy 0.7662`

@@ -4,6 +4,7 @@ use std::fmt;
 
 use data::DataError;
 use inference::InferenceError;
+use models::ArchitectureError;
 use store::StoreError;
 use training::{ObserverError, TrainError};
 
@@ -61,6 +62,12 @@ impl From<Problems> for Failure {
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
         Self::of(ExitCode::UserData, &error, error.help())
+    }
+}
+
+impl From<ArchitectureError> for Failure {
+    fn from(error: ArchitectureError) -> Self {
+        Self::of(ExitCode::Usage, &error, Some(error.help()))
     }
 }
 

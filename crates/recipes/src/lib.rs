@@ -5,8 +5,18 @@
 //! run, and the terminal.
 
 // The recipes, one file each.
+pub mod cnn;
+pub mod lstm;
+pub mod lstm_char;
 pub mod mlp;
 pub mod registry;
+pub mod resnet;
+pub mod simplenet;
+
+// What recipes of a kind share.
+mod image_evaluation;
+mod image_set;
+mod text_evaluation;
 
 // What a run is given and what it leaves.
 pub mod config;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::{
-    ExitCode, Failure, Start, Summary,
+    ExitCode, Failure, Start, Summary, cnn,
     config::{Layer, nearest},
-    mlp,
+    lstm, lstm_char, mlp, resnet, simplenet,
 };
 
 /// The recipe that runs when none is named.
@@ -29,7 +29,8 @@ pub struct Recipe {
 }
 
 /// All recipes.
-pub const RECIPES: &[Recipe] = &[mlp::RECIPE];
+pub const RECIPES: &[Recipe] =
+    &[mlp::RECIPE, cnn::RECIPE, simplenet::RECIPE, resnet::RECIPE, lstm::RECIPE, lstm_char::RECIPE];
 
 /// The recipe called `name`.
 ///

@@ -41,9 +41,17 @@ pub struct Run<'a> {
     device: String,
     seed: u64,
     notes: Vec<String>,
+    skipped: usize,
 }
 
 impl<'a> Start<'a> {
+    /// Tells how far work is that comes before the first step.
+    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
+        let event = Event::Preparation { task: task.to_owned(), done, of };
+        // Nobody is left to tell; what matters will be told by the run itself.
+        let _ = self.observer.observe(&event);
+    }
+
     /// Creates the run directory, or opens it again. Everything that the user may have got wrong was
     /// checked before.
     ///
@@ -86,6 +94,7 @@ impl<'a> Start<'a> {
             device: device.to_owned(),
             seed,
             notes: notes.to_vec(),
+            skipped: 0,
         })
     }
 }
@@ -94,6 +103,11 @@ impl Run<'_> {
     /// Where the run's files are.
     pub fn path(&self) -> &Path {
         self.files.path()
+    }
+
+    /// Notes how many records could not be used.
+    pub(crate) fn skipped(&mut self, records: usize) {
+        self.skipped = records;
     }
 
     /// A flag that asks the run to stop.
@@ -135,7 +149,7 @@ impl Run<'_> {
             validation: trained.validation,
             test,
             best: trained.best,
-            skipped_records: 0,
+            skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.device,
             seed: self.seed,

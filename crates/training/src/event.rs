@@ -68,6 +68,15 @@ pub enum Event {
         /// The share of `seconds` that went into waiting for data.
         data_wait: f64,
     },
+    /// Work goes on before training can begin.
+    Preparation {
+        /// What is done, as `decoding images`.
+        task: String,
+        /// How much of it is done.
+        done: usize,
+        /// How much there is.
+        of: usize,
+    },
     /// A checkpoint was written.
     Checkpoint {
         /// Epochs begun.

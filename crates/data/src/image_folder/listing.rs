@@ -96,7 +96,10 @@ fn class_names(folder: &Path) -> Result<Vec<String>, ImageFolderError> {
 /// The images in a class folder and the folders below, sorted by path.
 ///
 /// Links to folders are not followed below a class, where they could lead in circles.
-fn list_class(class: &Path, ignored: &mut usize) -> Result<Vec<ImageFile>, ImageFolderError> {
+pub(super) fn list_class(
+    class: &Path,
+    ignored: &mut usize,
+) -> Result<Vec<ImageFile>, ImageFolderError> {
     let mut images = Vec::new();
     let mut folders = vec![class.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -33,13 +33,17 @@ mod cache;
 mod pass;
 mod source;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::DataError;
 
+pub(crate) use self::{resize::write_pixels, source::allocate};
+
+pub use crate::Resize;
+
 pub use self::{
     error::{BadImage, ImageFolderError},
-    options::{ImageFolderOptions, OnBadImage, Resize},
+    options::{ImageFolderOptions, OnBadImage},
     source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, read_image},
 };
 
@@ -95,4 +99,14 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
         test: held_out(folders.test)?,
         train: ImageFolder::new(options, shape, train),
     })
+}
+
+/// The images of a folder and of those below it, in the order of their paths.
+///
+/// # Errors
+///
+/// Where a folder cannot be read.
+pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let images = listing::list_class(folder, &mut 0)?;
+    Ok(images.into_iter().map(|image| image.path).collect())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::ImageFolderError;
-use crate::ImageShape;
+use crate::{ImageShape, Resize};
 
 /// The longest side that images are delivered with, in pixels: four times what networks take, and
 /// small enough that a slip of a digit does not cost gigabytes.
@@ -61,19 +61,6 @@ impl ImageFolderOptions {
             channels => Err(ImageFolderError::Channels { channels }),
         }
     }
-}
-
-/// How an image of any size is brought to the size of the source.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resize {
-    /// It is scaled, proportions kept, until it just covers the size; what stands over at two
-    /// opposite sides is cut off. For a square size this is torchvision's `Resize(side)`, then
-    /// `CenterCrop(side)`.
-    #[default]
-    Crop,
-    /// All of it is scaled to the size, proportions lost.
-    Stretch,
 }
 
 /// What becomes of an image that cannot be decoded.

@@ -17,7 +17,7 @@ use crate::ImageShape;
 ///
 /// Channels come first, then the size: alpha is dropped, as by Pillow's `convert("RGB")`, and 16
 /// bits are rounded to 8.
-pub(super) fn write_pixels(
+pub(crate) fn write_pixels(
     image: DynamicImage,
     shape: ImageShape,
     how: Resize,
@@ -31,6 +31,7 @@ pub(super) fn write_pixels(
             let CropBox { left, top, width, height } = centre(source_size, shape);
             options.crop(left, top, width, height)
         }
+        Resize::Pad => return write_padded(image, shape, pixels),
     };
     if shape.channels == 1 {
         return resize::<U8>(&grey(image), source_size, shape, &options, pixels);
@@ -44,6 +45,37 @@ pub(super) fn write_pixels(
         }
     }
     Ok(())
+}
+
+/// Writes the whole image into the middle, black around it.
+fn write_padded(image: DynamicImage, shape: ImageShape, pixels: &mut [u8]) -> Result<(), BadImage> {
+    let [height, width] = within([image.height(), image.width()], shape);
+    let inner = ImageShape { height, width, ..shape };
+    let mut inner_pixels = vec![0; inner.bytes()];
+    write_pixels(image, inner, Resize::Stretch, &mut inner_pixels)?;
+
+    pixels.fill(0);
+    let (top, left) = ((shape.height - height) / 2, (shape.width - width) / 2);
+    let planes = pixels.chunks_exact_mut(shape.height * shape.width);
+    for (plane, inner_plane) in planes.zip(inner_pixels.chunks_exact(height * width)) {
+        let rows = plane.chunks_exact_mut(shape.width).skip(top);
+        for (row, inner_row) in rows.zip(inner_plane.chunks_exact(width)) {
+            row[left..left + width].copy_from_slice(inner_row);
+        }
+    }
+    Ok(())
+}
+
+/// The height and width of an image once it fits in `shape`: its own, or less in proportion.
+fn within([height, width]: [u32; 2], shape: ImageShape) -> [usize; 2] {
+    let (height, width) = (height.max(1) as usize, width.max(1) as usize);
+    if height <= shape.height && width <= shape.width {
+        [height, width]
+    } else if width * shape.height <= height * shape.width {
+        [shape.height, (width * shape.height / height).max(1)]
+    } else {
+        [(height * shape.width / width).max(1), shape.width]
+    }
 }
 
 /// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled.

@@ -235,7 +235,8 @@ impl PreparedImages {
     }
 }
 
-fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, ImageFolderError> {
+/// Zeroed pixels of images of so many bytes.
+pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, ImageFolderError> {
     let mut pixels = Vec::new();
     let length = images.checked_mul(bytes);
     match length.map(|length| (length, pixels.try_reserve_exact(length))) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod cell;
 mod decoder;
+mod image;
 mod table;
 mod vocabulary;
 pub(crate) mod words;
@@ -11,6 +12,7 @@ pub(crate) use self::table::{one_hot, standardise};
 pub use self::{
     cell::CellError,
     decoder::Decoder,
+    image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
     table::{Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

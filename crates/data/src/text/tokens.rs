@@ -7,8 +7,8 @@ use super::TextError;
 /// The ids of one part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tokens {
-    pub(super) name: String,
-    pub(super) ids: Ids,
+    pub(crate) name: String,
+    pub(crate) ids: Ids,
 }
 
 /// Ids in the smallest type that a vocabulary needs.

@@ -7,8 +7,9 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, inspect::InspectArguments, predict::PredictArguments,
-    resume::ResumeArguments, train::TrainArguments, verify_resume::VerifyArguments,
+    copy::CopyArguments, generate::GenerateArguments, inspect::InspectArguments,
+    predict::PredictArguments, resume::ResumeArguments, train::TrainArguments,
+    verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -48,6 +49,7 @@ Examples:
   recipes train mlp
   recipes train mlp --set training.epochs=50 --seed 1
   recipes train mlp --set data.source=csv --set data.path=table.csv --set data.target=price
+  recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
     /// Go on with a run that was interrupted, or make a finished one longer
@@ -66,8 +68,15 @@ Examples:
     #[command(after_help = "\
 Examples:
   recipes predict runs/first rows.csv
-  tail -n 3 rows.csv | recipes predict runs/first - --json")]
+  tail -n 3 rows.csv | recipes predict runs/first - --json
+  recipes predict runs/second picture.jpg more-pictures/")]
     Predict(PredictArguments),
+    /// Let a run that learnt a text write
+    #[command(after_help = "\
+Examples:
+  recipes generate runs/text --prompt \"The GPU\"
+  recipes generate runs/text --prompt \"The GPU\" --temperature 0.5 --length 500 --seed 1")]
+    Generate(GenerateArguments),
     /// Copy a recipe's settings, with their comments, into a file of your own
     #[command(after_help = "\
 Example:
@@ -98,7 +107,8 @@ pub(super) enum DataCommand {
 Examples:
   recipes data inspect csv table.csv --target price
   recipes data inspect image-folder photos --sheet photos.png
-  recipes data inspect digits --sheet digits.png")]
+  recipes data inspect digits --sheet digits.png
+  recipes data inspect shapes --sheet shapes.png --augment rotate=15 horizontal_flip=0.5")]
     Inspect(InspectArguments),
 }
 

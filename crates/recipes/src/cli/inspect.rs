@@ -16,7 +16,7 @@ use data::{
 };
 use serde::Serialize;
 
-use super::output::Output;
+use super::{augmented, output::Output};
 use crate::{ExitCode, Failure, console::grouped};
 
 /// Samples that are drawn to be looked at.
@@ -40,6 +40,10 @@ pub(super) struct InspectArguments {
     /// Write a picture of samples, a row for each class
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
+    /// On the picture, show samples before and after augmentation: what the table `[augment]`
+    /// takes, such as `rotate=15`
+    #[arg(long, num_args = 1.., requires = "sheet", value_name = "KEY=VALUE")]
+    augment: Vec<String>,
 }
 
 /// A source of samples.
@@ -86,6 +90,7 @@ struct Inspection {
 }
 
 pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), Failure> {
+    let options = augmented::parse(&arguments.augment)?;
     let (inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),
         Source::Npy => {
@@ -104,7 +109,10 @@ pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), F
             let message = "only images have a contact sheet";
             return Err(Failure::new(ExitCode::Usage, message, "leave `--sheet` out"));
         };
-        let png = contact_sheet(&images, COLUMNS)?;
+        let png = match &options {
+            None => contact_sheet(&images, COLUMNS)?,
+            Some(options) => augmented::sheet(images, options, COLUMNS)?,
+        };
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
     output.result(&inspection, describe);

@@ -1,8 +1,10 @@
 //! The command line: what it understands, and the one place that prints and picks the exit code.
 
 mod arguments;
+mod augmented;
 mod copy;
 mod devices;
+mod generate;
 mod inspect;
 mod list;
 mod logger;
@@ -44,6 +46,7 @@ pub fn main() -> process::ExitCode {
         Some(Command::Resume(options)) => resume::run(&options, &arguments.common, &output, began),
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
+        Some(Command::Generate(options)) => generate::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
             inspect::run(&options, &output)

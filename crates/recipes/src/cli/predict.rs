@@ -7,8 +7,8 @@ use std::{
 };
 
 use backend::{Selected, device};
-use data::csv_table::read_rows;
-use inference::{Model, Prediction, Probability};
+use data::{csv_table::read_rows, image_folder::read_image};
+use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
 use super::output::Output;
@@ -18,7 +18,7 @@ use crate::{ExitCode, Failure, console::rounded};
 pub(super) struct PredictArguments {
     /// A run's directory
     run: PathBuf,
-    /// CSV files, or `-` for standard input
+    /// CSV files, `-` for rows on standard input, image files, or folders of images
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
 }
@@ -31,19 +31,76 @@ enum Line<'a> {
     Value { input: String, value: f32 },
 }
 
+/// Images that are decoded, and predicted, at a time.
+const IMAGES_AT_A_TIME: usize = 64;
+
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
-    for input in &arguments.inputs {
+    match model.description().input() {
+        InputKind::Images => predict_images(&model, &arguments.inputs, output),
+        InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, output),
+    }
+}
+
+fn predict_rows(
+    model: &Model<Selected>,
+    inputs: &[String],
+    output: &Output,
+) -> Result<(), Failure> {
+    let preprocessing = model.description().table()?;
+    for input in inputs {
         let (name, reader) = open(input)?;
-        let rows = read_rows(reader, &name, model.description().table())?;
-        let predictions = model.predict(rows.features, &device);
+        let rows = read_rows(reader, &name, preprocessing)?;
+        let predictions = model.predict_rows(&rows.features)?;
         for (line, prediction) in rows.lines.iter().zip(&predictions) {
             print(output, format!("{name}:{line}"), prediction);
         }
     }
     Ok(())
+}
+
+fn predict_images(
+    model: &Model<Selected>,
+    inputs: &[String],
+    output: &Output,
+) -> Result<(), Failure> {
+    let preprocessing = model.description().image()?;
+    let shape = preprocessing.shape();
+    let paths = image_files(inputs)?;
+    for paths in paths.chunks(IMAGES_AT_A_TIME) {
+        let mut pixels = vec![0; paths.len() * shape.bytes()];
+        for (path, pixels) in paths.iter().zip(pixels.chunks_exact_mut(shape.bytes())) {
+            read_image(path, shape, preprocessing.resize, pixels)?;
+        }
+        for (path, prediction) in paths.iter().zip(&model.predict_images(&pixels)?) {
+            print(output, path.display().to_string(), prediction);
+        }
+    }
+    Ok(())
+}
+
+/// The files that are named, and those in the folders that are, in the order of their names.
+fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for input in inputs {
+        let path = Path::new(input);
+        if !path.is_dir() {
+            files.push(path.to_owned());
+            continue;
+        }
+        let found = data::image_folder::image_files_in(path)?;
+        if found.is_empty() {
+            return Err(Failure::new(
+                ExitCode::UserData,
+                format!("the folder `{input}` has no images"),
+                "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them",
+            ));
+        }
+        files.extend(found);
+    }
+    Ok(files)
 }
 
 fn print(output: &Output, input: String, prediction: &Prediction) {
@@ -63,7 +120,7 @@ fn print(output: &Output, input: String, prediction: &Prediction) {
 }
 
 /// The model file of a finished run.
-fn model_of(run: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let shown = run.display();
     let wrong = |message: String, help: &str| Err(Failure::new(ExitCode::UserData, message, help));
     let path = run.join("model.safetensors");

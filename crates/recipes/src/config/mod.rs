@@ -67,7 +67,10 @@ pub use self::{
     check::{Check, Checker},
     layer::Layer,
     problem::{Problem, Problems, nearest},
-    schema::{Config, ModelChoice, Output, Source, TableData, Training},
+    schema::{
+        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, Normalise, Output,
+        Source, TableData, TextData, TextOrigin, Training,
+    },
 };
 
 /// Lays the layers on the recipe, the last on top, and reads and checks the result.

@@ -68,6 +68,10 @@ fn data_are_inspected_and_pictured() {
     assert_eq!((&found["samples"], &found["skipped"]), (&2.into(), &1.into()));
     assert!(found["problems"][0].as_str().unwrap().contains("2.jpg"), "{found}");
 
+    let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
+    folder.run(augmented).succeeded();
+    assert!(std::fs::read(folder.path("shapes.png")).unwrap().starts_with(b"\x89PNG"));
+
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
 }
@@ -84,5 +88,9 @@ fn what_cannot_be_inspected_is_named() {
     check("csv table.csv", 2, "error: a CSV file needs `--target`");
     check("idx none", 3, "`none`");
     check("text --sheet text.png", 2, "error: only images have a contact sheet");
+    let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
+    check(&augment("flip=1"), 2, "error: unknown field `flip`");
+    check(&augment("hue=0.7"), 2, "error: `hue` must be between 0 and 0.5");
+    check("shapes --augment hue=0.1", 2, "--sheet");
     assert!(folder.entries().is_empty());
 }

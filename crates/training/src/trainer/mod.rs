@@ -179,6 +179,18 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Option<Metrics>,
     ) -> Result<(), TrainError> {
+        self.try_end_epoch(|model| Ok(validate(model)))
+    }
+
+    /// [`end_epoch`](Self::end_epoch) for a validation that may fail.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::step`], and the error of `validate`.
+    pub fn try_end_epoch<E: From<TrainError>>(
+        &mut self,
+        validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
+    ) -> Result<(), E> {
         if self.interrupt.requested() {
             self.clock.stop();
             return Ok(());
@@ -187,13 +199,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.clock.stop();
         let learning_rate = self.state.last_learning_rate(&self.config);
         let model = self.state.evaluated();
-        let validation = validate(&model);
+        let validation = validate(&model)?;
         if validation.is_none() {
             self.warn_of_no_validation()?;
         }
         self.state.end_epoch(validation, model, &self.config);
         self.report_epoch(learning_rate)?;
-        self.checkpoint_after_epoch()
+        Ok(self.checkpoint_after_epoch()?)
     }
 
     /// Ends the run; one that was interrupted leaves a checkpoint.

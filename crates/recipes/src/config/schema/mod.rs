@@ -3,16 +3,21 @@
 //! No default stands here: each recipe's TOML gives a value to every key that is not optional.
 
 mod checkpoint;
+mod image_data;
 mod optimizer;
 mod schedule;
 mod table_data;
+mod text_data;
 mod training;
 
+use ::data::augment::AugmentOptions;
 use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    image_data::{Drawing, ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},
+    text_data::{TextData, TextOrigin},
     training::{ModelChoice, Output, Training},
 };
 use super::check::{Check, Checker};
@@ -39,38 +44,104 @@ pub struct Config<Data, Model> {
     pub output: Output,
 }
 
+/// The configuration of a recipe that learns from images: a [`Config`] with `[augment]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageConfig<Model> {
+    /// The recipe's name; how a file says what it configures.
+    pub recipe: String,
+    /// What to train on.
+    pub data: ImageData,
+    /// How images are changed at random while training.
+    pub augment: AugmentOptions,
+    /// The network.
+    pub model: Model,
+    /// How a gradient becomes an update.
+    pub optimizer: OptimizerConfig,
+    /// How the learning rate changes over the steps.
+    pub schedule: ScheduleConfig,
+    /// How long and in what portions to train.
+    pub training: Training,
+    /// When to save the state of the run.
+    pub checkpoint: CheckpointConfig,
+    /// What to tell and to keep.
+    pub output: Output,
+}
+
 impl<Data: Check, Model: Check> Check for Config<Data, Model> {
     fn check(&self, checker: &mut Checker<'_>) {
         self.data.check(checker);
         self.model.check(checker);
-        self.optimizer.check(checker);
-        self.schedule.check(checker);
-        let rate = self.optimizer.learning_rate;
-        let below = rate <= 0.0 || rate.is_nan() || self.schedule.minimum <= rate;
-        checker.require("schedule.minimum", below, "at most `optimizer.learning_rate`");
+        check_arithmetic(&self.optimizer, &self.schedule, checker);
         self.training.check(checker);
         self.checkpoint.check(checker);
         self.output.check(checker);
     }
 }
 
+impl<Model: Check> Check for ImageConfig<Model> {
+    fn check(&self, checker: &mut Checker<'_>) {
+        self.data.check(checker);
+        for (key, rule) in self.augment.mistakes() {
+            checker.require(&format!("augment.{key}"), false, rule);
+        }
+        self.model.check(checker);
+        check_arithmetic(&self.optimizer, &self.schedule, checker);
+        self.training.check(checker);
+        self.checkpoint.check(checker);
+        self.output.check(checker);
+    }
+}
+
+fn check_arithmetic(
+    optimizer: &OptimizerConfig,
+    schedule: &ScheduleConfig,
+    checker: &mut Checker<'_>,
+) {
+    optimizer.check(checker);
+    schedule.check(checker);
+    let rate = optimizer.learning_rate;
+    let below = rate <= 0.0 || rate.is_nan() || schedule.minimum <= rate;
+    checker.require("schedule.minimum", below, "at most `optimizer.learning_rate`");
+}
+
 impl<Data, Model> Config<Data, Model> {
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
-        TrainerConfig {
-            optimizer: self.optimizer.clone(),
-            schedule: self.schedule.clone(),
-            groups: Vec::new(),
-            epochs: self.training.epochs,
-            steps_per_epoch,
-            max_steps: self.training.max_steps,
-            clip_norm: self.training.clip_norm,
-            ema: self.training.ema,
-            patience: self.training.patience,
-            minimum_improvement: self.training.minimum_improvement,
-            log_every_steps: self.output.log_every_steps as u64,
-            keep_best: self.output.model == ModelChoice::Best,
-            checkpoint: self.checkpoint.clone(),
-        }
+        let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
+    }
+}
+
+impl<Model> ImageConfig<Model> {
+    /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
+    pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
+        let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
+    }
+}
+
+fn trainer(
+    optimizer: &OptimizerConfig,
+    schedule: &ScheduleConfig,
+    training: &Training,
+    checkpoint: &CheckpointConfig,
+    output: &Output,
+    steps_per_epoch: usize,
+) -> TrainerConfig {
+    TrainerConfig {
+        optimizer: optimizer.clone(),
+        schedule: schedule.clone(),
+        groups: Vec::new(),
+        epochs: training.epochs,
+        steps_per_epoch,
+        max_steps: training.max_steps,
+        clip_norm: training.clip_norm,
+        ema: training.ema,
+        patience: training.patience,
+        minimum_improvement: training.minimum_improvement,
+        log_every_steps: output.log_every_steps as u64,
+        keep_best: output.model == ModelChoice::Best,
+        checkpoint: checkpoint.clone(),
     }
 }

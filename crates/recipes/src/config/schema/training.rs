@@ -1,5 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to tell and keep.
 
+use data::{Batching, Order};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
@@ -35,6 +36,14 @@ pub struct Training {
     pub minimum_improvement: f64,
     /// Everything random follows from it.
     pub seed: u64,
+}
+
+impl Training {
+    /// How samples are divided and ordered.
+    pub(crate) fn batching(&self, order: Order) -> Batching {
+        let Self { batch_size, micro_batch, seed, .. } = *self;
+        Batching { order, seed, batch_size, micro_batch: micro_batch.unwrap_or(batch_size) }
+    }
 }
 
 impl Check for Training {

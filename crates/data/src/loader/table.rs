@@ -1,22 +1,10 @@
-//! Batches on the device, in the order of an epoch.
+//! A table on the device, and its batches.
 
 use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 
+use super::Batching;
 use crate::{EpochOrder, Order, Table, Targets, Task};
-
-/// How the samples of a split are divided and ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batching {
-    /// The order of the samples.
-    pub order: Order,
-    /// What the order follows from.
-    pub seed: u64,
-    /// Samples in an update; the last one of an epoch may have fewer.
-    pub batch_size: usize,
-    /// Samples on the device at a time, at most a whole update.
-    pub micro_batch: usize,
-}
 
 /// A table that lies on the device, and its batches.
 #[derive(Clone, Debug)]
@@ -75,7 +63,7 @@ impl<B: Backend> TableLoader<B> {
 
     /// Updates in an epoch.
     pub fn steps_per_epoch(&self) -> usize {
-        self.samples().div_ceil(self.batching.batch_size)
+        self.batching.steps_per_epoch(self.samples())
     }
 
     /// The batches of an epoch, from its update number `first_step` on.
@@ -84,23 +72,13 @@ impl<B: Backend> TableLoader<B> {
         epoch: usize,
         first_step: usize,
     ) -> impl Iterator<Item = TableBatch<B>> + '_ {
-        let Batching { order, seed, batch_size, micro_batch } = self.batching;
+        let Batching { order, seed, .. } = self.batching;
         let samples = self.samples();
         let epoch_order = EpochOrder::new(order, samples, seed, epoch as u64);
-        (first_step..self.steps_per_epoch())
-            .flat_map(move |step| {
-                let end = samples.min((step + 1) * batch_size);
-                let starts = (step * batch_size..end).step_by(micro_batch);
-                starts.map(move |start| (start, end, end - step * batch_size))
-            })
-            .map(move |(start, update_end, of)| {
-                let end = update_end.min(start + micro_batch);
-                let part = Part { samples: end - start, of, last: end == update_end };
-                match order {
-                    Order::File => self.slice(start, part),
-                    Order::Shuffled => self.gather(&epoch_order, start, part),
-                }
-            })
+        self.batching.parts(samples, first_step).map(move |(positions, part)| match order {
+            Order::File => self.slice(positions.start, part),
+            Order::Shuffled => self.gather(&epoch_order, positions.start, part),
+        })
     }
 
     fn slice(&self, start: usize, part: Part) -> TableBatch<B> {

@@ -1,0 +1,264 @@
+//! Batch normalisation (Ioffe and Szegedy, 2015), with a residual and ReLU or without.
+//!
+//! ```text
+//! normal = (input - mean) / sqrt(variance + epsilon)
+//! output = relu(scale * normal + shift + residual)
+//! ```
+//!
+//! Backward, with `d` the gradient of the output where ReLU let it through:
+//!
+//! ```text
+//! d shift = sum(d),  d scale = sum(d * normal),  d residual = d
+//! d input = scale / sqrt(variance + epsilon) * (d - (d shift + normal * d scale) / count)
+//! ```
+//!
+//! where the subtraction is left out if mean and variance are stored ones.
+//!
+//! Overrides: Flex (`flex/batch_norm2d.rs`).
+
+use burn::backend::autodiff::{
+    Autodiff,
+    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
+    grads::Gradients,
+    ops::{Backward, Ops, OpsKind},
+};
+use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::FloatTensor};
+
+use crate::{
+    Backend,
+    primitive::{primitive, register, tensor},
+};
+
+/// What is normalised, and how.
+#[derive(Clone, Debug)]
+pub struct BatchNorm2d<B: Backend> {
+    /// `[batch, channels, height, width]`
+    pub input: FloatTensor<B>,
+    /// `[channels]`
+    pub scale: FloatTensor<B>,
+    /// `[channels]`
+    pub shift: FloatTensor<B>,
+    /// Mean and variance, `[channels]` each, that get no gradients; the batch's own if there are
+    /// none.
+    pub stored: Option<[FloatTensor<B>; 2]>,
+    /// Added after the normalisation, of the input's shape.
+    pub residual: Option<FloatTensor<B>>,
+    /// Added to the variance.
+    pub epsilon: f64,
+    /// Whether ReLU follows.
+    pub rectified: bool,
+}
+
+/// The normalised batch, and what it was normalised by.
+#[derive(Clone, Debug)]
+pub struct BatchNorm2dOutput<B: Backend> {
+    /// `[batch, channels, height, width]`
+    pub output: FloatTensor<B>,
+    /// `[channels]`, without gradient
+    pub mean: FloatTensor<B>,
+    /// `[channels]`, the biased variance, without gradient
+    pub variance: FloatTensor<B>,
+}
+
+/// What the backward pass begins with.
+#[derive(Clone, Debug)]
+pub struct BatchNorm2dSaved<B: Backend> {
+    /// `[batch, channels, height, width]`
+    pub input: FloatTensor<B>,
+    /// `[channels]`
+    pub scale: FloatTensor<B>,
+    /// `[channels]`
+    pub shift: FloatTensor<B>,
+    /// `[channels]`
+    pub mean: FloatTensor<B>,
+    /// `[channels]`, biased
+    pub variance: FloatTensor<B>,
+    /// Whether mean and variance are the batch's own, so that the gradient goes through them too.
+    pub of_batch: bool,
+    /// Added to the variance.
+    pub epsilon: f64,
+    /// Whether ReLU followed.
+    pub rectified: bool,
+    /// The output, where ReLU and a residual made it; else the mask of ReLU is computed again.
+    pub output: Option<FloatTensor<B>>,
+    /// Which gradients are asked for.
+    pub wanted: BatchNorm2dWanted,
+}
+
+/// Which gradients of batch normalisation are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchNorm2dWanted {
+    /// Of the input.
+    pub input: bool,
+    /// Of scale or shift.
+    pub affine: bool,
+    /// Of the residual.
+    pub residual: bool,
+}
+
+/// The gradients of batch normalisation, those that were asked for.
+#[derive(Clone, Debug)]
+pub struct BatchNorm2dGradients<B: Backend> {
+    /// `[batch, channels, height, width]`
+    pub input: Option<FloatTensor<B>>,
+    /// Of scale and shift, `[channels]` each.
+    pub affine: Option<[FloatTensor<B>; 2]>,
+    /// `[batch, channels, height, width]`
+    pub residual: Option<FloatTensor<B>>,
+}
+
+/// `[channels]` beside maps.
+fn per_channel<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 4> {
+    let [channels] = values.dims();
+    values.reshape([1, channels, 1, 1])
+}
+
+fn sum_of_channels<B: Backend>(values: Tensor<B, 4>) -> Tensor<B, 1> {
+    let [batch, channels, height, width] = values.dims();
+    values.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
+}
+
+/// The number of values of a channel; one where there are none, for it divides their sum.
+fn values_of_channel<B: Backend>(input: &Tensor<B, 4>) -> f64 {
+    let [batch, _, height, width] = input.dims();
+    (batch * height * width).max(1) as f64
+}
+
+pub(crate) fn composed<B: Backend>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B> {
+    let input = tensor::<B, 4>(layer.input);
+    let [mean, variance] = layer.stored.map(|stored| stored.map(tensor)).unwrap_or_else(|| {
+        let count = values_of_channel(&input);
+        let mean = sum_of_channels(input.clone()) / count;
+        let centered = input.clone() - per_channel(mean.clone());
+        [mean, sum_of_channels(centered.clone() * centered) / count]
+    });
+    let factor = tensor::<B, 1>(layer.scale) / (variance.clone() + layer.epsilon).sqrt();
+    let centered = input - per_channel(mean.clone());
+    let mut output = centered * per_channel(factor) + per_channel(tensor(layer.shift));
+    if let Some(residual) = layer.residual {
+        output = output + tensor(residual);
+    }
+    if layer.rectified {
+        output = relu(output);
+    }
+    BatchNorm2dOutput {
+        output: primitive(output),
+        mean: primitive(mean),
+        variance: primitive(variance),
+    }
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    saved: BatchNorm2dSaved<B>,
+    gradient: FloatTensor<B>,
+) -> BatchNorm2dGradients<B> {
+    let input = tensor::<B, 4>(saved.input);
+    let count = values_of_channel(&input);
+    let inverse_deviation = (tensor::<B, 1>(saved.variance) + saved.epsilon).sqrt().recip();
+    let centered = input - per_channel(tensor(saved.mean));
+    let normal = centered * per_channel(inverse_deviation.clone());
+    let scale = tensor::<B, 1>(saved.scale);
+
+    let mut gradient = tensor::<B, 4>(gradient);
+    if saved.rectified {
+        let output = saved.output.map(tensor).unwrap_or_else(|| {
+            normal.clone() * per_channel(scale.clone()) + per_channel(tensor(saved.shift))
+        });
+        gradient = gradient.mask_fill(output.lower_equal_elem(0.0), 0.0);
+    }
+    let residual = saved.wanted.residual.then(|| primitive(gradient.clone()));
+    if !saved.wanted.input && !saved.wanted.affine {
+        return BatchNorm2dGradients { input: None, affine: None, residual };
+    }
+
+    let shift_gradient = sum_of_channels(gradient.clone());
+    let scale_gradient = sum_of_channels(gradient.clone() * normal.clone());
+    let input = saved.wanted.input.then(|| {
+        if saved.of_batch {
+            let through_mean = per_channel(shift_gradient.clone() / count);
+            let through_variance = normal * per_channel(scale_gradient.clone() / count);
+            gradient = gradient - through_mean - through_variance;
+        }
+        primitive(gradient * per_channel(scale * inverse_deviation))
+    });
+    let affine = saved.wanted.affine.then(|| [scale_gradient, shift_gradient].map(primitive));
+    BatchNorm2dGradients { input, affine, residual }
+}
+
+#[derive(Debug)]
+struct BatchNorm2dBackward;
+
+impl<B: Backend> Backward<B, 4> for BatchNorm2dBackward {
+    type State = BatchNorm2dSaved<B>;
+
+    fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<B>(&ops.node);
+        let BatchNorm2dGradients { input, affine, residual } =
+            B::fused_batch_norm2d_backward(ops.state, gradient);
+        let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        register::<B, 4>(gradients, parents, [input, scale, shift, residual]);
+    }
+}
+
+pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
+    layer: BatchNorm2d<Autodiff<B, C>>,
+) -> BatchNorm2dOutput<Autodiff<B, C>> {
+    let untracked = |primitive| Autodiff::<B, C>::from_inner(primitive);
+    let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified } = layer;
+    let residual_node = match &residual {
+        Some(residual) => residual.clone(),
+        None => untracked(shift.primitive.clone()),
+    };
+    let parents = [&input, &scale, &shift, &residual_node];
+    let nodes = parents.map(|parent| parent.node.clone());
+    let wanted = BatchNorm2dWanted {
+        input: input.is_tracked(),
+        affine: scale.is_tracked() || shift.is_tracked(),
+        residual: residual_node.is_tracked(),
+    };
+    let of_batch = stored.is_none();
+    let layer = BatchNorm2d::<B> {
+        input: input.primitive,
+        scale: scale.primitive,
+        shift: shift.primitive,
+        stored: stored.map(|stored| stored.map(|statistic| statistic.primitive)),
+        residual: residual.map(|residual| residual.primitive),
+        epsilon,
+        rectified,
+    };
+    let has_residual = layer.residual.is_some();
+
+    match BatchNorm2dBackward.prepare::<C>(nodes).compute_bound().stateful() {
+        OpsKind::Tracked(operation) => {
+            let [input, scale, shift] =
+                [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
+            let BatchNorm2dOutput { output, mean, variance } = B::fused_batch_norm2d(layer);
+            let saved = BatchNorm2dSaved {
+                input,
+                scale,
+                shift,
+                mean: mean.clone(),
+                variance: variance.clone(),
+                of_batch,
+                epsilon,
+                rectified,
+                output: (rectified && has_residual).then(|| output.clone()),
+                wanted,
+            };
+            BatchNorm2dOutput {
+                output: operation.finish(saved, output),
+                mean: untracked(mean),
+                variance: untracked(variance),
+            }
+        }
+        OpsKind::UnTracked(operation) => {
+            let BatchNorm2dOutput { output, mean, variance } = B::fused_batch_norm2d(layer);
+            BatchNorm2dOutput {
+                output: operation.finish(output),
+                mean: untracked(mean),
+                variance: untracked(variance),
+            }
+        }
+    }
+}

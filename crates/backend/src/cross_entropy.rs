@@ -1,0 +1,77 @@
+//! The cross-entropy of the softmax, a value for each sample.
+//!
+//! Overrides: Flex (`flex/cross_entropy.rs`).
+
+use burn::backend::autodiff::{
+    Autodiff,
+    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
+    grads::Gradients,
+    ops::{Backward, Ops, OpsKind},
+};
+use burn::tensor::{
+    IndexingUpdateOp, Int, Tensor, TensorMetadata,
+    activation::log_softmax,
+    ops::{FloatTensor, IntTensor},
+};
+
+use crate::{
+    Backend,
+    primitive::{primitive, register, tensor},
+};
+
+/// The losses `[batch]`, and the softmax `[batch, classes]`, which the backward pass begins with.
+pub(crate) fn composed<B: Backend>(
+    logits: FloatTensor<B>,
+    targets: IntTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let rows = logits.shape()[0];
+    let logarithms = log_softmax(tensor::<B, 2>(logits), 1);
+    let targets = Tensor::<B, 1, Int>::from_primitive(targets).reshape([rows, 1]);
+    let losses = logarithms.clone().gather(1, targets).neg().reshape([rows]);
+    (primitive(losses), primitive(logarithms.exp()))
+}
+
+/// `(softmax - 1 at the target) * gradient of the loss`
+pub(crate) fn composed_backward<B: Backend>(
+    probabilities: FloatTensor<B>,
+    targets: IntTensor<B>,
+    gradient: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let rows = probabilities.shape()[0];
+    let gradient = tensor::<B, 1>(gradient).reshape([rows, 1]);
+    let targets = Tensor::<B, 1, Int>::from_primitive(targets).reshape([rows, 1]);
+    let everywhere = tensor::<B, 2>(probabilities) * gradient.clone();
+    primitive(everywhere.scatter(1, targets, gradient.neg(), IndexingUpdateOp::Add))
+}
+
+#[derive(Debug)]
+struct CrossEntropyBackward;
+
+impl<B: Backend> Backward<B, 1> for CrossEntropyBackward {
+    type State = (FloatTensor<B>, IntTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<B>(&ops.node);
+        let (probabilities, targets) = ops.state;
+        let logits = B::fused_cross_entropy_backward(probabilities, targets, gradient);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        register::<B, 1>(gradients, parents, [Some(logits)]);
+    }
+}
+
+pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
+    logits: FloatTensor<Autodiff<B, C>>,
+    targets: IntTensor<B>,
+) -> FloatTensor<Autodiff<B, C>> {
+    let nodes = [logits.node.clone()];
+    match CrossEntropyBackward.prepare::<C>(nodes).compute_bound().stateful() {
+        OpsKind::Tracked(operation) => {
+            let (losses, probabilities) =
+                B::fused_cross_entropy_saving(logits.primitive, targets.clone());
+            operation.finish((probabilities, targets), losses)
+        }
+        OpsKind::UnTracked(operation) => {
+            operation.finish(B::fused_cross_entropy(logits.primitive, targets))
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The loops of batch normalisation over the planes of a channel.
+
+use crate::flex::simd::{Kernel, Vector};
+
+/// Planes at equal distances, the same in all maps.
+#[derive(Clone, Copy)]
+pub(super) struct Walk {
+    pub(super) start: usize,
+    pub(super) planes: usize,
+    pub(super) stride: usize,
+    pub(super) length: usize,
+}
+
+/// Independent sums, which hide the latency of an addition.
+const CHAINS: usize = 4;
+/// Values that are summed in f32 before they are added to a sum in f64.
+const RUN: usize = 4096;
+
+/// What is done with the values at an offset into the maps.
+trait Step<V: Vector> {
+    /// # Safety
+    ///
+    /// From `at` on, `count` values lie inside of the maps; `count` is at most `V::LANES`.
+    unsafe fn step(&mut self, chain: usize, at: usize, count: usize);
+
+    /// Some values have been seen, at most [`RUN`] and one plane since the last call.
+    fn pause(&mut self) {}
+}
+
+impl Walk {
+    /// # Safety
+    ///
+    /// The planes lie inside of the maps that `step` reads and writes.
+    #[inline(always)]
+    unsafe fn each<V: Vector, S: Step<V>>(&self, step: &mut S) {
+        let whole = self.length / V::LANES * V::LANES;
+        let unrolled = self.length / (CHAINS * V::LANES) * (CHAINS * V::LANES);
+        let mut since_pause = 0;
+        for plane in 0..self.planes {
+            let start = self.start + plane * self.stride;
+            // SAFETY: all offsets lie inside of the plane.
+            unsafe {
+                for group in (0..unrolled).step_by(CHAINS * V::LANES) {
+                    for chain in 0..CHAINS {
+                        step.step(chain, start + group + chain * V::LANES, V::LANES);
+                    }
+                }
+                for at in (unrolled..whole).step_by(V::LANES) {
+                    step.step(0, start + at, V::LANES);
+                }
+                if whole < self.length {
+                    step.step(1, start + whole, self.length - whole);
+                }
+            }
+            since_pause += self.length;
+            if since_pause >= RUN {
+                since_pause = 0;
+                step.pause();
+            }
+        }
+        step.pause();
+    }
+}
+
+/// # Safety
+///
+/// As for `load_first`.
+#[inline(always)]
+unsafe fn read<V: Vector>(map: *const f32, at: usize, count: usize) -> V {
+    // SAFETY: the caller's promise. The count is a constant in the main loops.
+    unsafe {
+        let source = map.add(at);
+        if count == V::LANES { V::load(source) } else { V::load_first(source, count) }
+    }
+}
+
+/// # Safety
+///
+/// As for `store_first`.
+#[inline(always)]
+unsafe fn write<V: Vector>(values: V, map: *mut f32, at: usize, count: usize) {
+    // SAFETY: as in `read`.
+    unsafe {
+        let target = map.add(at);
+        if count == V::LANES { values.store(target) } else { values.store_first(target, count) }
+    }
+}
+
+/// Sums in f32 vectors, which are emptied into f64.
+#[derive(Clone, Copy)]
+struct Sum<V: Vector> {
+    chains: [V; CHAINS],
+    total: f64,
+}
+
+impl<V: Vector> Sum<V> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { chains: [V::zero(); CHAINS], total: 0.0 }
+    }
+
+    #[inline(always)]
+    fn empty(&mut self) {
+        let [a, b, c, d] = self.chains;
+        self.total += f64::from(a.add(b).add(c.add(d)).sum());
+        self.chains = [V::zero(); CHAINS];
+    }
+}
+
+/// The maps of the forward pass, all of one shape; the output may be the input's own memory.
+#[derive(Clone, Copy)]
+pub(super) struct Forward {
+    pub(super) input: *const f32,
+    pub(super) residual: Option<*const f32>,
+    pub(super) output: *mut f32,
+    pub(super) rectified: bool,
+}
+
+// SAFETY: tasks that share the maps write to planes of their own.
+unsafe impl Send for Forward {}
+// SAFETY: as above.
+unsafe impl Sync for Forward {}
+
+/// `factor * (x - mean) + shift`
+#[derive(Clone, Copy)]
+pub(super) struct Affine {
+    mean: f32,
+    inverse_deviation: f32,
+    factor: f32,
+    shift: f32,
+}
+
+impl Affine {
+    pub(super) fn new([mean, variance]: [f32; 2], epsilon: f64, scale: f32, shift: f32) -> Self {
+        let inverse_deviation = (1.0 / (f64::from(variance) + epsilon).sqrt()) as f32;
+        Self { mean, inverse_deviation, factor: scale * inverse_deviation, shift }
+    }
+
+    #[inline(always)]
+    fn apply<V: Vector>(&self, centered: V) -> V {
+        centered.mul_add(V::splat(self.factor), V::splat(self.shift))
+    }
+}
+
+/// The mean of the values of a walk, then the squares around it.
+pub(super) struct Moments {
+    pub(super) walk: Walk,
+    pub(super) maps: Forward,
+}
+
+/// Number, mean and sum of squares around the mean.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Statistics {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Statistics {
+    pub(super) fn mean(&self) -> f32 {
+        self.mean as f32
+    }
+
+    pub(super) fn variance(&self) -> f32 {
+        (self.squares / self.count.max(1.0)) as f32
+    }
+}
+
+impl Moments {
+    /// The statistics of several sets as one (Chan, Golub and LeVeque, 1979).
+    pub(super) fn merged(parts: &[Statistics]) -> Statistics {
+        parts.iter().fold(Statistics::default(), |a, b| {
+            let count = a.count + b.count;
+            let share = b.count / count.max(1.0);
+            let distance = b.mean - a.mean;
+            Statistics {
+                count,
+                mean: a.mean + distance * share,
+                squares: a.squares + b.squares + distance * distance * a.count * share,
+            }
+        })
+    }
+}
+
+impl Kernel for Moments {
+    type Output = Statistics;
+
+    #[inline(always)]
+    fn run<V: Vector>(self) -> Statistics {
+        let count = (self.walk.planes * self.walk.length) as f64;
+        let mut values =
+            Deviations { input: self.maps.input, from: 0.0, squared: false, sum: Sum::<V>::new() };
+        // SAFETY: the walk lies inside of the input.
+        unsafe { self.walk.each(&mut values) };
+        let mean = values.sum.total / count.max(1.0);
+        let mut squares =
+            Deviations { from: mean as f32, squared: true, sum: Sum::<V>::new(), ..values };
+        // SAFETY: as above.
+        unsafe { self.walk.each(&mut squares) };
+        Statistics { count, mean, squares: squares.sum.total }
+    }
+}
+
+/// Sums the deviations from a value, or their squares.
+struct Deviations<V: Vector> {
+    input: *const f32,
+    from: f32,
+    squared: bool,
+    sum: Sum<V>,
+}
+
+impl<V: Vector> Step<V> for Deviations<V> {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn step(&mut self, chain: usize, at: usize, count: usize) {
+        // SAFETY: the caller's promise.
+        let values = unsafe { read::<V>(self.input, at, count) };
+        let mut deviation = values.sub(V::splat(self.from));
+        if count < V::LANES {
+            deviation = first(deviation, count);
+        }
+        let chain = &mut self.sum.chains[chain];
+        *chain =
+            if self.squared { deviation.mul_add(deviation, *chain) } else { chain.add(deviation) };
+    }
+
+    #[inline(always)]
+    fn pause(&mut self) {
+        self.sum.empty();
+    }
+}
+
+/// The first `count` lanes, the others zero.
+#[inline(always)]
+fn first<V: Vector>(values: V, count: usize) -> V {
+    let mut lanes = [0.0; 16];
+    // SAFETY: no vector has more than sixteen lanes.
+    unsafe {
+        values.store_first(lanes.as_mut_ptr(), count);
+        V::load(lanes.as_ptr())
+    }
+}
+
+/// Writes the normalised values.
+pub(super) struct Normalize {
+    pub(super) walk: Walk,
+    pub(super) maps: Forward,
+    pub(super) affine: Affine,
+}
+
+impl Kernel for Normalize {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        let walk = self.walk;
+        // SAFETY: the walk lies inside of the maps.
+        unsafe { walk.each::<V, _>(&mut self) };
+    }
+}
+
+impl<V: Vector> Step<V> for Normalize {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn step(&mut self, _: usize, at: usize, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let centered = read::<V>(self.maps.input, at, count).sub(V::splat(self.affine.mean));
+            let mut values = self.affine.apply(centered);
+            if let Some(residual) = self.maps.residual {
+                values = values.add(read(residual, at, count));
+            }
+            if self.maps.rectified {
+                values = V::zero().max(values);
+            }
+            write(values, self.maps.output, at, count);
+        }
+    }
+}
+
+/// The maps of the backward pass, all of one shape; the target may be the gradient's own memory.
+#[derive(Clone, Copy)]
+pub(super) struct Backward {
+    pub(super) input: *const f32,
+    pub(super) gradient: *const f32,
+    /// The output of ReLU, where the input alone does not tell it.
+    pub(super) output: Option<*const f32>,
+    pub(super) rectified: bool,
+    /// Where the gradient behind ReLU goes.
+    pub(super) masked: Option<*mut f32>,
+    /// Where the gradient of the input goes.
+    pub(super) target: Option<*mut f32>,
+}
+
+// SAFETY: tasks that share the maps write to planes of their own.
+unsafe impl Send for Backward {}
+// SAFETY: as above.
+unsafe impl Sync for Backward {}
+
+impl Backward {
+    /// The input less its mean, and the gradient behind ReLU.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Step::step`].
+    #[inline(always)]
+    unsafe fn at<V: Vector>(&self, affine: &Affine, at: usize, count: usize) -> [V; 2] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let centered = read::<V>(self.input, at, count).sub(V::splat(affine.mean));
+            let gradient = read::<V>(self.gradient, at, count);
+            if !self.rectified {
+                return [centered, gradient];
+            }
+            let output = match self.output {
+                Some(output) => read(output, at, count),
+                None => affine.apply(centered),
+            };
+            [centered, V::select(output.greater(V::zero()), gradient, V::zero())]
+        }
+    }
+}
+
+/// The gradients of scale and shift.
+pub(super) struct Sums {
+    pub(super) walk: Walk,
+    pub(super) maps: Backward,
+    pub(super) affine: Affine,
+}
+
+struct SumsOf<V: Vector> {
+    maps: Backward,
+    affine: Affine,
+    products: Sum<V>,
+    gradients: Sum<V>,
+}
+
+impl Kernel for Sums {
+    type Output = [f32; 2];
+
+    #[inline(always)]
+    fn run<V: Vector>(self) -> [f32; 2] {
+        let Self { walk, maps, affine } = self;
+        let mut sums = SumsOf { maps, affine, products: Sum::<V>::new(), gradients: Sum::new() };
+        // SAFETY: the walk lies inside of the maps.
+        unsafe { walk.each(&mut sums) };
+        let of_scale = sums.products.total * f64::from(affine.inverse_deviation);
+        [of_scale as f32, sums.gradients.total as f32]
+    }
+}
+
+impl<V: Vector> Step<V> for SumsOf<V> {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn step(&mut self, chain: usize, at: usize, count: usize) {
+        // SAFETY: the caller's promise. Lanes beyond the count have a gradient of zero.
+        let [centered, gradient] = unsafe { self.maps.at::<V>(&self.affine, at, count) };
+        let products = &mut self.products.chains[chain];
+        *products = centered.mul_add(gradient, *products);
+        let gradients = &mut self.gradients.chains[chain];
+        *gradients = gradients.add(gradient);
+    }
+
+    #[inline(always)]
+    fn pause(&mut self) {
+        self.products.empty();
+        self.gradients.empty();
+    }
+}
+
+/// Writes the gradients of input and residual.
+pub(super) struct Propagate {
+    pub(super) walk: Walk,
+    pub(super) maps: Backward,
+    pub(super) affine: Affine,
+    /// The gradients of scale and shift over the number of values.
+    pub(super) of_means: [f32; 2],
+}
+
+impl Kernel for Propagate {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        let walk = self.walk;
+        // SAFETY: the walk lies inside of the maps.
+        unsafe { walk.each::<V, _>(&mut self) };
+    }
+}
+
+impl<V: Vector> Step<V> for Propagate {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn step(&mut self, _: usize, at: usize, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let [centered, gradient] = self.maps.at::<V>(&self.affine, at, count);
+            if let Some(masked) = self.maps.masked {
+                write(gradient, masked, at, count);
+            }
+            if let Some(target) = self.maps.target {
+                let [of_scale, of_shift] = self.of_means;
+                let Affine { factor, inverse_deviation, .. } = self.affine;
+                let slope = V::splat(-factor * inverse_deviation * of_scale);
+                let through = centered.mul_add(slope, V::splat(-factor * of_shift));
+                write(gradient.mul_add(V::splat(factor), through), target, at, count);
+            }
+        }
+    }
+}

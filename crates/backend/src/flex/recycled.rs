@@ -1,0 +1,250 @@
+//! Memory for the outputs of kernels: kept after use, handed out again, never zeroed in between.
+//!
+//! Fresh memory costs more than most kernels: the system clears each page when it is first touched,
+//! and Flex's own `empty` fills it a second time. So a buffer whose tensor is dropped goes to a
+//! list, and the next output that fits takes the one that came last, which is still in the cache.
+//! A buffer is zeroed once, when it is made, so no uninitialised memory can be read through it.
+
+use std::{
+    alloc::{Layout as MemoryLayout, alloc_zeroed, dealloc, handle_alloc_error},
+    mem::MaybeUninit,
+    ptr::NonNull,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use burn::tensor::{Bytes, DType, Shape};
+use burn_flex::{FlexTensor, Layout};
+use burn_std::{AllocationController, AllocationProperty};
+
+/// One cache line, and one AVX-512 vector.
+pub(super) const ALIGNMENT: usize = 64;
+
+/// A tensor of f32 with unspecified elements, to be overwritten whole through `storage_mut`.
+pub(super) fn floats(shape: impl Into<Shape>) -> FlexTensor {
+    tensor(shape.into(), DType::F32, size_of::<f32>())
+}
+
+/// A tensor of bytes with unspecified elements, to be overwritten whole through `storage_mut`.
+pub(super) fn bytes(shape: impl Into<Shape>) -> FlexTensor {
+    tensor(shape.into(), DType::U8, 1)
+}
+
+fn tensor(shape: Shape, dtype: DType, element_bytes: usize) -> FlexTensor {
+    let bytes = shape.num_elements() * element_bytes;
+    let controller = Recycled { buffer: Some(free().take(bytes)) };
+    // SAFETY: the buffer holds at least `bytes` bytes, and all of them were initialised when it
+    // was made.
+    let bytes = unsafe { Bytes::from_controller(Box::new(controller), bytes) };
+    FlexTensor::new(bytes, Layout::contiguous(shape), dtype)
+}
+
+/// An aligned block of initialised memory.
+pub(super) struct Buffer {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: a buffer owns its memory, like a `Box<[u8]>`.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; a shared buffer can only be read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Zeroed memory of at least `bytes` bytes.
+    pub(super) fn zeroed(bytes: usize) -> Self {
+        let layout = Self::layout(bytes.max(ALIGNMENT));
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Self { start, capacity: layout.size() }
+    }
+
+    fn layout(bytes: usize) -> MemoryLayout {
+        MemoryLayout::from_size_align(bytes, ALIGNMENT).expect("a size that memory can have")
+    }
+
+    /// The size in bytes.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The memory as numbers.
+    pub(super) fn floats(&mut self) -> &mut [f32] {
+        let length = self.capacity / size_of::<f32>();
+        // SAFETY: the memory is owned, initialised, aligned to more than an f32, borrowed
+        // mutably, and any bits are an f32.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), length) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `zeroed` with this same layout.
+        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
+    }
+}
+
+/// What a tensor holds: the buffer, until the tensor's last reference is dropped.
+struct Recycled {
+    buffer: Option<Buffer>,
+}
+
+impl Recycled {
+    fn buffer(&self) -> &Buffer {
+        self.buffer.as_ref().expect("a buffer until it is dropped")
+    }
+}
+
+impl AllocationController for Recycled {
+    fn alloc_align(&self) -> usize {
+        ALIGNMENT
+    }
+
+    fn property(&self) -> AllocationProperty {
+        AllocationProperty::Other
+    }
+
+    // SAFETY: the caller's duty is to write initialised bytes.
+    unsafe fn memory_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let Buffer { start, capacity } = *self.buffer();
+        // SAFETY: the memory is owned and borrowed mutably through `self`.
+        unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast(), capacity) }
+    }
+
+    fn memory(&self) -> &[MaybeUninit<u8>] {
+        let Buffer { start, capacity } = *self.buffer();
+        // SAFETY: the memory is owned and borrowed through `self`.
+        unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), capacity) }
+    }
+}
+
+impl Drop for Recycled {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            free().put(buffer);
+        }
+    }
+}
+
+/// The buffers that no tensor holds, in the order in which they came.
+struct FreeList {
+    buffers: Vec<Buffer>,
+    free_bytes: usize,
+    used_bytes: usize,
+    peak_bytes: usize,
+}
+
+static FREE: Mutex<FreeList> = Mutex::new(FreeList::new());
+
+fn free() -> MutexGuard<'static, FreeList> {
+    // The list is whole at every point where it could panic, so a poisoned lock is no harm.
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FreeList {
+    const fn new() -> Self {
+        Self { buffers: Vec::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0 }
+    }
+
+    /// A buffer of at least `bytes` bytes: the last returned of the fitting size, or a new one.
+    fn take(&mut self, bytes: usize) -> Buffer {
+        let capacity = rounded(bytes);
+        let fits = |buffer: &Buffer| buffer.capacity == capacity;
+        let buffer = match self.buffers.iter().rposition(fits) {
+            Some(index) => {
+                self.free_bytes -= capacity;
+                self.buffers.remove(index)
+            }
+            None => Buffer::zeroed(capacity),
+        };
+        self.used_bytes += capacity;
+        self.peak_bytes = self.peak_bytes.max(self.used_bytes);
+        self.trim();
+        buffer
+    }
+
+    fn put(&mut self, buffer: Buffer) {
+        self.used_bytes -= buffer.capacity;
+        self.free_bytes += buffer.capacity;
+        self.buffers.push(buffer);
+        self.trim();
+    }
+
+    /// Gives the buffers that lay longest back to the system while used and free ones together
+    /// exceed one and a half times what was ever in use at once. The half is for sizes that take
+    /// turns, such as the maps of a forward and of a backward pass.
+    fn trim(&mut self) {
+        let limit = self.peak_bytes + self.peak_bytes / 2;
+        let excess = (self.used_bytes + self.free_bytes).saturating_sub(limit);
+        let mut released = 0;
+        let count = self
+            .buffers
+            .iter()
+            .take_while(|buffer| {
+                let wanted = released < excess;
+                released += if wanted { buffer.capacity } else { 0 };
+                wanted
+            })
+            .count();
+        self.buffers.drain(..count);
+        self.free_bytes -= released;
+    }
+}
+
+/// The next of four sizes to a power of two. A last, smaller batch then often fits the buffers of
+/// the others, and a page that is never touched costs nothing.
+fn rounded(bytes: usize) -> usize {
+    let step = (bytes.next_power_of_two() / 8).max(ALIGNMENT);
+    bytes.max(1).next_multiple_of(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_up_by_at_most_a_quarter() {
+        for bytes in [0, 1, 63, 64, 65, 1000, 4096, 4097, 123_457] {
+            let rounded = rounded(bytes);
+            assert!(rounded >= bytes.max(1) && rounded.is_multiple_of(ALIGNMENT));
+            assert!(rounded <= bytes + bytes / 4 + ALIGNMENT, "{bytes}: {rounded}");
+        }
+    }
+
+    #[test]
+    fn the_last_buffer_returned_is_the_first_handed_out() {
+        let mut list = FreeList::new();
+        let (first, second) = (list.take(1000), list.take(1000));
+        let (first_start, second_start) = (first.start, second.start);
+        list.put(first);
+        list.put(second);
+        assert_eq!(list.take(1000).start, second_start);
+        assert_eq!(list.take(990).start, first_start);
+    }
+
+    #[test]
+    fn sizes_that_change_do_not_pile_up() {
+        let mut list = FreeList::new();
+        for bytes in (1..200).map(|size| size * 1000) {
+            let pair = [list.take(bytes), list.take(bytes)];
+            pair.into_iter().for_each(|buffer| list.put(buffer));
+            assert_eq!(list.used_bytes, 0);
+            assert_eq!(list.free_bytes, list.buffers.iter().map(|b| b.capacity).sum::<usize>());
+            assert!(list.free_bytes <= 2 * rounded(bytes) * 3 / 2, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_tensor_is_aligned_exact_and_writable_in_place() {
+        let mut tensor = floats([3, 5]);
+        let start = tensor.bytes().as_ptr();
+        assert!(start.addr().is_multiple_of(ALIGNMENT));
+        let values = tensor.storage_mut::<f32>();
+        assert_eq!(values.len(), 15);
+        values.fill(2.0);
+        assert_eq!(tensor.bytes().as_ptr(), start, "no copy on write");
+        assert_eq!(tensor.clone().into_data().into_vec::<f32>().unwrap(), [2.0; 15]);
+        assert!(floats([0, 4]).storage::<f32>().is_empty());
+        assert_eq!(bytes([7]).storage::<u8>().len(), 7);
+    }
+}

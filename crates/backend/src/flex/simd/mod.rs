@@ -1,0 +1,266 @@
+//! Vectors of f32 whose width is chosen when the program runs.
+//!
+//! A kernel is written once over [`Vector`] and run by [`Level::run`], which compiles it for each
+//! instruction set and picks what the processor has. Tests run the same kernels at every level,
+//! among them 16 lanes made of arrays, so that the algorithm for AVX-512 is tested without it.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use portable::Lanes;
+
+/// A kernel over vectors of any width. Its `run` and all that it calls with a [`Vector`] must be
+/// `#[inline(always)]`, or the instructions would not be those of the level.
+pub(super) trait Kernel {
+    type Output;
+
+    fn run<V: Vector>(self) -> Self::Output;
+}
+
+/// An instruction set that the processor was found to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level(Set);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Eight lanes in an array.
+    Portable,
+    /// Sixteen lanes in an array, in the place of AVX-512.
+    #[cfg(test)]
+    Wide,
+}
+
+impl Level {
+    /// The widest vectors that this processor has.
+    pub(super) fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
+                return Self(Set::Avx512);
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                return Self(Set::Avx2);
+            }
+        }
+        Self(Set::Portable)
+    }
+
+    /// Every level that this processor can run.
+    #[cfg(test)]
+    pub(super) fn all() -> Vec<Self> {
+        let mut levels = vec![Self(Set::Portable), Self(Set::Wide)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                levels.push(Self(Set::Avx2));
+            }
+            if Self::best() == Self(Set::Avx512) {
+                levels.push(Self::best());
+            }
+        }
+        levels
+    }
+
+    /// Elements of a vector.
+    pub(super) fn lanes(self) -> usize {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => 16,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => 8,
+            Set::Portable => 8,
+            #[cfg(test)]
+            Set::Wide => 16,
+        }
+    }
+
+    /// Runs the kernel with the vectors of this level.
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            // SAFETY: a level exists only where its instructions were detected.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::run_avx512(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { x86::run_avx2(kernel) },
+            Set::Portable => kernel.run::<Lanes<8>>(),
+            #[cfg(test)]
+            Set::Wide => kernel.run::<Lanes<16>>(),
+        }
+    }
+}
+
+/// A vector of f32. The types that need instructions of their own are private to this module, so
+/// that only [`Level::run`] can name them, and their arithmetic is safe to call.
+pub(super) trait Vector: Copy {
+    /// Elements of a vector.
+    const LANES: usize;
+
+    /// `LANES` vectors.
+    type Block: Copy + AsRef<[Self]> + AsMut<[Self]>;
+    /// One truth value a lane.
+    type Mask: Copy;
+
+    fn splat(value: f32) -> Self;
+
+    /// # Safety
+    ///
+    /// `LANES` floats can be read from `source`.
+    unsafe fn load(source: *const f32) -> Self;
+
+    /// # Safety
+    ///
+    /// `LANES` floats can be written to `target`.
+    unsafe fn store(self, target: *mut f32);
+
+    /// The first `count` lanes from memory, the others zero; all of them if `count` is larger.
+    ///
+    /// # Safety
+    ///
+    /// `count` floats, or `LANES` if that is less, can be read from `source`.
+    unsafe fn load_first(source: *const f32, count: usize) -> Self;
+
+    /// Stores the first `count` lanes; all of them if `count` is larger.
+    ///
+    /// # Safety
+    ///
+    /// `count` floats, or `LANES` if that is less, can be written to `target`.
+    unsafe fn store_first(self, target: *mut f32, count: usize);
+
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    /// The larger; `other` where one is NaN.
+    fn max(self, other: Self) -> Self;
+    /// The smaller; `other` where one is NaN.
+    fn min(self, other: Self) -> Self;
+    fn sqrt(self) -> Self;
+    /// To the nearest integer, ties to even.
+    fn round(self) -> Self;
+
+    /// `self * factor + addend`, rounded once where there is an instruction for it.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// `addend - self * factor`, likewise.
+    fn neg_mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// Two to the power of each lane, which must hold integers from -126 to 127.
+    fn power_of_two(self) -> Self;
+
+    fn greater(self, other: Self) -> Self::Mask;
+    /// `yes` where the mask holds, else `no`.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// The sum of the lanes, in a fixed order.
+    fn sum(self) -> f32;
+
+    /// A block whose rows are made one by one.
+    fn block(row: impl FnMut(usize) -> Self) -> Self::Block;
+    /// Exchanges rows and lanes.
+    fn transpose(block: &mut Self::Block);
+
+    fn zero() -> Self {
+        Self::splat(0.0)
+    }
+}
+
+/// Straight-line code for a tile whose size is a constant: the index is a literal in each copy, so
+/// that an array of accumulators stays in registers.
+macro_rules! unroll {
+    ($index:ident => $body:block) => {
+        $crate::flex::simd::unroll!(@ $index $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $index:ident $body:block $($literal:literal)*) => {
+        $({ const $index: usize = $literal; $body })*
+    };
+}
+pub(super) use unroll;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs each operation on lanes 1, 2, 3, ... and returns what it gave.
+    struct Operations;
+
+    impl Kernel for Operations {
+        type Output = Vec<Vec<f32>>;
+
+        #[inline(always)]
+        fn run<V: Vector>(self) -> Self::Output {
+            let numbers: Vec<f32> = (1..=V::LANES).map(|lane| lane as f32).collect();
+            let read = |vector: V| {
+                let mut lanes = vec![0.0; V::LANES];
+                // SAFETY: the vector of lanes has room for all.
+                unsafe { vector.store(lanes.as_mut_ptr()) };
+                lanes
+            };
+            // SAFETY: `numbers` has `LANES` elements.
+            let (a, first) =
+                unsafe { (V::load(numbers.as_ptr()), V::load_first(numbers.as_ptr(), 3)) };
+            let two = V::splat(2.0);
+            let mut stored = vec![9.0; V::LANES];
+            // SAFETY: `stored` has `LANES` elements.
+            unsafe { a.store_first(stored.as_mut_ptr(), 5) };
+            let mut block = V::block(|row| V::splat(row as f32));
+            V::transpose(&mut block);
+            let transposed = block.as_ref().iter().map(|row| read(*row)).collect::<Vec<_>>();
+            assert!(transposed.iter().all(|row| *row == transposed[0]), "rows of a transposed one");
+            let third = V::splat(1.0 / 3.0);
+            vec![
+                read(a.add(two)),
+                read(a.sub(two)),
+                read(a.mul(two)),
+                read(a.div(two)),
+                read(a.max(two)),
+                read(a.min(two)),
+                read(a.mul(a).sqrt()),
+                read(a.mul(third).round()),
+                read(a.mul_add(two, a)),
+                read(a.neg_mul_add(two, a)),
+                read(a.sub(two).power_of_two()),
+                read(V::select(a.greater(two), a, V::zero())),
+                read(first),
+                stored,
+                transposed[0].clone(),
+                vec![a.sum()],
+            ]
+        }
+    }
+
+    #[test]
+    fn every_level_computes_the_same() {
+        for level in Level::all() {
+            let each = |operation: fn(f32) -> f32| -> Vec<f32> {
+                (1..=level.lanes()).map(|lane| operation(lane as f32)).collect()
+            };
+            let expected = [
+                each(|a| a + 2.0),
+                each(|a| a - 2.0),
+                each(|a| a * 2.0),
+                each(|a| a / 2.0),
+                each(|a| a.max(2.0)),
+                each(|a| a.min(2.0)),
+                each(|a| a),
+                each(|a| (a / 3.0).round()),
+                each(|a| a * 3.0),
+                each(|a| -a),
+                each(|a| (a - 2.0).exp2()),
+                each(|a| if a > 2.0 { a } else { 0.0 }),
+                each(|a| if a <= 3.0 { a } else { 0.0 }),
+                each(|a| if a <= 5.0 { a } else { 9.0 }),
+                each(|a| a - 1.0),
+                vec![each(|a| a).iter().sum()],
+            ];
+            for (index, (ours, expected)) in level.run(Operations).iter().zip(expected).enumerate()
+            {
+                assert_eq!(*ours, expected, "{level:?}, operation {index}");
+            }
+        }
+    }
+}

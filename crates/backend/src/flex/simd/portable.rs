@@ -1,0 +1,139 @@
+//! Vectors as arrays, for processors without a module of their own and for the tests.
+
+use super::Vector;
+
+#[derive(Clone, Copy)]
+pub(in crate::flex) struct Lanes<const N: usize>([f32; N]);
+
+impl<const N: usize> Lanes<N> {
+    #[inline(always)]
+    fn zip(self, other: Self, operation: impl Fn(f32, f32) -> f32) -> Self {
+        Self(std::array::from_fn(|lane| operation(self.0[lane], other.0[lane])))
+    }
+}
+
+impl<const N: usize> Vector for Lanes<N>
+where
+    [Self; N]: AsRef<[Self]> + AsMut<[Self]>,
+{
+    const LANES: usize = N;
+    type Block = [Self; N];
+    type Mask = [bool; N];
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self([value; N])
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load(source: *const f32) -> Self {
+        // SAFETY: the caller promises `N` floats; an array of them needs no other alignment.
+        Self(unsafe { source.cast::<[f32; N]>().read() })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store(self, target: *mut f32) {
+        // SAFETY: as in `load`.
+        unsafe { target.cast::<[f32; N]>().write(self.0) };
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_first(source: *const f32, count: usize) -> Self {
+        let mut lanes = [0.0; N];
+        // SAFETY: the caller promises that many floats; the array has `N`.
+        unsafe { source.copy_to_nonoverlapping(lanes.as_mut_ptr(), count.min(N)) };
+        Self(lanes)
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_first(self, target: *mut f32, count: usize) {
+        // SAFETY: as in `load_first`.
+        unsafe { self.0.as_ptr().copy_to_nonoverlapping(target, count.min(N)) };
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.zip(other, |a, b| a * b)
+    }
+
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.zip(other, |a, b| a / b)
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(self.0.map(f32::sqrt))
+    }
+
+    #[inline(always)]
+    fn round(self) -> Self {
+        Self(self.0.map(f32::round_ties_even))
+    }
+
+    // `f32::mul_add` would call a function where the processor has no instruction for it.
+    #[inline(always)]
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        self.mul(factor).add(addend)
+    }
+
+    #[inline(always)]
+    fn neg_mul_add(self, factor: Self, addend: Self) -> Self {
+        addend.sub(self.mul(factor))
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        Self(self.0.map(|exponent| f32::from_bits(((exponent as i32 + 127) as u32) << 23)))
+    }
+
+    #[inline(always)]
+    fn greater(self, other: Self) -> Self::Mask {
+        std::array::from_fn(|lane| self.0[lane] > other.0[lane])
+    }
+
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        Self(std::array::from_fn(|lane| if mask[lane] { yes.0[lane] } else { no.0[lane] }))
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        self.0.iter().sum()
+    }
+
+    #[inline(always)]
+    fn block(row: impl FnMut(usize) -> Self) -> Self::Block {
+        std::array::from_fn(row)
+    }
+
+    #[inline(always)]
+    fn transpose(block: &mut Self::Block) {
+        let rows = *block;
+        *block = std::array::from_fn(|row| Self(std::array::from_fn(|lane| rows[lane].0[row])));
+    }
+}

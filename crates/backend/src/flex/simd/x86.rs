@@ -1,0 +1,322 @@
+//! AVX2 with FMA, and AVX-512.
+
+use std::arch::x86_64::*;
+
+use super::{Kernel, Vector};
+
+/// # Safety
+///
+/// The processor has AVX2 and FMA.
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<F32x8>()
+}
+
+/// # Safety
+///
+/// The processor has AVX-512F, and with it AVX2, and FMA.
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<F32x16>()
+}
+
+#[derive(Clone, Copy)]
+struct F32x8(__m256);
+
+#[derive(Clone, Copy)]
+struct F32x16(__m512);
+
+/// A mask with the first `count` of eight lanes.
+#[inline(always)]
+fn first_of_8(count: usize) -> __m256i {
+    const LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let start = 8 - count.min(8);
+    // SAFETY: eight numbers from a place between 0 and 8 are inside of sixteen.
+    unsafe { _mm256_loadu_si256(LANES.as_ptr().add(start).cast()) }
+}
+
+/// A mask with the first `count` of sixteen lanes.
+#[inline(always)]
+fn first_of_16(count: usize) -> __mmask16 {
+    ((1_u32 << count.min(16)) - 1) as u16
+}
+
+// The intrinsics are unsafe to call here because these functions carry no `target_feature`: a
+// trait's methods cannot. They are all inlined into `run_avx2` and `run_avx512`, which do, and
+// nothing outside of this module can name the types.
+//
+// Each method of one line is one intrinsic, so they are written as a table.
+macro_rules! methods {
+    ($($name:ident($($argument:ident),*) => $call:expr;)*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, $($argument: Self),*) -> Self {
+                $(let $argument = $argument.0;)*
+                // SAFETY: only a kernel that runs with these instructions holds this type.
+                Self(unsafe { ($call)(self.0, $($argument),*) })
+            }
+        )*
+    };
+}
+
+impl Vector for F32x8 {
+    const LANES: usize = 8;
+    type Block = [Self; 8];
+    type Mask = __m256;
+
+    methods! {
+        add(other) => |a, other| _mm256_add_ps(a, other);
+        sub(other) => |a, other| _mm256_sub_ps(a, other);
+        mul(other) => |a, other| _mm256_mul_ps(a, other);
+        div(other) => |a, other| _mm256_div_ps(a, other);
+        max(other) => |a, other| _mm256_max_ps(a, other);
+        min(other) => |a, other| _mm256_min_ps(a, other);
+        sqrt() => |a| _mm256_sqrt_ps(a);
+        round() => |a| _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+        mul_add(factor, addend) => |a, factor, addend| _mm256_fmadd_ps(a, factor, addend);
+        neg_mul_add(factor, addend) => |a, factor, addend| _mm256_fnmadd_ps(a, factor, addend);
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        // SAFETY: only a kernel that runs with these instructions can name this type.
+        Self(unsafe { _mm256_set1_ps(value) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load(source: *const f32) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { _mm256_loadu_ps(source) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store(self, target: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_storeu_ps(target, self.0) };
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_first(source: *const f32, count: usize) -> Self {
+        // SAFETY: the lanes beyond the mask are not read.
+        Self(unsafe { _mm256_maskload_ps(source, first_of_8(count)) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_first(self, target: *mut f32, count: usize) {
+        if count >= 8 {
+            // SAFETY: the caller's promise.
+            return unsafe { _mm256_storeu_ps(target, self.0) };
+        }
+        // Halves, because a masked store takes some ten cycles on AMD's processors; where `count`
+        // is a constant, nothing is decided here.
+        // SAFETY: 4, 2 and 1 of the lanes add up to `count`.
+        unsafe {
+            let (mut target, mut lanes) = (target, _mm256_castps256_ps128(self.0));
+            if count & 4 != 0 {
+                _mm_storeu_ps(target, lanes);
+                (target, lanes) = (target.add(4), _mm256_extractf128_ps::<1>(self.0));
+            }
+            if count & 2 != 0 {
+                _mm_storel_pd(target.cast(), _mm_castps_pd(lanes));
+                (target, lanes) = (target.add(2), _mm_movehl_ps(lanes, lanes));
+            }
+            if count & 1 != 0 {
+                _mm_store_ss(target, lanes);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        // SAFETY: only a kernel that runs with these instructions holds this type.
+        unsafe {
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(self.0), _mm256_set1_epi32(127));
+            Self(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent)))
+        }
+    }
+
+    #[inline(always)]
+    fn greater(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `power_of_two`.
+        Self(unsafe { _mm256_blendv_ps(no.0, yes.0, mask) })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let four =
+                _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+
+    #[inline(always)]
+    fn block(row: impl FnMut(usize) -> Self) -> Self::Block {
+        std::array::from_fn(row)
+    }
+
+    #[inline(always)]
+    fn transpose(block: &mut Self::Block) {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let [a, b, c, d, e, f, g, h] = block.map(|row| row.0);
+            let pairs = |low, high| (_mm256_unpacklo_ps(low, high), _mm256_unpackhi_ps(low, high));
+            let ((ab0, ab1), (cd0, cd1)) = (pairs(a, b), pairs(c, d));
+            let ((ef0, ef1), (gh0, gh1)) = (pairs(e, f), pairs(g, h));
+            // Four columns of four rows, in each half of 128 bits.
+            let fours = |low: __m256, high: __m256| {
+                (_mm256_shuffle_ps::<0x44>(low, high), _mm256_shuffle_ps::<0xee>(low, high))
+            };
+            let ((top0, top1), (top2, top3)) = (fours(ab0, cd0), fours(ab1, cd1));
+            let ((end0, end1), (end2, end3)) = (fours(ef0, gh0), fours(ef1, gh1));
+            *block = [
+                _mm256_permute2f128_ps::<0x20>(top0, end0),
+                _mm256_permute2f128_ps::<0x20>(top1, end1),
+                _mm256_permute2f128_ps::<0x20>(top2, end2),
+                _mm256_permute2f128_ps::<0x20>(top3, end3),
+                _mm256_permute2f128_ps::<0x31>(top0, end0),
+                _mm256_permute2f128_ps::<0x31>(top1, end1),
+                _mm256_permute2f128_ps::<0x31>(top2, end2),
+                _mm256_permute2f128_ps::<0x31>(top3, end3),
+            ]
+            .map(Self);
+        }
+    }
+}
+
+impl Vector for F32x16 {
+    const LANES: usize = 16;
+    type Block = [Self; 16];
+    type Mask = __mmask16;
+
+    methods! {
+        add(other) => |a, other| _mm512_add_ps(a, other);
+        sub(other) => |a, other| _mm512_sub_ps(a, other);
+        mul(other) => |a, other| _mm512_mul_ps(a, other);
+        div(other) => |a, other| _mm512_div_ps(a, other);
+        max(other) => |a, other| _mm512_max_ps(a, other);
+        min(other) => |a, other| _mm512_min_ps(a, other);
+        sqrt() => |a| _mm512_sqrt_ps(a);
+        round() => |a| _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+        mul_add(factor, addend) => |a, factor, addend| _mm512_fmadd_ps(a, factor, addend);
+        neg_mul_add(factor, addend) => |a, factor, addend| _mm512_fnmadd_ps(a, factor, addend);
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        // SAFETY: only a kernel that runs with these instructions can name this type.
+        Self(unsafe { _mm512_set1_ps(value) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load(source: *const f32) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { _mm512_loadu_ps(source) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store(self, target: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_storeu_ps(target, self.0) };
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_first(source: *const f32, count: usize) -> Self {
+        // SAFETY: the lanes beyond the mask are not read.
+        Self(unsafe { _mm512_maskz_loadu_ps(first_of_16(count), source) })
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_first(self, target: *mut f32, count: usize) {
+        // SAFETY: the lanes beyond the mask are not written.
+        unsafe { _mm512_mask_storeu_ps(target, first_of_16(count), self.0) };
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        // SAFETY: only a kernel that runs with these instructions holds this type.
+        unsafe {
+            let exponent = _mm512_add_epi32(_mm512_cvtps_epi32(self.0), _mm512_set1_epi32(127));
+            Self(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent)))
+        }
+    }
+
+    #[inline(always)]
+    fn greater(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `power_of_two`.
+        Self(unsafe { _mm512_mask_blend_ps(mask, no.0, yes.0) })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+
+    #[inline(always)]
+    fn block(row: impl FnMut(usize) -> Self) -> Self::Block {
+        std::array::from_fn(row)
+    }
+
+    #[inline(always)]
+    fn transpose(block: &mut Self::Block) {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let rows = block.map(|row| row.0);
+            let zero = _mm512_setzero_ps();
+            // Each pass exchanges what lies twice as far apart: single numbers, pairs, and then
+            // quarters of a vector.
+            let mut pairs = [zero; 16];
+            for i in 0..8 {
+                pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+                pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+            }
+            let mut fours = [zero; 16];
+            for i in 0..4 {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|k| _mm512_castps_pd(pairs[4 * i + k]));
+                fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+                fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+                fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+                fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+            }
+            let mut eights = [zero; 16];
+            for i in 0..4 {
+                let [a, b, c, d] = [0, 4, 8, 12].map(|k| fours[i + k]);
+                eights[i] = _mm512_shuffle_f32x4::<0x88>(a, b);
+                eights[4 + i] = _mm512_shuffle_f32x4::<0xdd>(a, b);
+                eights[8 + i] = _mm512_shuffle_f32x4::<0x88>(c, d);
+                eights[12 + i] = _mm512_shuffle_f32x4::<0xdd>(c, d);
+            }
+            let block = block.as_mut_slice();
+            for i in 0..4 {
+                let [a, b, c, d] = [0, 4, 8, 12].map(|k| eights[i + k]);
+                block[i] = Self(_mm512_shuffle_f32x4::<0x88>(a, c));
+                block[4 + i] = Self(_mm512_shuffle_f32x4::<0x88>(b, d));
+                block[8 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(a, c));
+                block[12 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(b, d));
+            }
+        }
+    }
+}

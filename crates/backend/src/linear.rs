@@ -1,0 +1,114 @@
+//! The dense layer, with ReLU or without.
+//!
+//! Overrides: Flex (`flex/linear.rs`).
+
+use burn::backend::autodiff::{
+    Autodiff,
+    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
+    grads::Gradients,
+    ops::{Backward, Ops, OpsKind},
+};
+use burn::tensor::{activation, ops::FloatTensor};
+
+use crate::{
+    Backend,
+    primitive::{primitive, register, tensor},
+};
+
+/// What the backward pass of a dense layer begins with: each part only where it is needed.
+#[derive(Clone, Debug)]
+pub struct LinearSaved<B: Backend> {
+    /// `[batch, inputs]`, for the gradient of the weight.
+    pub input: Option<FloatTensor<B>>,
+    /// `[inputs, outputs]`, for the gradient of the input.
+    pub weight: Option<FloatTensor<B>>,
+    /// `[batch, outputs]`, where ReLU followed.
+    pub output: Option<FloatTensor<B>>,
+    /// Whether the gradient of the bias is asked for.
+    pub bias: bool,
+}
+
+/// The gradients of a dense layer, those that were asked for.
+#[derive(Clone, Debug)]
+pub struct LinearGradients<B: Backend> {
+    /// `[batch, inputs]`
+    pub input: Option<FloatTensor<B>>,
+    /// `[inputs, outputs]`
+    pub weight: Option<FloatTensor<B>>,
+    /// `[outputs]`
+    pub bias: Option<FloatTensor<B>>,
+}
+
+pub(crate) fn composed<B: Backend>(
+    input: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+    rectified: bool,
+) -> FloatTensor<B> {
+    let bias = tensor::<B, 1>(bias).unsqueeze();
+    let output = tensor::<B, 2>(input).matmul(tensor(weight)) + bias;
+    primitive(if rectified { activation::relu(output) } else { output })
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    saved: LinearSaved<B>,
+    gradient: FloatTensor<B>,
+) -> LinearGradients<B> {
+    let mut gradient = tensor::<B, 2>(gradient);
+    if let Some(output) = saved.output {
+        gradient = gradient.mask_fill(tensor::<B, 2>(output).lower_equal_elem(0.0), 0.0);
+    }
+    let [_, outputs] = gradient.dims();
+    LinearGradients {
+        input: saved
+            .weight
+            .map(|weight| primitive(gradient.clone().matmul(tensor::<B, 2>(weight).transpose()))),
+        weight: saved
+            .input
+            .map(|input| primitive(tensor::<B, 2>(input).transpose().matmul(gradient.clone()))),
+        bias: saved.bias.then(|| primitive(gradient.sum_dim(0).reshape([outputs]))),
+    }
+}
+
+#[derive(Debug)]
+struct LinearBackward;
+
+impl<B: Backend> Backward<B, 3> for LinearBackward {
+    type State = LinearSaved<B>;
+
+    fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<B>(&ops.node);
+        let LinearGradients { input, weight, bias } = B::fused_linear_backward(ops.state, gradient);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        register::<B, 3>(gradients, parents, [input, weight, bias]);
+    }
+}
+
+pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
+    input: FloatTensor<Autodiff<B, C>>,
+    weight: FloatTensor<Autodiff<B, C>>,
+    bias: FloatTensor<Autodiff<B, C>>,
+    rectified: bool,
+) -> FloatTensor<Autodiff<B, C>> {
+    let nodes = [&input, &weight, &bias].map(|parent| parent.node.clone());
+    let [input_tracked, weight_tracked, bias_tracked] =
+        [&input, &weight, &bias].map(|parent| parent.is_tracked());
+    let [input, weight, bias] = [input, weight, bias].map(|parent| parent.primitive);
+    match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
+        OpsKind::Tracked(operation) => {
+            let saved_input = weight_tracked.then(|| input.clone());
+            let saved_weight = input_tracked.then(|| weight.clone());
+            let output = B::fused_linear(input, weight, bias, rectified);
+            let saved = LinearSaved {
+                input: saved_input,
+                weight: saved_weight,
+                output: rectified.then(|| output.clone()),
+                bias: bias_tracked,
+            };
+            operation.finish(saved, output)
+        }
+        OpsKind::UnTracked(operation) => {
+            operation.finish(B::fused_linear(input, weight, bias, rectified))
+        }
+    }
+}

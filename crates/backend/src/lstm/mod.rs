@@ -1,0 +1,220 @@
+//! One LSTM layer over a sequence (Hochreiter and Schmidhuber, 1997; forget gate: Gers and others,
+//! 2000), in PyTorch's form.
+//!
+//! ```text
+//! i, f, g, o = input_weight x + hidden_weight h + bias     (four gates: input, forget, cell, output)
+//! c = sigmoid(f) c + sigmoid(i) tanh(g)
+//! h = sigmoid(o) tanh(c)
+//! ```
+//!
+//! Overrides: Flex (`flex/lstm`).
+
+mod recorded;
+
+use burn::tensor::{Tensor, activation::sigmoid, ops::FloatTensor};
+
+use crate::{
+    Backend,
+    primitive::{primitive, tensor},
+};
+
+/// A sequence and the layer that reads it.
+#[derive(Clone, Debug)]
+pub struct Lstm<B: Backend> {
+    /// `[batch, time, inputs]`
+    pub input: FloatTensor<B>,
+    /// `[4 hidden, inputs]`, the gates stacked
+    pub input_weight: FloatTensor<B>,
+    /// `[4 hidden, hidden]`
+    pub hidden_weight: FloatTensor<B>,
+    /// `[4 hidden]`
+    pub bias: FloatTensor<B>,
+    /// The state before the first step: zeros where there is none.
+    pub state: Option<LstmPrimitives<B>>,
+}
+
+/// Cells and hidden units, `[batch, hidden]` each.
+#[derive(Clone, Debug)]
+pub struct LstmPrimitives<B: Backend> {
+    /// The cells.
+    pub cell: FloatTensor<B>,
+    /// The last outputs.
+    pub hidden: FloatTensor<B>,
+}
+
+/// What an LSTM layer returns.
+#[derive(Clone, Debug)]
+pub struct LstmOutput<B: Backend> {
+    /// `[batch, time, hidden]`
+    pub outputs: FloatTensor<B>,
+    /// The state after the last step.
+    pub state: LstmPrimitives<B>,
+}
+
+/// What the backward pass begins with.
+#[derive(Clone, Debug)]
+pub struct LstmSaved<B: Backend> {
+    /// `[4 hidden, inputs]`
+    pub input_weight: FloatTensor<B>,
+    /// `[4 hidden, hidden]`
+    pub hidden_weight: FloatTensor<B>,
+    /// `[batch, time, inputs]`
+    pub shape: [usize; 3],
+    /// Values of the forward pass, which ones and in which layout is up to the backend.
+    pub values: Vec<FloatTensor<B>>,
+    /// Which gradients are asked for.
+    pub wanted: LstmWanted,
+}
+
+/// Which gradients of an LSTM layer are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct LstmWanted {
+    /// Of the input.
+    pub input: bool,
+    /// Of any weight or the bias.
+    pub weights: bool,
+    /// Of the state before the first step.
+    pub state: bool,
+}
+
+/// The gradients of what an LSTM layer returned, of those parts that were used.
+#[derive(Clone, Debug)]
+pub struct LstmOutputGradients<B: Backend> {
+    /// `[batch, time, hidden]`
+    pub outputs: Option<FloatTensor<B>>,
+    /// Of the last cells, `[batch, hidden]`.
+    pub cell: Option<FloatTensor<B>>,
+    /// Of the last hidden units, `[batch, hidden]`.
+    pub hidden: Option<FloatTensor<B>>,
+}
+
+/// The gradients of an LSTM layer, those that were asked for.
+#[derive(Clone, Debug)]
+pub struct LstmGradients<B: Backend> {
+    /// `[batch, time, inputs]`
+    pub input: Option<FloatTensor<B>>,
+    /// Of input weight, hidden weight and bias, in their shapes.
+    pub weights: Option<[FloatTensor<B>; 3]>,
+    /// Of the state before the first step.
+    pub state: Option<LstmPrimitives<B>>,
+}
+
+pub(crate) use recorded::recorded;
+
+/// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
+/// activations, the cells, and the first state's cells and hidden units.
+pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
+    let input = tensor::<B, 3>(layer.input);
+    let [batch, time, inputs] = input.dims();
+    let recurrent = tensor::<B, 2>(layer.hidden_weight).transpose();
+    let [width, _] = recurrent.dims();
+    let zeros = || Tensor::zeros([batch, width], (&input.device(), input.dtype()));
+    let (first_cell, first_hidden) = match layer.state {
+        Some(state) => (tensor::<B, 2>(state.cell), tensor::<B, 2>(state.hidden)),
+        None => (zeros(), zeros()),
+    };
+    let from_input = input
+        .clone()
+        .reshape([batch * time, inputs])
+        .matmul(tensor::<B, 2>(layer.input_weight).transpose())
+        .add(tensor::<B, 1>(layer.bias).unsqueeze())
+        .reshape([batch, time, 4 * width]);
+
+    let (mut cell, mut hidden) = (first_cell.clone(), first_hidden.clone());
+    let mut steps = [(); 3].map(|()| Vec::with_capacity(time));
+    for step in 0..time {
+        let from_input = from_input.clone().narrow(1, step, 1).reshape([batch, 4 * width]);
+        let sums = from_input + hidden.matmul(recurrent.clone());
+        let sum = |index| sums.clone().narrow(1, index * width, width);
+        let [input_gate, forget_gate, output_gate] = [0, 1, 3].map(|index| sigmoid(sum(index)));
+        let new = sum(2).tanh();
+        cell = forget_gate.clone() * cell + input_gate.clone() * new.clone();
+        hidden = output_gate.clone() * cell.clone().tanh();
+        let gates = Tensor::cat(vec![input_gate, forget_gate, new, output_gate], 1);
+        for (all, one) in steps.iter_mut().zip([&hidden, &gates, &cell]) {
+            all.push(one.clone());
+        }
+    }
+    let [outputs, gates, cells] = steps.map(|steps| match steps.is_empty() {
+        true => Tensor::zeros([batch, 0, width], (&input.device(), input.dtype())),
+        false => Tensor::<B, 2>::stack::<3>(steps, 1),
+    });
+    let saved = [input, outputs.clone(), gates, cells].map(primitive).into_iter();
+    let saved = saved.chain([first_cell, first_hidden].map(primitive)).collect();
+    let state = LstmPrimitives { cell: primitive(cell), hidden: primitive(hidden) };
+    (LstmOutput { outputs: primitive(outputs), state }, saved)
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    saved: LstmSaved<B>,
+    gradients: LstmOutputGradients<B>,
+) -> LstmGradients<B> {
+    let [batch, time, inputs] = saved.shape;
+    let Ok([input, outputs, gates, cells, first_cell, first_hidden]) =
+        <[FloatTensor<B>; 6]>::try_from(saved.values)
+    else {
+        unreachable!("the forward pass saves six tensors");
+    };
+    let (gates, cells) = (tensor::<B, 3>(gates), tensor::<B, 3>(cells));
+    let (first_cell, first_hidden) = (tensor::<B, 2>(first_cell), tensor::<B, 2>(first_hidden));
+    let [_, width] = first_cell.dims();
+    let [input_weight, hidden_weight] =
+        [saved.input_weight, saved.hidden_weight].map(tensor::<B, 2>);
+
+    let of_outputs = gradients.outputs.map(tensor::<B, 3>);
+    let mut of_cell = gradients.cell.map_or_else(|| first_cell.zeros_like(), tensor::<B, 2>);
+    let mut of_hidden = gradients.hidden.map_or_else(|| first_cell.zeros_like(), tensor::<B, 2>);
+    let at = |all: &Tensor<B, 3>, step| all.clone().narrow(1, step, 1).squeeze_dim::<2>(1);
+    // The derivatives of sigmoid and tanh, from their values.
+    let sigmoid_slope = |value: &Tensor<B, 2>| value.clone() * (value.clone().neg() + 1.0);
+    let tanh_slope = |value: &Tensor<B, 2>| (value.clone() * value.clone()).neg() + 1.0;
+
+    let mut of_sums = Vec::with_capacity(time);
+    for step in (0..time).rev() {
+        if let Some(of_outputs) = &of_outputs {
+            of_hidden = of_hidden + at(of_outputs, step);
+        }
+        let gates = at(&gates, step);
+        let [i, f, g, o] = [0, 1, 2, 3].map(|index| gates.clone().narrow(1, index * width, width));
+        let previous = if step == 0 { first_cell.clone() } else { at(&cells, step - 1) };
+        let cell_tanh = at(&cells, step).tanh();
+        of_cell = of_cell + of_hidden.clone() * o.clone() * tanh_slope(&cell_tanh);
+        let of_gates = [
+            of_cell.clone() * g.clone() * sigmoid_slope(&i),
+            of_cell.clone() * previous * sigmoid_slope(&f),
+            of_cell.clone() * i * tanh_slope(&g),
+            of_hidden * cell_tanh * sigmoid_slope(&o),
+        ];
+        of_cell = of_cell * f;
+        let of_sum = Tensor::cat(of_gates.to_vec(), 1);
+        of_hidden = of_sum.clone().matmul(hidden_weight.clone());
+        of_sums.push(of_sum);
+    }
+    of_sums.reverse();
+    let rows = batch * time;
+    let of_sums = match of_sums.is_empty() {
+        true => Tensor::zeros([0, 4 * width], (&first_cell.device(), first_cell.dtype())),
+        false => Tensor::<B, 2>::stack::<3>(of_sums, 1).reshape([rows, 4 * width]),
+    };
+
+    let weights = saved.wanted.weights.then(|| {
+        let before = tensor::<B, 3>(outputs).narrow(1, 0, time.saturating_sub(1));
+        let before = Tensor::cat(vec![first_hidden.unsqueeze_dim(1), before], 1);
+        let before = before.narrow(1, 0, time).reshape([rows, width]);
+        let input = tensor::<B, 3>(input).reshape([rows, inputs]);
+        [
+            primitive(of_sums.clone().transpose().matmul(input)),
+            primitive(of_sums.clone().transpose().matmul(before)),
+            primitive(of_sums.clone().sum_dim(0).reshape([4 * width])),
+        ]
+    });
+    let input = saved
+        .wanted
+        .input
+        .then(|| primitive(of_sums.matmul(input_weight).reshape([batch, time, inputs])));
+    let state = saved
+        .wanted
+        .state
+        .then(|| LstmPrimitives { cell: primitive(of_cell), hidden: primitive(of_hidden) });
+    LstmGradients { input, weights, state }
+}

@@ -1,0 +1,29 @@
+//! Between tensors, the primitives that the operations of the trait take, and their gradients.
+
+use burn::backend::autodiff::{NodeId, grads::Gradients};
+use burn::tensor::{Tensor, TensorPrimitive, ops::FloatTensor};
+
+use crate::Backend;
+
+/// The tensor around a primitive of `D` dimensions.
+pub(crate) fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
+    Tensor::from_primitive(TensorPrimitive::Float(primitive))
+}
+
+/// The reverse of [`tensor`].
+pub(crate) fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
+    tensor.into_primitive().tensor()
+}
+
+/// Hands the gradients of an operation to those of its parents that are tracked.
+pub(crate) fn register<B: Backend, const N: usize>(
+    gradients: &mut Gradients,
+    parents: [Option<NodeId>; N],
+    values: [Option<FloatTensor<B>>; N],
+) {
+    for (parent, value) in parents.into_iter().zip(values) {
+        if let (Some(parent), Some(value)) = (parent, value) {
+            gradients.register::<B>(parent, value);
+        }
+    }
+}

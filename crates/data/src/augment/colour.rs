@@ -1,0 +1,182 @@
+//! Brightness, contrast, saturation, hue and grey, as torchvision defines them.
+//!
+//! Colours are between 0 and 1 before and after. Images of one channel have no saturation and no
+//! hue, and are left as they are by the functions for these.
+
+use backend::Backend;
+use burn::tensor::{Tensor, TensorData};
+
+use super::{
+    AugmentOptions,
+    draws::{Draws, Step},
+    each_image,
+};
+
+/// The shares of red, green and blue in a grey.
+const GREY: [f32; 3] = [0.2989, 0.587, 0.114];
+
+/// Multiplies colours.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `factors`: one an image, 1 for no change
+pub fn brightness<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B, 4> {
+    let factors = each_image(factors.to_vec(), &images.device());
+    (images * factors).clamp(0.0, 1.0)
+}
+
+/// Moves colours away from the mean of the image's greys, or towards it.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `factors`: one an image, 1 for no change, 0 for an even grey
+pub fn contrast<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B, 4> {
+    let [batch, channels, height, width] = images.dims();
+    let device = images.device();
+    let means = images.clone().reshape([batch, channels, height * width]).mean_dim(2);
+    let means = match channels {
+        3 => grey_shares(&device).matmul(means), // [batch, 1, 1]
+        _ => means,
+    };
+    let rest = factors.iter().map(|factor| 1.0 - factor).collect();
+    let middle = means.reshape([batch, 1, 1, 1]) * each_image(rest, &device);
+    (images * each_image(factors.to_vec(), &device) + middle).clamp(0.0, 1.0)
+}
+
+/// Moves colours away from their greys, or towards them.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `factors`: one an image, 1 for no change, 0 for grey
+pub fn saturation<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B, 4> {
+    let [batch, channels, height, width] = images.dims();
+    if channels != 3 {
+        return images;
+    }
+    // `factor * colour + (1 - factor) * grey` is a product with a matrix.
+    let matrix = |&factor: &f32| {
+        let entry = move |row: usize, column: usize| {
+            let own = if row == column { factor } else { 0.0 };
+            own + (1.0 - factor) * GREY[column]
+        };
+        (0..3).flat_map(move |row| (0..3).map(move |column| entry(row, column)))
+    };
+    let matrices: Vec<f32> = factors.iter().flat_map(matrix).collect();
+    let matrices = TensorData::new(matrices, [batch, 3, 3]);
+    let matrices = Tensor::<B, 3>::from_data(matrices, &images.device());
+    let images = matrices.matmul(images.reshape([batch, 3, height * width]));
+    images.clamp(0.0, 1.0).reshape([batch, 3, height, width])
+}
+
+/// Turns the colour wheel.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `shifts`: one an image, in turns
+pub fn hue<B: Backend>(images: Tensor<B, 4>, shifts: &[f32]) -> Tensor<B, 4> {
+    if images.dims()[1] != 3 {
+        return images;
+    }
+    let [hue, saturation, value] = hsv(images);
+    let hue = hue.clone() + each_image(shifts.to_vec(), &hue.device());
+    rgb([hue.clone() - hue.floor(), saturation, value])
+}
+
+/// Red, green and blue to grey: `[batch, 3, height, width]` to `[batch, 1, height, width]`.
+pub fn rgb_to_grey<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
+    let [batch, _, height, width] = images.dims();
+    let shares = grey_shares(&images.device());
+    let grey = shares.matmul(images.reshape([batch, 3, height * width]));
+    grey.reshape([batch, 1, height, width])
+}
+
+/// Grey to equal red, green and blue: `[batch, 1, height, width]` to `[batch, 3, height, width]`.
+pub fn grey_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
+    images.repeat_dim(1, 3)
+}
+
+/// Red, green and blue to hue (in turns, from 0 up to 1), saturation and value:
+/// `[batch, 3, height, width]`.
+pub fn rgb_to_hsv<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
+    Tensor::cat(hsv(images).into(), 1)
+}
+
+/// Hue (in turns, from 0 to 1), saturation and value to red, green and blue:
+/// `[batch, 3, height, width]`.
+pub fn hsv_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
+    rgb(channels(images))
+}
+
+/// From red, green and blue; each result is `[batch, 1, height, width]`.
+fn hsv<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
+    let [red, green, blue] = channels(images);
+    let value = red.clone().max_pair(green.clone()).max_pair(blue.clone());
+    let least = red.clone().min_pair(green.clone()).min_pair(blue.clone());
+    let spread = value.clone() - least;
+    // Where a denominator is 0, so is its numerator: black and grey have the hue and, black, the
+    // saturation 0.
+    let saturation = spread.clone() / value.clone().clamp_min(f32::MIN_POSITIVE);
+    let spread = spread.clamp_min(f32::MIN_POSITIVE);
+
+    let is_red = red.clone().equal(value.clone());
+    let is_green = green.clone().equal(value.clone());
+    let sixths = |from: &Tensor<B, 4>, to: &Tensor<B, 4>, middle: f32| {
+        (from.clone() - to.clone()) / spread.clone() + middle
+    };
+    let sixths = sixths(&red, &green, 4.0)
+        .mask_where(is_green, sixths(&blue, &red, 2.0))
+        .mask_where(is_red, sixths(&green, &blue, 0.0));
+    let before_red = sixths.clone().lower_elem(0.0);
+    let sixths = sixths.clone().mask_where(before_red, sixths + 6.0);
+    [sixths / 6.0, saturation, value]
+}
+
+/// From hue, saturation and value, `[batch, 1, height, width]` each.
+fn rgb<B: Backend>([hue, saturation, value]: [Tensor<B, 4>; 3]) -> Tensor<B, 4> {
+    let chroma = value.clone() * saturation;
+    let sixths = hue * 6.0;
+    // How much of the chroma a colour lacks: nothing within a sixth of the wheel of its own place,
+    // all from two sixths on.
+    let colour = |lack: Tensor<B, 4>| value.clone() - chroma.clone() * lack.clamp(0.0, 1.0);
+    let away = |from: f32| (sixths.clone() - from).abs();
+    let lacks = [away(3.0).neg() + 2.0, away(2.0) - 1.0, away(4.0) - 1.0];
+    Tensor::cat(lacks.map(colour).into(), 1)
+}
+
+/// Each channel by itself, `[batch, 1, height, width]`: a copy, since CPU backends go slowly
+/// through a view.
+fn channels<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
+    let device = images.device();
+    [0, 1, 2].map(|channel| images.clone().select(1, Tensor::from_ints([channel], &device)))
+}
+
+/// `[1, 1, 3]`
+fn grey_shares<B: Backend>(device: &B::Device) -> Tensor<B, 3> {
+    Tensor::from_data(TensorData::new(GREY.to_vec(), [1, 1, 3]), device)
+}
+
+/// Factors drawn as by torchvision's `ColorJitter`, in the order of its arguments, then
+/// `RandomGrayscale`.
+pub(super) fn augment<B: Backend>(
+    mut images: Tensor<B, 4>,
+    options: &AugmentOptions,
+    draws: &[Draws],
+) -> Tensor<B, 4> {
+    let each = |value: &dyn Fn(&Draws) -> f64| -> Vec<f32> {
+        draws.iter().map(|draws| value(draws) as f32).collect()
+    };
+    let factors = |number, most| each(&|draws: &Draws| draws.around_1(Step::Colour, number, most));
+    if options.brightness > 0.0 {
+        images = brightness(images, &factors(0, options.brightness));
+    }
+    if options.contrast > 0.0 {
+        images = contrast(images, &factors(1, options.contrast));
+    }
+    if options.saturation > 0.0 {
+        images = saturation(images, &factors(2, options.saturation));
+    }
+    if options.hue > 0.0 {
+        images = hue(images, &each(&|draws| draws.around_0(Step::Colour, 3, options.hue)));
+    }
+    if options.grey > 0.0 {
+        let kept = |draws: &Draws| f64::from(!draws.chance(Step::Colour, 4, options.grey));
+        images = saturation(images, &each(&kept));
+    }
+    images
+}

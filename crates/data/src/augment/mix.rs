@@ -1,0 +1,177 @@
+//! Parts of images blotted out, and images mixed: cutout, mixup and cutmix.
+//!
+//! - Cutout: DeVries and Taylor, "Improved regularization of convolutional neural networks with
+//!   cutout", 2017. The square becomes 0 in the normalised image, its mean.
+//! - Mixup: Zhang et al., "mixup: beyond empirical risk minimization", 2018.
+//! - Cutmix: Yun et al., "CutMix: regularization strategy to train strong classifiers with
+//!   localizable features", 2019.
+//!
+//! How much is mixed is drawn for each image by itself; with which other one is a matter of the
+//! batch, as in torchvision: with the one before it, the first one with the last.
+
+use std::ops::Range;
+
+use backend::Backend;
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::{
+    AugmentOptions,
+    draws::{Draws, Step},
+    each_image,
+};
+
+/// The number that draws from a beta distribution begin at, after those of a rectangle.
+const BETA: u64 = 4;
+
+/// What else mixed images show.
+#[derive(Clone, Debug)]
+pub struct Mixed<B: Backend> {
+    /// The label of the other image: `[batch]`
+    pub labels: Tensor<B, 1, Int>,
+    /// How much of an image is its own, between 0 and 1: `[batch]`
+    pub share: Tensor<B, 1>,
+}
+
+/// A rectangle of pixels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    /// From the top.
+    pub rows: Range<usize>,
+    /// From the left.
+    pub columns: Range<usize>,
+}
+
+/// Blots out a rectangle of each image.
+///
+/// - `images`: `[batch, channels, height, width]`
+pub fn cutout<B: Backend>(images: Tensor<B, 4>, rectangles: &[Rectangle]) -> Tensor<B, 4> {
+    let kept = inside(rectangles, &images).neg() + 1.0;
+    images * kept
+}
+
+/// Mixes each image with the one before it.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `shares`: how much of each is its own
+pub fn mixup<B: Backend>(images: Tensor<B, 4>, shares: &[f32]) -> Tensor<B, 4> {
+    let other = shares.iter().map(|share| 1.0 - share).collect();
+    let other = each_image(other, &images.device());
+    replace(images, other)
+}
+
+/// Replaces a rectangle of each image by that of the one before it.
+///
+/// - `images`: `[batch, channels, height, width]`
+pub fn cutmix<B: Backend>(images: Tensor<B, 4>, rectangles: &[Rectangle]) -> Tensor<B, 4> {
+    let other = inside(rectangles, &images);
+    replace(images, other)
+}
+
+/// Replaces so much of each pixel by that of the image before it, between 0 and 1.
+fn replace<B: Backend>(images: Tensor<B, 4>, other: Tensor<B, 4>) -> Tensor<B, 4> {
+    (one_before(images.clone()) - images.clone()) * other + images
+}
+
+/// 1 within the rectangle of each image, else 0: `[batch, channels, height, width]`, the shape of
+/// `images`.
+fn inside<B: Backend>(rectangles: &[Rectangle], images: &Tensor<B, 4>) -> Tensor<B, 4> {
+    let [batch, channels, height, width] = images.dims();
+    let device = images.device();
+    let side = |length: usize, of: &dyn Fn(&Rectangle) -> Range<usize>| -> Vec<f32> {
+        let line = |rectangle| {
+            let range = of(rectangle);
+            (0..length).map(move |place| f32::from(range.contains(&place)))
+        };
+        rectangles.iter().flat_map(line).collect()
+    };
+    let rows = side(height, &|rectangle| rectangle.rows.clone());
+    let rows = Tensor::<B, 3>::from_data(TensorData::new(rows, [batch, height, 1]), &device);
+    let columns = side(width, &|rectangle| rectangle.columns.clone());
+    let columns = Tensor::from_data(TensorData::new(columns, [batch, 1, width]), &device);
+    rows.matmul(columns).unsqueeze_dim::<4>(1).repeat_dim(1, channels)
+}
+
+/// The image, or the label, before each, and before the first one the last.
+fn one_before<B: Backend, const D: usize, K>(batch: Tensor<B, D, K>) -> Tensor<B, D, K>
+where
+    K: burn::tensor::BasicOps<B>,
+{
+    let count = batch.dims()[0];
+    let last = batch.clone().narrow(0, count - 1, 1);
+    if count == 1 { last } else { Tensor::cat(vec![last, batch.narrow(0, 0, count - 1)], 0) }
+}
+
+pub(super) fn augment_by_cutout<B: Backend>(
+    images: Tensor<B, 4>,
+    options: &AugmentOptions,
+    draws: &[Draws],
+) -> Tensor<B, 4> {
+    let side = options.cutout;
+    if side == 0 {
+        return images;
+    }
+    let [_, _, height, width] = images.dims();
+    // The middle lies anywhere in the image, so the square may overhang.
+    let range = |draws: &Draws, number, length| {
+        let middle = draws.below(Step::Cutout, number, length);
+        middle.saturating_sub(side / 2)..(middle + side - side / 2).min(length)
+    };
+    let rectangle = |draws: &Draws| Rectangle {
+        rows: range(draws, 0, height),
+        columns: range(draws, 1, width),
+    };
+    cutout(images, &draws.iter().map(rectangle).collect::<Vec<_>>())
+}
+
+/// Mixes each image with the one before it, one way or the other.
+pub(super) fn augment<B: Backend>(
+    images: Tensor<B, 4>,
+    labels: &Tensor<B, 1, Int>,
+    options: &AugmentOptions,
+    draws: &[Draws],
+) -> (Tensor<B, 4>, Option<Mixed<B>>) {
+    let AugmentOptions { mixup: blend, cutmix: cut, .. } = *options;
+    if blend == 0.0 && cut == 0.0 {
+        return (images, None);
+    }
+    let [_, _, height, width] = images.dims();
+    let chance_to_cut = match (blend > 0.0, cut > 0.0) {
+        (true, true) => 0.5,
+        (_, cut) => f64::from(u8::from(cut)),
+    };
+    // An image has a rectangle replaced, or is blended everywhere; the other is nothing.
+    let (mut rectangles, mut blended, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    for draws in draws {
+        let (rectangle, other) = if draws.chance(Step::Mix, 0, chance_to_cut) {
+            let fraction = 1.0 - draws.beta(Step::Mix, BETA, cut);
+            (random_rectangle(draws, fraction, height, width), 0.0)
+        } else {
+            let nowhere = Rectangle { rows: 0..0, columns: 0..0 };
+            (nowhere, 1.0 - draws.beta(Step::Mix, BETA, blend) as f32)
+        };
+        let area = rectangle.rows.len() * rectangle.columns.len();
+        own.push(1.0 - other - area as f32 / (height * width) as f32);
+        rectangles.push(rectangle);
+        blended.push(other);
+    }
+    let device = images.device();
+    let other = match (blend > 0.0, cut > 0.0) {
+        (_, false) => each_image(blended, &device),
+        (false, true) => inside(&rectangles, &images),
+        (true, true) => inside(&rectangles, &images) + each_image(blended, &device),
+    };
+    let images = replace(images, other);
+    let share = TensorData::new(own, [draws.len()]);
+    let share = Tensor::from_data(share, &labels.device());
+    (images, Some(Mixed { labels: one_before(labels.clone()), share }))
+}
+
+/// About a fraction of an image, its middle anywhere, cut off at the border as by torchvision.
+fn random_rectangle(draws: &Draws, fraction: f64, height: usize, width: usize) -> Rectangle {
+    let range = |number, length: usize| {
+        let middle = draws.below(Step::Mix, number, length);
+        let half = (0.5 * fraction.sqrt() * length as f64) as usize;
+        middle.saturating_sub(half)..(middle + half).min(length)
+    };
+    Rectangle { rows: range(1, height), columns: range(2, width) }
+}

@@ -1,0 +1,138 @@
+//! What a user asks for, the table `[augment]`.
+
+use serde::{Deserialize, Serialize};
+
+/// What is done to images while training, the table `[augment]`. By default, nothing is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AugmentOptions {
+    /// Pixels of black around an image before a part of its size is cut out.
+    pub crop_padding: usize,
+    /// The least fraction of an image's area that a part cut out and resized has, its sides
+    /// between 3:4 and 4:3; 0 for none.
+    pub random_resized_crop: f64,
+    /// The probability to swap left and right.
+    pub horizontal_flip: f64,
+    /// The probability to swap top and bottom.
+    pub vertical_flip: f64,
+    /// The most degrees to rotate by, either way.
+    pub rotate: f64,
+    /// The least and the greatest factor to enlarge by.
+    pub scale: [f64; 2],
+    /// The most degrees to shear by, either way.
+    pub shear: f64,
+    /// The greatest fraction of its width and height to move an image by, either way.
+    pub translate: f64,
+    /// How far the factor of brightness may be from 1.
+    pub brightness: f64,
+    /// How far the factor of contrast may be from 1.
+    pub contrast: f64,
+    /// How far the factor of saturation may be from 1. Grey images have none.
+    pub saturation: f64,
+    /// How far to turn the colour wheel, either way, as a fraction of a turn.
+    pub hue: f64,
+    /// The probability to take the colours away.
+    pub grey: f64,
+    /// The side, in pixels, of a square to blot out; 0 for none.
+    pub cutout: usize,
+    /// How much to mix an image with another, the parameter of a symmetric beta distribution; 0
+    /// for none.
+    pub mixup: f64,
+    /// How much to replace of an image by another's, the parameter of a symmetric beta
+    /// distribution; 0 for none. With `mixup`, each image has one of the two.
+    pub cutmix: f64,
+    /// The share of its label that an image gives to all classes alike. The loss does it.
+    pub label_smoothing: f64,
+}
+
+impl Default for AugmentOptions {
+    fn default() -> Self {
+        Self {
+            crop_padding: 0,
+            random_resized_crop: 0.0,
+            horizontal_flip: 0.0,
+            vertical_flip: 0.0,
+            rotate: 0.0,
+            scale: [1.0, 1.0],
+            shear: 0.0,
+            translate: 0.0,
+            brightness: 0.0,
+            contrast: 0.0,
+            saturation: 0.0,
+            hue: 0.0,
+            grey: 0.0,
+            cutout: 0,
+            mixup: 0.0,
+            cutmix: 0.0,
+            label_smoothing: 0.0,
+        }
+    }
+}
+
+impl AugmentOptions {
+    /// Every key whose value cannot be, with what it must be.
+    pub fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
+        let within = |value: f64, most: f64| (0.0..=most).contains(&value);
+        let [least, greatest] = self.scale;
+        let fraction = "between 0 and 1";
+        let not_negative = "a number of at least 0";
+        let conditions = [
+            ("random_resized_crop", within(self.random_resized_crop, 1.0), fraction),
+            ("horizontal_flip", within(self.horizontal_flip, 1.0), fraction),
+            ("vertical_flip", within(self.vertical_flip, 1.0), fraction),
+            ("rotate", within(self.rotate, 180.0), "between 0 and 180 degrees"),
+            (
+                "scale",
+                0.0 < least && least <= greatest && greatest.is_finite(),
+                "two factors above 0, the lesser first",
+            ),
+            ("shear", within(self.shear, 80.0), "between 0 and 80 degrees"),
+            ("translate", within(self.translate, 1.0), fraction),
+            ("brightness", within(self.brightness, f64::MAX), not_negative),
+            ("contrast", within(self.contrast, f64::MAX), not_negative),
+            ("saturation", within(self.saturation, f64::MAX), not_negative),
+            ("hue", within(self.hue, 0.5), "between 0 and 0.5"),
+            ("grey", within(self.grey, 1.0), fraction),
+            ("mixup", within(self.mixup, f64::MAX), not_negative),
+            ("cutmix", within(self.cutmix, f64::MAX), not_negative),
+            (
+                "label_smoothing",
+                (0.0..1.0).contains(&self.label_smoothing),
+                "at least 0 and below 1",
+            ),
+            (
+                "crop_padding",
+                self.crop_padding == 0 || self.random_resized_crop == 0.0,
+                "0 beside `random_resized_crop`",
+            ),
+        ];
+        let wrong = conditions.into_iter().filter(|&(_, holds, _)| !holds);
+        wrong.map(|(key, _, expected)| (key, expected)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_the_default_and_a_slip_is_noticed() {
+        let options: AugmentOptions = serde_json::from_str("{}").unwrap();
+        assert_eq!((options.clone(), options.mistakes()), (AugmentOptions::default(), vec![]));
+        assert!(serde_json::from_str::<AugmentOptions>(r#"{"flip": 0.5}"#).is_err());
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        let options = AugmentOptions {
+            horizontal_flip: f64::NAN,
+            scale: [1.2, 0.8],
+            hue: 0.6,
+            crop_padding: 4,
+            random_resized_crop: 0.1,
+            ..Default::default()
+        };
+        let keys: Vec<_> = options.mistakes().into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["horizontal_flip", "scale", "hue", "crop_padding"]);
+    }
+}

@@ -1,0 +1,186 @@
+//! Windows cut out of images, resized and flipped: what rows and columns undergo apart.
+//!
+//! Each row of the result is a weighted sum of the image's rows, and so with columns, so that all
+//! of it is two products of matrices. Weights are a triangle's, as of `torch.nn.functional`'s
+//! bilinear `interpolate` with `antialias=True` (which is Pillow's): it widens where a window
+//! shrinks. A window that keeps its size has a single weight of 1, and black where it overhangs.
+
+use backend::Backend;
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::{
+    AugmentOptions,
+    draws::{Draws, Step},
+};
+
+/// The rows or the columns of a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// The first one; below 0 it lies outside.
+    pub start: isize,
+    /// Their number.
+    pub length: usize,
+    /// Whether the last comes first.
+    pub reversed: bool,
+}
+
+impl Span {
+    /// All of a side.
+    pub fn all(length: usize) -> Self {
+        Self { start: 0, length, reversed: false }
+    }
+
+    /// The middle of a side, as torchvision's `CenterCrop` rounds it: half of what is cut off to
+    /// the nearest even number, half of what is added down.
+    pub fn centre(side: usize, length: usize) -> Self {
+        let start = match side.checked_sub(length) {
+            Some(cut) => (cut as f64 / 2.0).round_ties_even() as isize,
+            None => -(((length - side) / 2) as isize),
+        };
+        Self { start, length, reversed: false }
+    }
+}
+
+/// Cuts a window out of each image and brings it to a size.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `rows`, `columns`: one an image, or one for all
+/// - returns: `[batch, channels, size[0], size[1]]`
+pub fn crop<B: Backend>(
+    images: Tensor<B, 4>,
+    rows: &[Span],
+    columns: &[Span],
+    size: [usize; 2],
+) -> Tensor<B, 4> {
+    let [batch, channels, height, width] = images.dims();
+    let device = images.device();
+    let images = match columns.iter().all(|span| *span == Span::all(width)) && size[1] == width {
+        true => images,
+        false => {
+            let weights = weights(columns, width, size[1], &device).swap_dims(1, 2);
+            let flat = images.reshape([batch, channels * height, width]).matmul(weights);
+            flat.reshape([batch, channels, height, size[1]])
+        }
+    };
+    match rows.iter().all(|span| *span == Span::all(height)) && size[0] == height {
+        true => images,
+        false => weights(rows, height, size[0], &device).unsqueeze_dim::<4>(1).matmul(images),
+    }
+}
+
+/// Resizes images as torchvision's `resize` does.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - returns: `[batch, channels, size[0], size[1]]`
+pub fn resize<B: Backend>(images: Tensor<B, 4>, size: [usize; 2]) -> Tensor<B, 4> {
+    let [_, _, height, width] = images.dims();
+    crop(images, &[Span::all(height)], &[Span::all(width)], size)
+}
+
+/// Cuts out the middle as torchvision's `center_crop` does; around a smaller image is black.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - returns: `[batch, channels, size[0], size[1]]`
+pub fn centre_crop<B: Backend>(images: Tensor<B, 4>, size: [usize; 2]) -> Tensor<B, 4> {
+    let [_, _, height, width] = images.dims();
+    crop(images, &[Span::centre(height, size[0])], &[Span::centre(width, size[1])], size)
+}
+
+/// How much of each row of an image is in each row of its window: `[spans, output, input]`.
+fn weights<B: Backend>(
+    spans: &[Span],
+    input: usize,
+    output: usize,
+    device: &B::Device,
+) -> Tensor<B, 3> {
+    let count = spans.len();
+    let tensor =
+        |values: Vec<f32>, shape| Tensor::<B, 3>::from_data(TensorData::new(values, shape), device);
+    let scale = |span: &Span| span.length as f64 / output as f64;
+    // Where the middle of each row of the window lies in the image.
+    let centres = spans.iter().flat_map(|span| {
+        (0..output).map(|row| {
+            let row = if span.reversed { output - 1 - row } else { row };
+            (span.start as f64 + (row as f64 + 0.5) * scale(span)) as f32
+        })
+    });
+    let centres = tensor(centres.collect(), [count, output, 1]);
+    let middles = Tensor::<B, 1, Int>::arange(0..input as i64, device).float() + 0.5;
+    let middles = middles.reshape([1, 1, input as i32]);
+
+    let distances = (centres - middles.clone()).abs(); // [spans, output, input]
+    if spans.iter().all(|span| span.length == output) {
+        return (distances.neg() + 1.0).clamp_min(0.0);
+    }
+    let each = |value: &dyn Fn(&Span) -> f64| {
+        tensor(spans.iter().map(|span| value(span) as f32).collect(), [count, 1, 1])
+    };
+    let triangle =
+        (distances.neg() * each(&|span| 1.0 / scale(span).max(1.0)) + 1.0).clamp_min(0.0);
+    // What was cut off does not show through at the border. Middles lie half a pixel within or
+    // without a window, so this is 1 or 0.
+    let [start, end] =
+        [0, 1].map(|end| each(&|span| span.start as f64 + (end * span.length) as f64));
+    let middles = middles.repeat_dim(0, count); // [spans, 1, input]
+    let within = (middles.clone() - start + 0.5).clamp(0.0, 1.0)
+        * (middles.neg() + end + 0.5).clamp(0.0, 1.0);
+    let weights = triangle * within.repeat_dim(1, output);
+    let sums = weights.clone().sum_dim(2).clamp_min(f32::MIN_POSITIVE);
+    weights / sums
+}
+
+/// A random crop and flips, as torchvision's `RandomCrop` with padding or `RandomResizedCrop`, then
+/// `RandomHorizontalFlip` and `RandomVerticalFlip`.
+pub(super) fn augment<B: Backend>(
+    images: Tensor<B, 4>,
+    options: &AugmentOptions,
+    draws: &[Draws],
+) -> Tensor<B, 4> {
+    let [_, _, height, width] = images.dims();
+    let spans = |draws: &Draws| {
+        let [mut rows, mut columns] = match options {
+            AugmentOptions { random_resized_crop, .. } if *random_resized_crop > 0.0 => {
+                resized_crop(draws, *random_resized_crop, height, width)
+            }
+            AugmentOptions { crop_padding, .. } => {
+                [(0, height), (1, width)].map(|(number, length)| {
+                    let start = draws.below(Step::Crop, number, 2 * crop_padding + 1);
+                    let start = start as isize - *crop_padding as isize;
+                    Span { start, length, reversed: false }
+                })
+            }
+        };
+        columns.reversed = draws.chance(Step::Flip, 0, options.horizontal_flip);
+        rows.reversed = draws.chance(Step::Flip, 1, options.vertical_flip);
+        (rows, columns)
+    };
+    let (rows, columns): (Vec<_>, Vec<_>) = draws.iter().map(spans).unzip();
+    crop(images, &rows, &columns, [height, width])
+}
+
+/// The rows and columns of a window of a random area and proportion, as torchvision draws them:
+/// ten tries to lie within the image, then the middle.
+fn resized_crop(draws: &Draws, least: f64, height: usize, width: usize) -> [Span; 2] {
+    const TRIES: u64 = 10;
+    const PROPORTIONS: [f64; 2] = [3.0 / 4.0, 4.0 / 3.0];
+    let area = (height * width) as f64;
+    let [narrow, wide] = PROPORTIONS;
+    let found = (0..TRIES).find_map(|number| {
+        let area = area * draws.uniform(Step::Crop, 4 * number, least..1.0);
+        let proportion = draws.uniform(Step::Crop, 4 * number + 1, narrow.ln()..wide.ln()).exp();
+        let [rows, columns] =
+            [area / proportion, area * proportion].map(|square| square.sqrt().round() as usize);
+        let fits = (1..=height).contains(&rows) && (1..=width).contains(&columns);
+        fits.then_some((number, rows, columns))
+    });
+    let Some((number, rows, columns)) = found else {
+        let proportion = (width as f64 / height as f64).clamp(narrow, wide);
+        let rows = height.min((width as f64 / proportion).round() as usize);
+        let columns = width.min((height as f64 * proportion).round() as usize);
+        return [Span::centre(height, rows), Span::centre(width, columns)];
+    };
+    [(height, rows, 2), (width, columns, 3)].map(|(side, length, which)| {
+        let start = draws.below(Step::Crop, 4 * number + which, side - length + 1);
+        Span { start: start as isize, length, reversed: false }
+    })
+}

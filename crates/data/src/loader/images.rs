@@ -1,0 +1,179 @@
+//! Batches of images, from a source on the host or from a copy on the device.
+
+use std::sync::Arc;
+
+use backend::{Backend, Part};
+use burn::tensor::{Int, Tensor, TensorData};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batching,
+    pipeline::{Pipeline, ReadBatch},
+    pixels::{Packing, Pixels},
+};
+use crate::{DataError, ImageShape, ImageSource, image_folder::allocate};
+
+/// Splits of at most this many bytes lie on the device, unless the user says otherwise. CIFAR-10
+/// takes 154 million.
+const MOST_RESIDENT_BYTES: usize = 1 << 30;
+
+/// Where the images of a split lie while it is trained on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Residency {
+    /// On the device, uploaded once; a batch is gathered there.
+    Device,
+    /// On the host, where workers read batches ahead.
+    Host,
+    /// On the device up to a gibibyte, else on the host.
+    #[default]
+    Auto,
+}
+
+/// The images of a split, and their batches.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use backend::{Selected, device::Device};
+/// use data::{Batching, ImageLoader, Order, Residency, drawn};
+///
+/// let source = Arc::new(drawn::digits(0..100, 7)?);
+/// let batching = Batching { order: Order::Shuffled, seed: 1, batch_size: 32, micro_batch: 32 };
+/// let device = Device::default();
+/// let loader = ImageLoader::<Selected>::new(source, batching, Residency::Auto, 2, &device)?;
+/// for batch in loader.batches(0, 0) {
+///     assert_eq!(batch?.images.dims()[1..], [1, 28, 28]);
+/// }
+/// # Ok::<(), data::DataError>(())
+/// ```
+pub struct ImageLoader<B: Backend> {
+    images: Images<B>,
+    shape: ImageShape,
+    labels: Vec<i32>,
+    batching: Batching,
+    device: B::Device,
+}
+
+enum Images<B: Backend> {
+    OnDevice(Pixels<B>),
+    OnHost(Pipeline, Packing),
+}
+
+/// A part of an update, on the device.
+#[derive(Clone, Debug)]
+pub struct ImageBatch<B: Backend> {
+    /// Pixels between 0 and 1, not normalised: `[batch, channels, height, width]`
+    pub images: Tensor<B, 4>,
+    /// `[batch]`
+    pub labels: Tensor<B, 1, Int>,
+    /// The index of each image in the split.
+    pub samples: Vec<usize>,
+    /// The share of the update.
+    pub part: Part,
+}
+
+impl<B: Backend> ImageLoader<B> {
+    /// Prepares a split: uploads it, or starts `workers` threads that read it; with none of them
+    /// the training thread does.
+    ///
+    /// # Errors
+    ///
+    /// Where a label is out of range; where the split is to lie on the device, and an image cannot
+    /// be read or memory does not suffice; where no thread can be started.
+    pub fn new(
+        source: Arc<dyn ImageSource>,
+        batching: Batching,
+        residency: Residency,
+        workers: usize,
+        device: &B::Device,
+    ) -> Result<Self, DataError> {
+        let labels = checked_labels(&*source)?;
+        let shape = source.shape();
+        let fits = labels.len().saturating_mul(shape.bytes()) <= MOST_RESIDENT_BYTES;
+        let packing = Packing::of::<B>(device);
+        let images = match residency {
+            Residency::Host => Images::OnHost(Pipeline::new(source, workers)?, packing),
+            Residency::Auto if !fits => Images::OnHost(Pipeline::new(source, workers)?, packing),
+            Residency::Device | Residency::Auto => {
+                let pixels = read_all(&*source, labels.len())?;
+                Images::OnDevice(Pixels::upload(pixels, shape, packing, device))
+            }
+        };
+        Ok(Self { images, shape, labels, batching, device: device.clone() })
+    }
+
+    /// The number of images.
+    pub fn samples(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Updates in an epoch.
+    pub fn steps_per_epoch(&self) -> usize {
+        self.batching.steps_per_epoch(self.samples())
+    }
+
+    /// Where the images lie, never [`Residency::Auto`].
+    pub fn residency(&self) -> Residency {
+        match self.images {
+            Images::OnDevice(_) => Residency::Device,
+            Images::OnHost(..) => Residency::Host,
+        }
+    }
+
+    /// The batches of an epoch, from its update number `first_step` on.
+    ///
+    /// An image that can no longer be read ends them with the error, which names its file.
+    pub fn batches(
+        &self,
+        epoch: usize,
+        first_step: usize,
+    ) -> impl Iterator<Item = Result<ImageBatch<B>, DataError>> + '_ {
+        let parts = self.batching.samples(self.samples(), epoch, first_step);
+        // Exactly one of the two has batches.
+        let (resident, read) = match &self.images {
+            Images::OnDevice(pixels) => {
+                let gather = move |(samples, part): (Vec<usize>, _)| {
+                    let images = pixels.select(&samples).images();
+                    Ok(self.batch(images, samples, part))
+                };
+                (Some(parts.map(gather)), None)
+            }
+            Images::OnHost(pipeline, packing) => {
+                let upload = move |batch: Result<ReadBatch, DataError>| {
+                    let ReadBatch { samples, part, pixels } = batch?;
+                    let pixels = Pixels::upload(pixels, self.shape, *packing, &self.device);
+                    Ok(self.batch(pixels.images(), samples, part))
+                };
+                (None, Some(pipeline.read(parts).map(upload)))
+            }
+        };
+        resident.into_iter().flatten().chain(read.into_iter().flatten())
+    }
+
+    fn batch(&self, images: Tensor<B, 4>, samples: Vec<usize>, part: Part) -> ImageBatch<B> {
+        let labels: Vec<i32> = samples.iter().map(|&sample| self.labels[sample]).collect();
+        let labels = TensorData::new(labels, [samples.len()]);
+        let labels = Tensor::from_data(labels, &self.device);
+        ImageBatch { images, labels, samples, part }
+    }
+}
+
+/// On a device a label out of range is a panic or, worse, none.
+fn checked_labels(source: &dyn ImageSource) -> Result<Vec<i32>, DataError> {
+    let classes = source.classes().len();
+    let check = |(image, &label): (usize, &u32)| match i32::try_from(label) {
+        Ok(checked) if (label as usize) < classes => Ok(checked),
+        _ => Err(DataError::LabelOutOfRange { image, label, classes }),
+    };
+    source.labels().iter().enumerate().map(check).collect()
+}
+
+fn read_all(source: &dyn ImageSource, images: usize) -> Result<Vec<u8>, DataError> {
+    let bytes = source.shape().bytes();
+    let mut pixels = allocate(images, bytes)?;
+    let all = pixels.par_chunks_exact_mut(bytes).enumerate();
+    all.try_for_each(|(image, pixels)| source.read(image, pixels))?;
+    Ok(pixels)
+}

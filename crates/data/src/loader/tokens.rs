@@ -1,0 +1,200 @@
+//! Batches of token ids.
+
+use backend::{Backend, Part};
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::Batching;
+use crate::text::{Streams, Windows};
+
+/// A text, and its batches.
+pub struct TokenLoader<B: Backend> {
+    source: Source,
+    device: B::Device,
+}
+
+enum Source {
+    Windows(Windows, Batching),
+    Streams(Streams),
+}
+
+/// A part of an update, on the device.
+#[derive(Clone, Debug)]
+pub struct TokenBatch<B: Backend> {
+    /// `[batch, time]`
+    pub inputs: Tensor<B, 2, Int>,
+    /// The token that follows each input, `[batch, time]`, or the last one, `[batch, 1]`
+    pub targets: Tensor<B, 2, Int>,
+    /// Whether a recurrent state begins anew; if not, each row goes on where it ended.
+    pub starts: bool,
+    /// The share of the update. Its samples are the targets, each of which has a loss.
+    pub part: Part,
+}
+
+impl<B: Backend> TokenLoader<B> {
+    /// Windows that stand each for itself, in the order and number that `batching` says.
+    pub fn windows(windows: Windows, batching: Batching, device: &B::Device) -> Self {
+        Self { source: Source::Windows(windows, batching), device: device.clone() }
+    }
+
+    /// Streams in the order of the text, so that a recurrent state can be carried. A batch has a
+    /// row a stream and is an update.
+    pub fn streams(streams: Streams, device: &B::Device) -> Self {
+        Self { source: Source::Streams(streams), device: device.clone() }
+    }
+
+    /// Targets in an epoch, each of which has a loss.
+    pub fn samples(&self) -> usize {
+        match &self.source {
+            Source::Windows(windows, _) => windows.len() * windows.targets(),
+            Source::Streams(streams) => streams.len() * size(streams),
+        }
+    }
+
+    /// Updates in an epoch.
+    pub fn steps_per_epoch(&self) -> usize {
+        match &self.source {
+            Source::Windows(windows, batching) => batching.steps_per_epoch(windows.len()),
+            Source::Streams(streams) => streams.len(),
+        }
+    }
+
+    /// The batches of an epoch, from its update number `first_step` on.
+    pub fn batches(
+        &self,
+        epoch: usize,
+        first_step: usize,
+    ) -> impl Iterator<Item = TokenBatch<B>> + '_ {
+        // Exactly one of the two has batches.
+        let (windows, streams) = match &self.source {
+            Source::Windows(windows, batching) => {
+                let parts = batching.samples(windows.len(), epoch, first_step);
+                (Some(parts.map(move |(rows, part)| self.gather(windows, &rows, part))), None)
+            }
+            Source::Streams(streams) => {
+                let steps = first_step..streams.len();
+                (None, Some(steps.map(move |step| self.slice(streams, step))))
+            }
+        };
+        windows.into_iter().flatten().chain(streams.into_iter().flatten())
+    }
+
+    fn gather(&self, windows: &Windows, rows: &[usize], part: Part) -> TokenBatch<B> {
+        let (time, targets_each) = (windows.sequence_length(), windows.targets());
+        let mut inputs = vec![0; rows.len() * time];
+        let mut targets = vec![0; rows.len() * targets_each];
+        let slices = inputs.chunks_exact_mut(time).zip(targets.chunks_exact_mut(targets_each));
+        for (&row, (inputs, targets)) in rows.iter().zip(slices) {
+            windows.read(row, inputs, targets);
+        }
+        TokenBatch {
+            inputs: self.upload(&inputs, [rows.len(), time]),
+            targets: self.upload(&targets, [rows.len(), targets_each]),
+            starts: true,
+            part: Part {
+                samples: part.samples * targets_each,
+                of: part.of * targets_each,
+                last: part.last,
+            },
+        }
+    }
+
+    fn slice(&self, streams: &Streams, step: usize) -> TokenBatch<B> {
+        let size = size(streams);
+        let (mut inputs, mut targets) = (vec![0; size], vec![0; size]);
+        streams.read(step, &mut inputs, &mut targets);
+        let shape = [streams.streams(), streams.sequence_length()];
+        TokenBatch {
+            inputs: self.upload(&inputs, shape),
+            targets: self.upload(&targets, shape),
+            starts: step == 0,
+            part: Part::whole(size),
+        }
+    }
+
+    fn upload(&self, ids: &[u32], shape: [usize; 2]) -> Tensor<B, 2, Int> {
+        // A vocabulary is far smaller than an `i32` can count.
+        let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+        Tensor::from_data(TensorData::new(ids, shape), &self.device)
+    }
+}
+
+/// Tokens of a batch.
+fn size(streams: &Streams) -> usize {
+    streams.streams() * streams.sequence_length()
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+    use crate::{
+        Order,
+        text::{Ids, Predict, Tokens},
+    };
+
+    /// Inputs, targets, whether states begin, and the part of each batch.
+    type Seen = Vec<(Vec<i64>, Vec<i64>, bool, Part)>;
+
+    fn tokens(count: u16) -> Tokens {
+        Tokens { name: "a text".into(), ids: Ids::U16((0..count).collect()) }
+    }
+
+    fn seen(loader: &TokenLoader<Selected>, epoch: usize, first_step: usize) -> Seen {
+        let ids = |tensor: Tensor<Selected, 2, Int>| tensor.into_data().iter().collect();
+        let read = |batch: TokenBatch<Selected>| {
+            (ids(batch.inputs), ids(batch.targets), batch.starts, batch.part)
+        };
+        loader.batches(epoch, first_step).map(read).collect()
+    }
+
+    fn windows(order: Order, micro_batch: usize, predict: Predict) -> TokenLoader<Selected> {
+        let windows = Windows::new(tokens(13), 3, predict).unwrap();
+        let batching = Batching { order, seed: 5, batch_size: 4, micro_batch };
+        TokenLoader::windows(windows, batching, &Device::default())
+    }
+
+    #[test]
+    fn windows_come_once_an_epoch_in_another_order() {
+        let loader = windows(Order::Shuffled, 4, Predict::Last);
+        assert_eq!((loader.samples(), loader.steps_per_epoch()), (10, 3));
+        let targets = |epoch| -> Vec<i64> {
+            seen(&loader, epoch, 0).into_iter().flat_map(|batch| batch.1).collect()
+        };
+        let mut first = targets(0);
+        assert_ne!(first, targets(1));
+        assert_ne!(first, (3..13).collect::<Vec<_>>());
+        first.sort_unstable();
+        assert_eq!(first, (3..13).collect::<Vec<_>>());
+        assert_eq!(seen(&loader, 1, 2), seen(&loader, 1, 0)[2..]);
+        for (inputs, targets, starts, _) in seen(&loader, 0, 0) {
+            assert!(starts);
+            for (window, target) in inputs.chunks_exact(3).zip(targets) {
+                assert_eq!(window, [target - 3, target - 2, target - 1]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_counts_targets() {
+        let part = |samples, of, last| Part { samples, of, last };
+        let parts = |predict| -> Vec<Part> {
+            let loader = windows(Order::File, 3, predict);
+            seen(&loader, 0, 0).into_iter().map(|batch| batch.3).collect()
+        };
+        let [a, b] = [part(3, 4, false), part(1, 4, true)];
+        assert_eq!(parts(Predict::Last), [a, b, a, b, part(2, 2, true)]);
+        assert_eq!(parts(Predict::All), [part(9, 12, false), part(3, 12, true)]);
+    }
+
+    #[test]
+    fn streams_go_on_and_say_where_they_begin() {
+        let streams = Streams::new(tokens(13), 2, 3).unwrap();
+        let loader = TokenLoader::<Selected>::streams(streams, &Device::default());
+        assert_eq!((loader.samples(), loader.steps_per_epoch()), (12, 2));
+        let first = (vec![0, 1, 2, 6, 7, 8], vec![1, 2, 3, 7, 8, 9], true, Part::whole(6));
+        let second = (vec![3, 4, 5, 9, 10, 11], vec![4, 5, 6, 10, 11, 12], false, Part::whole(6));
+        assert_eq!(seen(&loader, 0, 0), [first, second.clone()]);
+        assert_eq!(seen(&loader, 1, 1), [second]);
+    }
+}

@@ -1,0 +1,261 @@
+//! Every step of augmentation, held against torchvision's definition of it.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, path::Path};
+
+use backend::{Selected, device::Device};
+use burn::tensor::{Int, Tensor, TensorData, Tolerance};
+use data::{
+    ImagePreprocessing, ImageShape, Resize,
+    augment::{
+        AugmentOptions, Augmentation,
+        affine::{AffineMap, affine},
+        colour,
+        mix::{self, Rectangle},
+        window::{Span, centre_crop, crop, resize},
+    },
+};
+use store::{StoredTensor, TensorFile};
+
+type Images = Tensor<Selected, 4>;
+
+struct Fixture(BTreeMap<String, StoredTensor>);
+
+impl Fixture {
+    fn read() -> Self {
+        let path = "tests/golden/augment/fixture.safetensors";
+        Self(TensorFile::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap().tensors)
+    }
+
+    /// `[batch, channels, height, width]`
+    fn images(&self, name: &str) -> Images {
+        let stored = &self.0[name];
+        let data = TensorData::new(stored.values().to_vec(), stored.shape().to_vec());
+        Tensor::from_data(data, &Device::default())
+    }
+
+    fn values(&self, name: &str) -> &[f32] {
+        self.0[name].values()
+    }
+
+    /// What stands in each row of a table.
+    fn rows<const N: usize>(&self, name: &str) -> Vec<[f32; N]> {
+        self.values(name).as_chunks().0.to_vec()
+    }
+
+    /// To a twentieth of a level of 256.
+    fn check(&self, name: &str, found: Images) {
+        let expected = self.images(name).into_data();
+        found.into_data().assert_approx_eq::<f32>(&expected, Tolerance::absolute(2e-4));
+    }
+
+    /// To the bit.
+    fn check_exactly(&self, name: &str, found: Images) {
+        found.into_data().assert_eq(&self.images(name).into_data(), true);
+    }
+
+    fn rectangles(&self) -> Vec<Rectangle> {
+        let rectangle = |[top, bottom, left, right]: [f32; 4]| Rectangle {
+            rows: top as usize..bottom as usize,
+            columns: left as usize..right as usize,
+        };
+        self.rows("rectangles").into_iter().map(rectangle).collect()
+    }
+}
+
+#[test]
+fn affine_maps() {
+    let fixture = Fixture::read();
+    let map = |[angle, x, y, scale, shear_x, shear_y]: [f32; 6]| AffineMap {
+        angle: angle.into(),
+        translation: [x.into(), y.into()],
+        scale: scale.into(),
+        shear: [shear_x.into(), shear_y.into()],
+    };
+    let maps: Vec<_> = fixture.rows("affine_maps").into_iter().map(map).collect();
+    fixture.check("affine", affine(fixture.images("images"), &maps));
+}
+
+#[test]
+fn crops_and_flips() {
+    let fixture = Fixture::read();
+    let images = || fixture.images("images");
+    let all = |length, reversed| Span { reversed, ..Span::all(length) };
+    let [rows, columns] = [all(9, false), all(7, false)];
+    fixture.check_exactly("images", crop(images(), &[rows], &[columns], [9, 7]));
+    fixture.check_exactly("horizontal_flip", crop(images(), &[rows], &[all(7, true)], [9, 7]));
+    fixture.check_exactly("vertical_flip", crop(images(), &[all(9, true)], &[columns], [9, 7]));
+
+    let span = |start: f32, length| Span { start: start as isize, length, reversed: false };
+    let offsets = fixture.rows("crop_offsets").into_iter();
+    let (rows, columns): (Vec<_>, Vec<_>) =
+        offsets.map(|[top, left]| (span(top, 9), span(left, 7))).unzip();
+    fixture.check_exactly("crop", crop(images(), &rows, &columns, [9, 7]));
+
+    let windows = fixture.rows("windows").into_iter();
+    let (rows, columns): (Vec<_>, Vec<_>) = windows
+        .map(|[top, left, height, width]| (span(top, height as usize), span(left, width as usize)))
+        .unzip();
+    fixture.check("resized_crop", crop(images(), &rows, &columns, [9, 7]));
+}
+
+#[test]
+fn sizes() {
+    let fixture = Fixture::read();
+    fixture.check("resize_5_11", resize(fixture.images("images"), [5, 11]));
+    let centre = |size| centre_crop(fixture.images("images"), size);
+    fixture.check_exactly("centre_crop_4_4", centre([4, 4]));
+    fixture.check_exactly("centre_crop_12_10", centre([12, 10]));
+}
+
+#[test]
+fn colours() {
+    let fixture = Fixture::read();
+    let (images, grey) = (|| fixture.images("images"), || fixture.images("grey_images"));
+    let factors = fixture.values("factors");
+    fixture.check("brightness", colour::brightness(images(), factors));
+    fixture.check("contrast", colour::contrast(images(), factors));
+    fixture.check("contrast_of_grey", colour::contrast(grey(), factors));
+    fixture.check("saturation", colour::saturation(images(), factors));
+    fixture.check_exactly("grey_images", colour::saturation(grey(), factors));
+    fixture.check("hsv", colour::rgb_to_hsv(images()));
+    fixture.check("images", colour::hsv_to_rgb(fixture.images("hsv")));
+    fixture.check("hue", colour::hue(images(), fixture.values("shifts")));
+    fixture.check_exactly("grey_images", colour::hue(grey(), factors));
+    fixture.check("grey", colour::rgb_to_grey(images()));
+    fixture.check("grey", colour::grey_to_rgb(fixture.images("grey")).narrow(1, 2, 1));
+}
+
+#[test]
+fn normalisation() {
+    let fixture = Fixture::read();
+    let shape = ImageShape { channels: 3, height: 9, width: 7 };
+    let (mean, deviation) = (vec![0.4914, 0.4822, 0.4465], vec![0.2470, 0.2435, 0.2616]);
+    let preprocessing = ImagePreprocessing::new(shape, Resize::Crop, mean, deviation);
+    let options = AugmentOptions::default();
+    let augmentation = Augmentation::new(&options, &preprocessing, 0, &Device::default());
+    fixture.check("normalised", augmentation.normalise(fixture.images("images")));
+
+    // Bytes go the same way on the host as on the device.
+    let bytes: Vec<u8> = (0..shape.bytes()).map(|i| (i * 7 % 256) as u8).collect();
+    let pixels: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+    let pixels = Tensor::from_data(TensorData::new(pixels, [1, 3, 9, 7]), &Device::default());
+    let expected = TensorData::new(preprocessing.normalise(&bytes), [1, 3, 9, 7]);
+    let found = augmentation.normalise(pixels).into_data();
+    found.assert_approx_eq::<f32>(&expected, Tolerance::absolute(1e-6));
+}
+
+#[test]
+fn mixtures() {
+    let fixture = Fixture::read();
+    let (images, rectangles) = (|| fixture.images("images"), fixture.rectangles());
+    fixture.check_exactly("cutout", mix::cutout(images(), &rectangles));
+    fixture.check("mixup", mix::mixup(images(), fixture.values("mix_shares")));
+    fixture.check("cutmix", mix::cutmix(images(), &rectangles));
+}
+
+/// Everything at once, so that all steps draw.
+fn all_options() -> AugmentOptions {
+    AugmentOptions {
+        random_resized_crop: 0.3,
+        horizontal_flip: 0.5,
+        vertical_flip: 0.5,
+        rotate: 20.0,
+        scale: [0.8, 1.2],
+        shear: 10.0,
+        translate: 0.1,
+        brightness: 0.4,
+        contrast: 0.4,
+        saturation: 0.4,
+        hue: 0.1,
+        grey: 0.2,
+        cutout: 3,
+        ..Default::default()
+    }
+}
+
+fn augmentation(options: &AugmentOptions) -> Augmentation<Selected> {
+    let shape = ImageShape { channels: 3, height: 9, width: 7 };
+    let preprocessing = ImagePreprocessing::identity(shape, Resize::Crop);
+    Augmentation::new(options, &preprocessing, 5, &Device::default())
+}
+
+fn apply(options: &AugmentOptions, images: Images, samples: &[usize], epoch: usize) -> Vec<f32> {
+    let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &Device::default());
+    let augmented = augmentation(options).apply(images, labels, samples, epoch);
+    assert_eq!(augmented.images.dims(), [samples.len(), 3, 9, 7]);
+    augmented.images.into_data().iter().collect()
+}
+
+#[test]
+fn an_image_is_augmented_alike_in_every_batch_and_differently_in_every_epoch() {
+    let images = Fixture::read().images("images");
+    let size = 3 * 9 * 7;
+    let options = all_options();
+    let all = apply(&options, images.clone(), &[7, 3, 900, 4], 2);
+    assert!(all.iter().all(|value| value.is_finite()));
+    let alone = apply(&options, images.clone().narrow(0, 2, 1), &[900], 2);
+    let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5);
+    assert!(close(&alone, &all[2 * size..3 * size]));
+
+    let first = |samples, epoch| apply(&options, images.clone().narrow(0, 0, 1), samples, epoch);
+    assert!(close(&first(&[7], 2), &all[..size]));
+    assert!(!close(&first(&[7], 3), &all[..size]));
+    assert!(!close(&first(&[8], 2), &all[..size]));
+}
+
+#[test]
+fn each_option_changes_images_and_none_leaves_them() {
+    let images = Fixture::read().images("images");
+    let before: Vec<f32> = images.clone().into_data().iter().collect();
+    let samples = [0, 1, 2, 3];
+    assert_eq!(apply(&AugmentOptions::default(), images.clone(), &samples, 0), before);
+
+    let none = AugmentOptions::default;
+    let single = [
+        AugmentOptions { crop_padding: 3, ..none() },
+        AugmentOptions { random_resized_crop: 0.2, ..none() },
+        AugmentOptions { horizontal_flip: 1.0, ..none() },
+        AugmentOptions { vertical_flip: 1.0, ..none() },
+        AugmentOptions { rotate: 20.0, ..none() },
+        AugmentOptions { scale: [0.7, 0.9], ..none() },
+        AugmentOptions { shear: 30.0, ..none() },
+        AugmentOptions { translate: 0.5, ..none() },
+        AugmentOptions { brightness: 0.5, ..none() },
+        AugmentOptions { contrast: 0.5, ..none() },
+        AugmentOptions { saturation: 0.5, ..none() },
+        AugmentOptions { hue: 0.3, ..none() },
+        AugmentOptions { grey: 1.0, ..none() },
+        AugmentOptions { cutout: 4, ..none() },
+        AugmentOptions { mixup: 1.0, ..none() },
+        AugmentOptions { cutmix: 1.0, ..none() },
+    ];
+    for options in single {
+        assert_ne!(apply(&options, images.clone(), &samples, 0), before, "{options:?}");
+    }
+}
+
+/// Black and white images show how much of each a mixture has, which is the share of its label.
+#[test]
+fn labels_are_mixed_as_pixels_are() {
+    let device = Device::default();
+    let batch = 64;
+    let shades: Vec<f32> = (0..batch).map(|i| (i % 2) as f32).collect();
+    let shades = Tensor::<Selected, 1>::from_data(TensorData::new(shades, [batch]), &device);
+    let images = shades.clone().reshape([batch as i32, 1, 1, 1]).repeat(&[1, 3, 9, 7]);
+    let samples: Vec<usize> = (0..batch).collect();
+    for (mixup, cutmix) in [(0.8, 0.0), (0.0, 1.0), (0.8, 1.0)] {
+        let options = AugmentOptions { mixup, cutmix, ..Default::default() };
+        let labels = shades.clone().int();
+        let augmented = augmentation(&options).apply(images.clone(), labels, &samples, 1);
+        let shown = augmented.images.clone().reshape([batch as i32, -1]).mean_dim(1);
+        // As a loss, the label itself gives the expected shade.
+        let expected = augmented.losses(|labels| labels.float());
+        let (shown, expected) = (shown.into_data(), expected.reshape([-1, 1]).into_data());
+        shown.assert_approx_eq::<f32>(&expected, Tolerance::absolute(1e-5));
+
+        let shares: Vec<f32> = augmented.mixed.unwrap().share.into_data().iter().collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!(shares.iter().any(|&share| share > 0.1 && share < 0.9), "{shares:?}");
+    }
+}

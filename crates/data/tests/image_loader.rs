@@ -1,0 +1,238 @@
+//! The image loader: one order for every residency and number of workers, and what goes wrong.
+#![cfg(feature = "sources")]
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use backend::{Part, Selected, device::Device};
+use data::{
+    Batching, DataError, ImageBatch, ImageLoader, ImageShape, ImageSource, ImagesInMemory, Order,
+    Residency,
+    image_folder::{ImageFolderOptions, open_image_folder},
+};
+use sha2::{Digest, Sha256};
+
+const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 3 };
+
+/// Images whose bytes tell one from another.
+fn numbered(count: usize) -> ImagesInMemory {
+    ImagesInMemory {
+        shape: SHAPE,
+        pixels: (0..count * SHAPE.bytes()).map(|i| (i * 131 / 7) as u8).collect(),
+        labels: (0..count as u32).map(|i| i % 5).collect(),
+        classes: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
+    }
+}
+
+fn batching(micro_batch: usize) -> Batching {
+    Batching { order: Order::Shuffled, seed: 11, batch_size: 8, micro_batch }
+}
+
+fn open(
+    source: impl ImageSource + 'static,
+    micro_batch: usize,
+    residency: Residency,
+    workers: usize,
+) -> Result<ImageLoader<Selected>, DataError> {
+    let (source, batching) = (Arc::new(source), batching(micro_batch));
+    ImageLoader::new(source, batching, residency, workers, &Device::default())
+}
+
+/// The samples and the part of each batch; pixels and labels are checked against the source.
+fn seen(loader: &ImageLoader<Selected>, first_step: usize) -> Vec<(Vec<usize>, Part)> {
+    let source = numbered(loader.samples());
+    let read = |batch: Result<ImageBatch<Selected>, DataError>| {
+        let ImageBatch { images, labels, samples, part } = batch.unwrap();
+        assert_eq!(images.dims(), [samples.len(), 3, 2, 3]);
+        let pixels: Vec<f32> = images.into_data().iter().collect();
+        let labels: Vec<u32> = labels.into_data().iter().collect();
+        for (at, &sample) in samples.iter().enumerate() {
+            let expected = &source.pixels[sample * SHAPE.bytes()..][..SHAPE.bytes()];
+            let expected: Vec<f32> =
+                expected.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
+            assert_eq!(pixels[at * SHAPE.bytes()..][..SHAPE.bytes()], expected);
+            assert_eq!(labels[at], source.labels[sample]);
+        }
+        (samples, part)
+    };
+    loader.batches(2, first_step).map(read).collect()
+}
+
+fn hash(batches: &[(Vec<usize>, Part)]) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    for (samples, part) in batches {
+        samples.iter().for_each(|&sample| hasher.update((sample as u64).to_le_bytes()));
+        hasher.update(format!("{part:?}"));
+    }
+    hasher.finalize().to_vec()
+}
+
+#[test]
+fn an_epoch_has_one_order() {
+    let ways = [
+        (Residency::Device, 0),
+        (Residency::Device, 4),
+        (Residency::Host, 0),
+        (Residency::Host, 1),
+        (Residency::Host, 4),
+        (Residency::Host, 30),
+    ];
+    let mut hashes = ways.map(|(residency, workers)| {
+        let loader = open(numbered(101), 3, residency, workers).unwrap();
+        assert_eq!((loader.residency(), loader.steps_per_epoch()), (residency, 13));
+        let all = seen(&loader, 0);
+        let mut samples: Vec<usize> = all.iter().flat_map(|(samples, _)| samples.clone()).collect();
+        assert_ne!(samples, (0..101).collect::<Vec<_>>());
+        samples.sort_unstable();
+        assert_eq!(samples, (0..101).collect::<Vec<_>>(), "each sample once");
+
+        // From update 7 on: 3 micro-batches an update lie before it.
+        let middle = seen(&loader, 7);
+        assert_eq!(middle, all[7 * 3..]);
+        hash(&[all[..7 * 3].to_vec(), middle].concat())
+    });
+    hashes.sort_unstable();
+    assert_eq!(hashes[0], hashes[5]);
+}
+
+#[test]
+fn micro_batches_divide_each_update() {
+    let loader = open(numbered(12), 5, Residency::Host, 2).unwrap();
+    let part = |samples, of, last| Part { samples, of, last };
+    let parts: Vec<Part> = seen(&loader, 0).into_iter().map(|(_, part)| part).collect();
+    assert_eq!(parts, [part(5, 8, false), part(3, 8, true), part(4, 4, true)]);
+}
+
+#[test]
+fn a_small_split_lies_on_the_device() {
+    assert_eq!(open(numbered(9), 8, Residency::Auto, 2).unwrap().residency(), Residency::Device);
+    assert_eq!(serde_json::to_string(&Residency::Auto).unwrap(), r#""auto""#);
+}
+
+#[test]
+fn labels_are_checked_before_they_are_uploaded() {
+    let mut images = numbered(6);
+    images.labels[4] = 5;
+    let error = open(images, 8, Residency::Device, 0).err().unwrap();
+    assert_eq!(error.to_string(), "image 4 has label 5, there are 5 classes");
+    assert_eq!(error.help().unwrap(), "labels run from 0 to 4");
+}
+
+/// Reads as often as it is asked and breaks at one image.
+struct Breaking {
+    images: ImagesInMemory,
+    reads: Arc<AtomicUsize>,
+    at: usize,
+    how: fn() -> Result<(), DataError>,
+}
+
+impl ImageSource for Breaking {
+    fn shape(&self) -> ImageShape {
+        self.images.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        self.images.classes()
+    }
+
+    fn labels(&self) -> &[u32] {
+        self.images.labels()
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if index == self.at {
+            (self.how)()?;
+        }
+        self.images.read(index, pixels)
+    }
+}
+
+fn breaking(
+    at: usize,
+    how: fn() -> Result<(), DataError>,
+    workers: usize,
+) -> (ImageLoader<Selected>, Arc<AtomicUsize>) {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let source = Breaking { images: numbered(80), reads: Arc::clone(&reads), at, how };
+    (open(source, 8, Residency::Host, workers).unwrap(), reads)
+}
+
+/// The last batch that is delivered, which is to be an error, and the number of batches before it.
+fn first_error(loader: &ImageLoader<Selected>) -> (usize, String) {
+    let mut batches: Vec<_> = loader.batches(0, 0).collect();
+    let error = batches.pop().unwrap().unwrap_err();
+    assert!(batches.iter().all(Result::is_ok));
+    (batches.len(), error.to_string())
+}
+
+#[test]
+fn an_error_reaches_the_loop_in_its_place_and_ends_it() {
+    let vanished = || Err(DataError::NotFound { path: "photos/cat/3.jpg".into() });
+    let mut errors = [0, 1, 4].map(|workers| first_error(&breaking(17, vanished, workers).0));
+    assert_eq!(errors[0].1, "`photos/cat/3.jpg` does not exist");
+    errors.sort();
+    assert_eq!(errors[0], errors[2], "after the same batches, for every number of workers");
+}
+
+#[test]
+fn a_panic_is_an_error_and_the_workers_live_on() {
+    for workers in [0, 1, 4] {
+        let (loader, _) = breaking(17, || panic!("a bug"), workers);
+        let (before, error) = first_error(&loader);
+        assert_eq!(error, "reading image 17 broke down: a bug");
+        assert!(loader.batches(0, 0).take(before).all(|batch| batch.is_ok()));
+    }
+}
+
+#[test]
+fn little_is_read_ahead_and_nothing_for_nobody() {
+    for (workers, most) in [(0, 8), (1, 24), (4, 24)] {
+        let (loader, reads) = breaking(usize::MAX, || Ok(()), workers);
+        assert!(loader.batches(0, 0).next().unwrap().is_ok());
+        drop(loader); // waits for its workers
+        assert!(reads.load(Ordering::SeqCst) <= most, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_loader_that_is_dropped_lets_go_of_its_source() {
+    let source = Arc::new(numbered(50));
+    let shared: Arc<dyn ImageSource> = source.clone();
+    let loader =
+        ImageLoader::<Selected>::new(shared, batching(8), Residency::Host, 3, &Device::default());
+    let loader = loader.unwrap();
+    let mut batches = loader.batches(0, 0);
+    assert!(batches.next().unwrap().is_ok());
+    drop(batches);
+    // Another thread may own it, as when a run is told to stop.
+    thread::spawn(move || drop(loader)).join().unwrap();
+    assert_eq!(Arc::strong_count(&source), 1);
+}
+
+#[test]
+fn a_file_that_vanishes_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for class in ["black", "white"] {
+        std::fs::create_dir(folder.path().join(class)).unwrap();
+        for number in 0..10 {
+            let path = folder.path().join(class).join(format!("{number}.png"));
+            image::GrayImage::new(4, 4).save(path).unwrap();
+        }
+    }
+    let images = open_image_folder(&ImageFolderOptions::new(folder.path(), [4, 4])).unwrap().train;
+    let (images, _) = images.prepare(&mut |_, _| {}).unwrap();
+    let loader = open(images, 8, Residency::Host, 2).unwrap();
+    assert_eq!(loader.batches(0, 0).filter_map(Result::ok).count(), 3);
+
+    let lost = folder.path().join("white").join("7.png");
+    std::fs::remove_file(&lost).unwrap();
+    let (_, error) = first_error(&loader);
+    assert!(error.contains(&lost.display().to_string()), "{error}");
+}

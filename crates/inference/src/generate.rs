@@ -1,0 +1,98 @@
+//! Text from a trained language model, token by token.
+
+use backend::Backend;
+use backend::functional::LstmState;
+use burn::tensor::{Tensor, TensorData};
+use data::{Decoder, TokenKind, Vocabulary};
+use models::{Pass, TextLstm};
+
+use crate::{InferenceError, Sampling};
+
+/// Continues a prompt: an iterator over pieces of text that does not end by itself.
+///
+/// The state goes from token to token, so each takes the same time and nothing is read twice.
+pub struct Generator<'a, B: Backend> {
+    network: &'a TextLstm<B>,
+    vocabulary: &'a Vocabulary,
+    sampling: Sampling,
+    device: B::Device,
+    decoder: Decoder<'a>,
+    state: Option<Vec<LstmState<B>>>,
+    /// Of the token to come: `[vocabulary]`.
+    logits: Vec<f32>,
+    position: u64,
+}
+
+impl<'a, B: Backend> Generator<'a, B> {
+    /// Reads the prompt.
+    pub(crate) fn new(
+        network: &'a TextLstm<B>,
+        vocabulary: &'a Vocabulary,
+        prompt: &str,
+        sampling: Sampling,
+        device: &B::Device,
+    ) -> Result<Self, InferenceError> {
+        let ids = prompt_ids(prompt, vocabulary)?;
+        let mut generator = Self {
+            network,
+            vocabulary,
+            sampling,
+            device: device.clone(),
+            decoder: Decoder::new(vocabulary),
+            state: None,
+            logits: Vec::new(),
+            position: 0,
+        };
+        for &id in &ids {
+            generator.decoder.push(id); // so that what follows is spaced rightly
+        }
+        generator.read(&ids);
+        Ok(generator)
+    }
+
+    /// Feeds tokens and keeps the logits after the last.
+    fn read(&mut self, ids: &[u32]) {
+        let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+        let tokens = Tensor::from_data(TensorData::new(values, [1, ids.len()]), &self.device);
+        let state = self.state.take();
+        let (logits, state) = self.network.forward(tokens, state, &mut Pass::evaluation());
+        let [_, positions, width] = logits.dims();
+        let last = logits.narrow(1, positions - 1, 1).reshape([width]);
+        self.logits = last.into_data().iter().collect();
+        self.state = Some(state);
+        if let Some(unknown) = self.vocabulary.unknown() {
+            self.logits[unknown as usize] = f32::NEG_INFINITY; // there is no text for it
+        }
+    }
+}
+
+impl<B: Backend> Iterator for Generator<'_, B> {
+    type Item = String;
+
+    /// The text of one more token; empty for a byte within a character.
+    fn next(&mut self) -> Option<String> {
+        let token = self.sampling.choose(&self.logits, self.position);
+        self.position += 1;
+        self.read(&[token]);
+        Some(self.decoder.push(token))
+    }
+}
+
+fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, InferenceError> {
+    let ids = vocabulary.encode(prompt).map_err(InferenceError::Prompt)?;
+    if ids.is_empty() {
+        return Err(InferenceError::EmptyPrompt);
+    }
+    if vocabulary.kind() == TokenKind::Words
+        && ids.iter().any(|&id| vocabulary.unknown() == Some(id))
+    {
+        let unknown = |word: &&str| {
+            vocabulary
+                .encode(word)
+                .is_ok_and(|ids| ids.iter().any(|&id| vocabulary.unknown() == Some(id)))
+        };
+        let words = prompt.split_whitespace().filter(unknown).map(str::to_owned).collect();
+        return Err(InferenceError::UnknownWords { words });
+    }
+    Ok(ids)
+}

@@ -1,0 +1,123 @@
+//! How the next token is chosen from the logits.
+
+use backend::random::{Purpose, Random};
+
+/// How the next token is chosen; each token depends on the seed and its position only.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Logits are divided by it: below 1 the likely tokens gain, at 0 the likeliest always wins.
+    pub temperature: f64,
+    /// Only so many of the likeliest tokens may be chosen.
+    pub top_k: Option<usize>,
+    /// Only the likeliest tokens may be chosen whose probabilities together reach this share
+    /// (Holtzman et al., 2020, "nucleus sampling").
+    pub top_p: Option<f64>,
+    /// What the choice follows from.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { temperature: 0.8, top_k: None, top_p: None, seed: 0 }
+    }
+}
+
+impl Sampling {
+    /// The token for `position`, from logits of which at least one is finite.
+    pub(crate) fn choose(&self, logits: &[f32], position: u64) -> u32 {
+        let mut candidates: Vec<(u32, f64)> =
+            (0..).zip(logits).map(|(token, &logit)| (token, f64::from(logit))).collect();
+        // Equal logits keep the order of their tokens, so that the choice is the same everywhere.
+        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if self.temperature == 0.0 {
+            return candidates[0].0;
+        }
+        candidates.truncate(self.top_k.unwrap_or(usize::MAX).max(1));
+
+        let largest = candidates[0].1;
+        for (_, weight) in &mut candidates {
+            *weight = ((*weight - largest) / self.temperature).exp();
+        }
+        let total: f64 = candidates.iter().map(|(_, weight)| weight).sum();
+        let share = self.top_p.unwrap_or(1.0) * total;
+        let mut reached = 0.0;
+        let kept = candidates.iter().take_while(|(_, weight)| {
+            let below = reached < share;
+            reached += if below { weight } else { &0.0 };
+            below
+        });
+        let kept = kept.count().max(1);
+
+        let random = Random::new(self.seed, Purpose::Sampling, 0);
+        let mut left = random.uniform_f64(position)
+            * candidates[..kept].iter().map(|(_, weight)| weight).sum::<f64>();
+        for &(token, weight) in &candidates[..kept] {
+            left -= weight;
+            if left < 0.0 {
+                return token;
+            }
+        }
+        candidates[kept - 1].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Probabilities 0.1, 0.4, 0.3, 0.2.
+    fn logits() -> Vec<f32> {
+        [0.1f32, 0.4, 0.3, 0.2].map(f32::ln).to_vec()
+    }
+
+    fn shares(sampling: Sampling) -> [f64; 4] {
+        let draws = 20_000;
+        let mut counts = [0.0; 4];
+        for position in 0..draws {
+            counts[sampling.choose(&logits(), position) as usize] += 1.0 / draws as f64;
+        }
+        counts
+    }
+
+    fn assert_shares(sampling: Sampling, expected: [f64; 4]) {
+        let found = shares(sampling);
+        // Four standard errors of a share.
+        let close = found.iter().zip(expected).all(|(found, expected)| {
+            (found - expected).abs() <= 4.0 * (expected * (1.0 - expected) / 20_000.0).sqrt() + 1e-9
+        });
+        assert!(close, "{found:?} instead of {expected:?}");
+    }
+
+    #[test]
+    fn tokens_come_as_often_as_they_are_likely() {
+        let plain = Sampling { temperature: 1.0, ..Sampling::default() };
+        assert_shares(plain, [0.1, 0.4, 0.3, 0.2]);
+        let total: f64 = 0.01 + 0.16 + 0.09 + 0.04;
+        let cold = Sampling { temperature: 0.5, ..plain };
+        assert_shares(cold, [0.01, 0.16, 0.09, 0.04].map(|weight| weight / total));
+        assert_shares(Sampling { temperature: 0.0, ..plain }, [0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn unlikely_tokens_can_be_cut_off() {
+        let plain = Sampling { temperature: 1.0, ..Sampling::default() };
+        let two = [0.0, 4.0 / 7.0, 3.0 / 7.0, 0.0];
+        assert_shares(Sampling { top_k: Some(2), ..plain }, two);
+        assert_shares(Sampling { top_p: Some(0.69), ..plain }, two);
+        assert_shares(Sampling { top_p: Some(0.01), ..plain }, [0.0, 1.0, 0.0, 0.0]);
+        assert_shares(
+            Sampling { top_k: Some(100), top_p: Some(1.0), ..plain },
+            [0.1, 0.4, 0.3, 0.2],
+        );
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let tokens = |seed| -> Vec<u32> {
+            let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };
+            (0..50).map(|position| sampling.choose(&logits(), position)).collect()
+        };
+        assert_eq!(tokens(1), tokens(1));
+        assert_ne!(tokens(1), tokens(2));
+    }
+}

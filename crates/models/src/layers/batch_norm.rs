@@ -1,0 +1,142 @@
+//! Batch normalisation.
+
+use backend::{
+    Backend,
+    functional::{Normalization, batch_norm2d},
+};
+use burn::{
+    module::{Module, Param, ParamId},
+    tensor::Tensor,
+};
+
+use crate::{Pass, initialization::Initializer};
+
+/// PyTorch's default.
+const EPSILON: f64 = 1e-5;
+
+/// Batch normalisation of each channel (Ioffe and Szegedy, 2015).
+///
+/// In a training pass it normalises by the batch, and leaves the batch's statistics in the pass,
+/// which moves the running ones ([`Pass::update_statistics`]); else by the running ones.
+#[derive(Module, Debug)]
+pub struct BatchNorm2d<B: Backend> {
+    /// The scale, `[channels]`.
+    pub weight: Param<Tensor<B, 1>>,
+    /// The shift, `[channels]`.
+    pub bias: Param<Tensor<B, 1>>,
+    /// The running mean, `[channels]`; it has no gradient.
+    pub running_mean: Param<Tensor<B, 1>>,
+    /// The running unbiased variance, `[channels]`; it has no gradient.
+    pub running_var: Param<Tensor<B, 1>>,
+}
+
+impl<B: Backend> BatchNorm2d<B> {
+    /// A layer that changes nothing until it has seen a batch.
+    pub fn new(initializer: &Initializer<B>, channels: usize) -> Self {
+        let constant = |value| initializer.constant([channels], value);
+        let statistic = |value| Param::initialized(ParamId::new(), constant(value));
+        Self {
+            weight: Param::from_tensor(constant(1.0)),
+            bias: Param::from_tensor(constant(0.0)),
+            running_mean: statistic(0.0),
+            running_var: statistic(1.0),
+        }
+    }
+
+    /// - `input`: `[batch, channels, height, width]`
+    /// - returns: the same shape
+    pub fn forward(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
+        self.normalize(input, None, false, pass)
+    }
+
+    /// As [`BatchNorm2d::forward`], then ReLU.
+    pub fn forward_relu(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
+        self.normalize(input, None, true, pass)
+    }
+
+    /// As [`BatchNorm2d::forward`], then `+ residual` and ReLU.
+    pub fn forward_add_relu(
+        &self,
+        input: Tensor<B, 4>,
+        residual: Tensor<B, 4>,
+        pass: &mut Pass<B>,
+    ) -> Tensor<B, 4> {
+        self.normalize(input, Some(residual), true, pass)
+    }
+
+    fn normalize(
+        &self,
+        input: Tensor<B, 4>,
+        residual: Option<Tensor<B, 4>>,
+        rectified: bool,
+        pass: &mut Pass<B>,
+    ) -> Tensor<B, 4> {
+        let by = if pass.is_training() {
+            Normalization::Batch
+        } else {
+            Normalization::Stored {
+                mean: self.running_mean.val(),
+                variance: self.running_var.val(),
+            }
+        };
+        let affine = [self.weight.val(), self.bias.val()];
+        let (output, statistics) = batch_norm2d(input, affine, by, EPSILON, residual, rectified);
+        if let Some(statistics) = statistics {
+            pass.record(self.running_mean.id, statistics.mean);
+            pass.record(self.running_var.id, statistics.variance);
+        }
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+    use burn::{
+        backend::Autodiff,
+        module::AutodiffModule,
+        tensor::{TensorData, Tolerance},
+    };
+
+    use super::*;
+
+    fn images<B: Backend>() -> Tensor<B, 4> {
+        let values: Vec<f32> = (0..12).map(|value| (value * value) as f32).collect();
+        Tensor::from_data(TensorData::new(values, [3, 2, 1, 2]), &Default::default())
+    }
+
+    #[test]
+    fn training_moves_the_running_statistics_and_evaluation_uses_them() {
+        type Recorded = Autodiff<Selected>;
+        let device = Device::default();
+        let layer = BatchNorm2d::<Recorded>::new(&Initializer::seeded(0, &device), 2);
+        let copy = layer.clone();
+        let mut pass = Pass::training(0, 0, 0);
+        layer.forward(images(), &mut pass);
+        let layer = pass.update_statistics(layer);
+
+        let values: Vec<f64> = images::<Selected>().into_data().iter().collect();
+        let channel = |channel: usize| {
+            let of_channel = |index: &usize| index / 2 % 2 == channel;
+            (0..12).filter(of_channel).map(|index| values[index]).collect::<Vec<f64>>()
+        };
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        let means = [0, 1].map(|index| mean(&channel(index)));
+        let variances = [0, 1].map(|index| {
+            let squares = channel(index).iter().map(|v| (v - means[index]).powi(2)).sum::<f64>();
+            squares / 5.0
+        });
+        let check = |tensor: Tensor<Selected, 1>, expected: [f64; 2]| {
+            let expected = TensorData::from(expected.map(|value| value as f32));
+            tensor.into_data().assert_approx_eq::<f32>(&expected, Tolerance::relative(1e-5));
+        };
+        let valid = layer.valid();
+        check(valid.running_mean.val(), means.map(|mean| 0.1 * mean));
+        check(valid.running_var.val(), variances.map(|variance| 0.9 + 0.1 * variance));
+        check(copy.valid().running_mean.val(), [0.0, 0.0]);
+
+        let output = valid.forward(images(), &mut Pass::evaluation());
+        let first = (0.0 - 0.1 * means[0]) / (0.9 + 0.1 * variances[0] + EPSILON).sqrt();
+        check(output.slice([0..1, 0..1, 0..1, 0..1]).reshape([1]).repeat(&[2]), [first; 2]);
+    }
+}

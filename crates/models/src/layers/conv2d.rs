@@ -1,0 +1,89 @@
+//! The convolution.
+
+use backend::{
+    Backend,
+    functional::{Conv2dOptions, PoolOptions, conv2d, conv2d_relu_max_pool, max_pool2d},
+};
+use burn::{
+    module::{Module, Param},
+    tensor::Tensor,
+};
+
+use crate::initialization::{Initializer, Law};
+
+/// The sizes of a [`Conv2d`] with a square kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conv2dConfig {
+    /// Channels of the input.
+    pub inputs: usize,
+    /// Channels of the output.
+    pub outputs: usize,
+    /// Rows and columns of the kernel.
+    pub kernel: usize,
+    /// Rows and columns from one output to the next.
+    pub stride: usize,
+    /// Rows and columns of zeros at each side.
+    pub padding: usize,
+    /// Whether a bias is added; needless before batch normalisation.
+    pub bias: bool,
+}
+
+/// A convolution.
+#[derive(Module, Debug)]
+pub struct Conv2d<B: Backend> {
+    /// `[outputs, inputs, kernel height, kernel width]`
+    pub weight: Param<Tensor<B, 4>>,
+    /// `[outputs]`
+    pub bias: Option<Param<Tensor<B, 1>>>,
+    #[module(skip)]
+    options: Conv2dOptions,
+}
+
+impl Conv2dConfig {
+    /// A kernel of 3x3 with bias, moved one by one, without padding.
+    pub fn three_by_three(inputs: usize, outputs: usize) -> Self {
+        Self { inputs, outputs, kernel: 3, stride: 1, padding: 0, bias: true }
+    }
+
+    /// The layer with its initial weights.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>, law: Law) -> Conv2d<B> {
+        let Self { inputs, outputs, kernel, stride, padding, bias } = *self;
+        let bias = bias
+            .then(|| Param::from_tensor(initializer.bias(law, outputs, inputs * kernel * kernel)));
+        Conv2d {
+            weight: Param::from_tensor(initializer.weight(law, [outputs, inputs, kernel, kernel])),
+            bias,
+            options: Conv2dOptions {
+                stride: [stride; 2],
+                padding: [padding; 2],
+                ..Conv2dOptions::default()
+            },
+        }
+    }
+}
+
+impl<B: Backend> Conv2d<B> {
+    /// - `input`: `[batch, inputs, height, width]`
+    /// - returns: `[batch, outputs, height, width]`
+    pub fn forward(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
+        conv2d(input, self.weight.val(), self.bias(), &self.options)
+    }
+
+    /// As [`Conv2d::forward`], then ReLU.
+    pub fn forward_relu(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
+        let options = Conv2dOptions { relu: true, ..self.options };
+        conv2d(input, self.weight.val(), self.bias(), &options)
+    }
+
+    /// As [`Conv2d::forward`], then ReLU and the maximum of windows of 2x2.
+    pub fn forward_relu_max_pool(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
+        match self.bias() {
+            Some(bias) => conv2d_relu_max_pool(input, self.weight.val(), bias, &self.options),
+            None => max_pool2d(self.forward_relu(input), &PoolOptions::square(2)),
+        }
+    }
+
+    fn bias(&self) -> Option<Tensor<B, 1>> {
+        self.bias.as_ref().map(Param::val)
+    }
+}

@@ -1,0 +1,101 @@
+//! Dropout by counter.
+
+use backend::Backend;
+use burn::{
+    module::Module,
+    tensor::{Tensor, TensorData},
+};
+
+use crate::Pass;
+
+/// Draws of a mask have so many bits, eight of them from one block of random words.
+const DRAW_BITS: u32 = 16;
+const DRAWS: u32 = 1 << DRAW_BITS;
+
+/// Inverted dropout: in a training pass each element is zero with `probability`, else enlarged,
+/// so that its mean stays; in evaluation nothing happens.
+///
+/// Which elements are zeroed depends on the seed, the step, the layer's number in the pass, the
+/// sample and the element, and on nothing else.
+#[derive(Module, Clone, Debug)]
+pub struct Dropout {
+    /// In `0..=1`; it is rounded to a multiple of 2^-16.
+    pub probability: f64,
+}
+
+impl Dropout {
+    /// Dropout with `probability`.
+    pub fn new(probability: f64) -> Self {
+        Self { probability }
+    }
+
+    /// - `input`: `[batch, ..]`
+    /// - returns: the same shape
+    pub fn forward<B: Backend, const D: usize>(
+        &self,
+        input: Tensor<B, D>,
+        pass: &mut Pass<B>,
+    ) -> Tensor<B, D> {
+        let dropped = (self.probability * f64::from(DRAWS)).round() as u32;
+        let Some((random, first_sample)) = pass.next_dropout() else { return input };
+        if dropped == 0 {
+            return input;
+        }
+        let shape = input.dims();
+        let elements: usize = shape[1..].iter().product();
+        let kept = if dropped >= DRAWS { 0.0 } else { DRAWS as f32 / (DRAWS - dropped) as f32 };
+        let blocks = elements.div_ceil(8);
+        let mut mask = Vec::with_capacity(shape[0] * blocks * 8);
+        for sample in 0..shape[0] {
+            let first_block = (first_sample + sample) as u64 * blocks as u64;
+            for block in 0..blocks as u64 {
+                let words = random.words(first_block + block);
+                let draws = words.into_iter().flat_map(|word| [word % DRAWS, word >> DRAW_BITS]);
+                mask.extend(draws.map(|draw| if draw < dropped { 0.0 } else { kept }));
+            }
+            mask.truncate((sample + 1) * elements);
+        }
+        input.clone() * Tensor::from_data(TensorData::new(mask, shape), &input.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    fn masked(mut pass: Pass<Selected>, shape: [usize; 2], probability: f64) -> Vec<f32> {
+        let ones = Tensor::<_, 2>::ones(shape, &Device::default());
+        Dropout::new(probability).forward(ones, &mut pass).into_data().to_vec().unwrap()
+    }
+
+    #[test]
+    fn the_mean_stays_and_the_share_is_right() {
+        let values = masked(Pass::training(0, 0, 0), [100, 1003], 0.25);
+        let dropped = values.iter().filter(|&&value| value == 0.0).count() as f64 / 100_300.0;
+        assert!((dropped - 0.25).abs() < 0.007, "{dropped}"); // five deviations
+        assert!(values.iter().all(|&value| value == 0.0 || value == 4.0 / 3.0));
+    }
+
+    #[test]
+    fn an_update_in_parts_draws_what_the_whole_one_does() {
+        let whole = masked(Pass::training(5, 7, 0), [6, 13], 0.5);
+        let parts = [(0, 4), (4, 2)]
+            .map(|(first, samples)| masked(Pass::training(5, 7, first), [samples, 13], 0.5));
+        assert_eq!(parts.concat(), whole);
+        assert_ne!(masked(Pass::training(5, 8, 0), [6, 13], 0.5), whole, "another step");
+        assert_ne!(masked(Pass::training(6, 7, 0), [6, 13], 0.5), whole, "another seed");
+    }
+
+    #[test]
+    fn layers_of_one_pass_differ_and_evaluation_drops_nothing() {
+        let mut pass = Pass::<Selected>::training(0, 0, 0);
+        let ones = Tensor::<_, 2>::ones([4, 32], &Device::default());
+        let layer = Dropout::new(0.5);
+        let [first, second] = [(); 2].map(|()| layer.forward(ones.clone(), &mut pass).into_data());
+        assert_ne!(first, second);
+        assert_eq!(masked(Pass::evaluation(), [4, 32], 0.5), [1.0; 128]);
+        assert_eq!(masked(Pass::training(0, 0, 0), [1, 3], 1.0), [0.0; 3]);
+    }
+}

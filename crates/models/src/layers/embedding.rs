@@ -1,0 +1,34 @@
+//! The embedding of tokens.
+
+use backend::{Backend, functional::embedding};
+use burn::{
+    module::{Module, Param},
+    tensor::{Int, Tensor},
+};
+
+use crate::initialization::{Initializer, Law};
+
+/// A learnt vector for each token.
+#[derive(Module, Debug)]
+pub struct Embedding<B: Backend> {
+    /// `[entries, width]`
+    pub weight: Param<Tensor<B, 2>>,
+}
+
+impl<B: Backend> Embedding<B> {
+    /// A table with its initial values.
+    pub fn new(initializer: &Initializer<B>, law: Law, entries: usize, width: usize) -> Self {
+        let shape = [entries, width];
+        let weight = match law {
+            Law::Pytorch | Law::He => initializer.normal("weight", shape, 1.0),
+            Law::Keras => initializer.uniform("weight", shape, 0.05),
+        };
+        Self { weight: Param::from_tensor(weight) }
+    }
+
+    /// - `tokens`: `[batch, time]`, below the number of entries
+    /// - returns: `[batch, time, width]`
+    pub fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 3> {
+        embedding(self.weight.val(), tokens)
+    }
+}

@@ -1,0 +1,40 @@
+//! The dense layer.
+
+use backend::{Backend, functional::linear};
+use burn::{
+    module::{Module, Param},
+    tensor::Tensor,
+};
+
+use crate::initialization::{Initializer, Law};
+
+/// A dense layer: `input * weight + bias`.
+#[derive(Module, Debug)]
+pub struct Linear<B: Backend> {
+    /// `[inputs, outputs]`, Burn's layout; in files it is PyTorch's `[outputs, inputs]`.
+    pub weight: Param<Tensor<B, 2>>,
+    /// `[outputs]`
+    pub bias: Param<Tensor<B, 1>>,
+}
+
+impl<B: Backend> Linear<B> {
+    /// A layer with its initial weights.
+    pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, outputs: usize) -> Self {
+        let weight = initializer.weight(law, [outputs, inputs]);
+        Self {
+            weight: Param::from_tensor(weight.transpose()),
+            bias: Param::from_tensor(initializer.bias(law, outputs, inputs)),
+        }
+    }
+
+    /// - `input`: `[batch, inputs]`
+    /// - returns: `[batch, outputs]`
+    pub fn forward(&self, input: Tensor<B, 2>) -> Tensor<B, 2> {
+        linear(input, self.weight.val(), self.bias.val(), false)
+    }
+
+    /// As [`Linear::forward`], then ReLU.
+    pub fn forward_relu(&self, input: Tensor<B, 2>) -> Tensor<B, 2> {
+        linear(input, self.weight.val(), self.bias.val(), true)
+    }
+}

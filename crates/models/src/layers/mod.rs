@@ -1,0 +1,22 @@
+//! Layers over the fused operations of `backend`.
+//!
+//! They differ from Burn's own in three ways: they call [`backend::functional`], so that each
+//! backend's kernels are used; what a pass needs to know beside its input is an argument
+//! ([`Pass`](crate::Pass)); and their parameters have PyTorch's names.
+
+mod batch_norm;
+mod conv2d;
+mod dropout;
+mod embedding;
+mod linear;
+mod lstm;
+pub mod sequence;
+
+pub use self::{
+    batch_norm::BatchNorm2d,
+    conv2d::{Conv2d, Conv2dConfig},
+    dropout::Dropout,
+    embedding::Embedding,
+    linear::Linear,
+    lstm::Lstm,
+};

@@ -1,0 +1,60 @@
+//! Stages one after the other, numbered like PyTorch's `nn.Sequential`.
+
+use backend::{
+    Backend,
+    functional::{PoolOptions, max_pool2d},
+};
+use burn::{
+    module::Module,
+    tensor::{Tensor, activation::relu},
+};
+
+use crate::{
+    Pass,
+    layers::{BatchNorm2d, Conv2d},
+};
+
+/// A stage of a sequence of layers on maps.
+///
+/// Stages without parameters hold their place, so that a parameter's number is the one that it has
+/// in PyTorch.
+#[derive(Module, Debug)]
+pub enum Stage<B: Backend> {
+    /// A convolution.
+    Conv(Conv2d<B>),
+    /// Batch normalisation.
+    Norm(BatchNorm2d<B>),
+    /// ReLU.
+    Relu(Parameterless),
+    /// The maximum of windows of 2x2.
+    MaxPool(Parameterless),
+    /// A stage that ran before, as part of another sequence.
+    Elsewhere(Parameterless),
+}
+
+/// Nothing to learn.
+#[derive(Module, Clone, Debug)]
+pub struct Parameterless;
+
+/// Runs all stages, those that follow each other in one operation where there is one.
+///
+/// - `input`: `[batch, channels, height, width]`
+pub fn forward<B: Backend>(
+    stages: &[Stage<B>],
+    input: Tensor<B, 4>,
+    pass: &mut Pass<B>,
+) -> Tensor<B, 4> {
+    use Stage::{Conv, Elsewhere, MaxPool, Norm, Relu};
+    let (output, rest) = match stages {
+        [] => return input,
+        [Conv(conv), Relu(_), MaxPool(_), rest @ ..] => (conv.forward_relu_max_pool(input), rest),
+        [Conv(conv), Relu(_), rest @ ..] => (conv.forward_relu(input), rest),
+        [Conv(conv), rest @ ..] => (conv.forward(input), rest),
+        [Norm(norm), Relu(_), rest @ ..] => (norm.forward_relu(input, pass), rest),
+        [Norm(norm), rest @ ..] => (norm.forward(input, pass), rest),
+        [Relu(_), rest @ ..] => (relu(input), rest),
+        [MaxPool(_), rest @ ..] => (max_pool2d(input, &PoolOptions::square(2)), rest),
+        [Elsewhere(_), rest @ ..] => (input, rest),
+    };
+    forward(rest, output, pass)
+}

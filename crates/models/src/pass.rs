@@ -1,0 +1,98 @@
+//! What a forward pass needs to know beside its input, and what it leaves beside its output.
+
+use std::collections::HashMap;
+
+use backend::{
+    Backend,
+    random::{Purpose, Random},
+};
+use burn::{
+    module::{Module, ModuleMapper, Param, ParamId},
+    tensor::Tensor,
+};
+
+/// The share of a batch in the running statistics; PyTorch's `momentum`.
+const MOMENTUM: f64 = 0.1;
+
+/// One pass through a network: whether it is training, and then what dropout draws from and which
+/// statistics the batch had.
+///
+/// ```
+/// use backend::{Selected, device::Device};
+/// use burn::tensor::Tensor;
+/// use models::{Initializer, Pass, layers::BatchNorm2d};
+///
+/// let layer = BatchNorm2d::<Selected>::new(&Initializer::seeded(0, &Device::default()), 3);
+/// let mut pass = Pass::training(7, 0, 0);
+/// let normalized = layer.forward(Tensor::ones([2, 3, 4, 4], &Device::default()), &mut pass);
+/// let layer = pass.update_statistics(layer);
+/// # let _ = (layer, normalized);
+/// ```
+#[derive(Debug)]
+pub struct Pass<B: Backend> {
+    training: Option<Training>,
+    dropouts: u64,
+    statistics: HashMap<ParamId, Tensor<B, 1>>,
+}
+
+#[derive(Debug)]
+struct Training {
+    seed: u64,
+    step: u64,
+    first_sample: usize,
+}
+
+impl<B: Backend> Pass<B> {
+    /// Batch normalisation by the running statistics, no dropout.
+    pub fn evaluation() -> Self {
+        Self { training: None, dropouts: 0, statistics: HashMap::new() }
+    }
+
+    /// Batch normalisation by the batch, and dropout by (`seed`, `step`, sample), where the
+    /// batch's samples count from `first_sample` in the whole update.
+    pub fn training(seed: u64, step: u64, first_sample: usize) -> Self {
+        let training = Some(Training { seed, step, first_sample });
+        Self { training, ..Self::evaluation() }
+    }
+
+    /// Whether the pass is one of training.
+    pub fn is_training(&self) -> bool {
+        self.training.is_some()
+    }
+
+    /// Moves the running statistics of `model` towards those of the batch that went through it.
+    pub fn update_statistics<M: Module<B>>(self, model: M) -> M {
+        if self.statistics.is_empty() {
+            return model;
+        }
+        model.map(&mut Move { statistics: self.statistics })
+    }
+
+    /// Keeps a batch's statistic, `[channels]`, for the running one with the identity `running`.
+    pub(crate) fn record(&mut self, running: ParamId, statistic: Tensor<B, 1>) {
+        self.statistics.insert(running, statistic);
+    }
+
+    /// What the next dropout layer of the pass draws from, and its first sample; none in
+    /// evaluation.
+    pub(crate) fn next_dropout(&mut self) -> Option<(Random, usize)> {
+        let Training { seed, step, first_sample } = *self.training.as_ref()?;
+        let stream = (step << 16) | self.dropouts;
+        self.dropouts += 1;
+        Some((Random::new(seed, Purpose::Dropout, stream), first_sample))
+    }
+}
+
+struct Move<B: Backend> {
+    statistics: HashMap<ParamId, Tensor<B, 1>>,
+}
+
+impl<B: Backend> ModuleMapper<B> for Move<B> {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let Some(batch) = self.statistics.remove(&parameter.id) else { return parameter };
+        parameter.map(|running| {
+            let batch = batch.reshape(running.dims());
+            running * (1.0 - MOMENTUM) + batch * MOMENTUM
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! The small convolutional network of the second tutorial, in a form that runs.
+
+use backend::Backend;
+use burn::{module::Module, tensor::Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ArchitectureError, Initializer, Law,
+    layers::{Conv2d, Conv2dConfig, Linear},
+};
+
+/// The sizes of a [`SimpleNet`]; by default the tutorial's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimpleNetConfig {
+    /// Channels of an image.
+    pub channels: usize,
+    /// Height and width of an image.
+    pub size: usize,
+    /// Classes to tell apart.
+    pub classes: usize,
+}
+
+/// Two convolutions of 3x3 with ReLU and pooling, and three dense layers.
+#[derive(Module, Debug)]
+pub struct SimpleNet<B: Backend> {
+    conv1: Conv2d<B>,
+    conv2: Conv2d<B>,
+    fc1: Linear<B>,
+    fc2: Linear<B>,
+    fc3: Linear<B>,
+}
+
+impl Default for SimpleNetConfig {
+    fn default() -> Self {
+        Self { channels: 1, size: 32, classes: 10 }
+    }
+}
+
+impl SimpleNetConfig {
+    /// Height and width of the smallest image that leaves something after all layers.
+    pub const SMALLEST: usize = 10;
+
+    /// # Errors
+    ///
+    /// Where the images are too small.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        ArchitectureError::unless_large("simplenet", self.size, Self::SMALLEST)
+    }
+
+    /// The network with its initial weights, by PyTorch's law.
+    pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> SimpleNet<B> {
+        self.build(&Initializer::seeded(seed, device))
+    }
+
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> SimpleNet<B> {
+        let conv = |name, inputs, outputs| {
+            Conv2dConfig::three_by_three(inputs, outputs).build(&initializer.at(name), Law::Pytorch)
+        };
+        let dense = |name, inputs, outputs| {
+            Linear::new(&initializer.at(name), Law::Pytorch, inputs, outputs)
+        };
+        let pooled = |size: usize| size.saturating_sub(2) / 2;
+        let side = pooled(pooled(self.size));
+        SimpleNet {
+            conv1: conv("conv1", self.channels, 6),
+            conv2: conv("conv2", 6, 16),
+            fc1: dense("fc1", 16 * side * side, 120),
+            fc2: dense("fc2", 120, 84),
+            fc3: dense("fc3", 84, self.classes),
+        }
+    }
+}
+
+impl<B: Backend> SimpleNet<B> {
+    /// - `images`: `[batch, channels, height, width]`
+    /// - returns logits: `[batch, classes]`
+    pub fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 2> {
+        let maps = self.conv1.forward_relu_max_pool(images); // [batch, 6, 15, 15]
+        let maps = self.conv2.forward_relu_max_pool(maps); // [batch, 16, 6, 6]
+        let hidden = self.fc2.forward_relu(self.fc1.forward_relu(maps.flatten(1, 3)));
+        self.fc3.forward(hidden)
+    }
+}

@@ -1,0 +1,140 @@
+//! The text generator: an embedding, LSTM layers, and a dense layer over the vocabulary.
+
+use backend::{Backend, functional::LstmState};
+use burn::{
+    module::Module,
+    tensor::{Int, Tensor},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Initializer, Law, Pass,
+    layers::{Dropout, Embedding, Linear, Lstm},
+};
+
+/// The sizes of a [`TextLstm`]; by default the Keras tutorial's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TextLstmConfig {
+    /// Different tokens.
+    pub vocabulary: usize,
+    /// Width of a token's vector.
+    pub embedding: usize,
+    /// Units of each LSTM layer.
+    pub hidden: usize,
+    /// LSTM layers.
+    pub layers: usize,
+    /// The probability of dropout after each LSTM layer but the last.
+    pub dropout: f64,
+    /// Where the next token is predicted.
+    pub predict: Positions,
+    /// How the weights are drawn.
+    pub initialization: Law,
+}
+
+/// The positions of a sequence at which the next token is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// After the whole sequence.
+    Last,
+    /// After each token.
+    All,
+}
+
+/// An embedding, LSTM layers, and a dense layer over the vocabulary.
+#[derive(Module, Debug)]
+pub struct TextLstm<B: Backend> {
+    embedding: Embedding<B>,
+    lstm: Vec<Lstm<B>>,
+    dropout: Dropout,
+    dense: Linear<B>,
+    #[module(skip)]
+    predict: Positions,
+}
+
+impl Default for TextLstmConfig {
+    fn default() -> Self {
+        Self {
+            vocabulary: 1000,
+            embedding: 128,
+            hidden: 128,
+            layers: 1,
+            dropout: 0.0,
+            predict: Positions::Last,
+            initialization: Law::Keras,
+        }
+    }
+}
+
+impl TextLstmConfig {
+    /// The network with its initial weights.
+    pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> TextLstm<B> {
+        self.build(&Initializer::seeded(seed, device))
+    }
+
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> TextLstm<B> {
+        let law = self.initialization;
+        let layer = |index: usize| {
+            let inputs = if index == 0 { self.embedding } else { self.hidden };
+            Lstm::new(&initializer.at("lstm").at(&index.to_string()), law, inputs, self.hidden)
+        };
+        let inputs = if self.layers == 0 { self.embedding } else { self.hidden };
+        TextLstm {
+            embedding: Embedding::new(
+                &initializer.at("embedding"),
+                law,
+                self.vocabulary,
+                self.embedding,
+            ),
+            lstm: (0..self.layers).map(layer).collect(),
+            dropout: Dropout::new(self.dropout),
+            dense: Linear::new(&initializer.at("dense"), law, inputs, self.vocabulary),
+            predict: self.predict,
+        }
+    }
+}
+
+impl<B: Backend> TextLstm<B> {
+    /// - `tokens`: `[batch, time]`, below the size of the vocabulary
+    /// - `state`: of each layer, from the tokens before; zeros where there is none
+    /// - returns logits, `[batch, time, vocabulary]` or `[batch, 1, vocabulary]` where only the
+    ///   last position predicts, and the state after the last token, which still has its gradients
+    ///   ([`detached`])
+    pub fn forward(
+        &self,
+        tokens: Tensor<B, 2, Int>,
+        state: Option<Vec<LstmState<B>>>,
+        pass: &mut Pass<B>,
+    ) -> (Tensor<B, 3>, Vec<LstmState<B>>) {
+        let mut before = state.unwrap_or_default().into_iter();
+        let mut after = Vec::with_capacity(self.lstm.len());
+        let mut sequence = self.embedding.forward(tokens); // [batch, time, embedding]
+        for (index, layer) in self.lstm.iter().enumerate() {
+            if index > 0 {
+                sequence = self.dropout.forward(sequence, pass);
+            }
+            let (outputs, state) = layer.forward(sequence, before.next());
+            sequence = outputs; // [batch, time, hidden]
+            after.push(state);
+        }
+        let [_, time, _] = sequence.dims();
+        let outputs = match self.predict {
+            Positions::All => sequence,
+            Positions::Last => sequence.narrow(1, time - 1, 1),
+        };
+        let [batch, positions, hidden] = outputs.dims();
+        let logits = self.dense.forward(outputs.reshape([batch * positions, hidden]));
+        let vocabulary = logits.dims()[1];
+        (logits.reshape([batch, positions, vocabulary]), after)
+    }
+}
+
+/// The same state without its history: gradients end here.
+pub fn detached<B: Backend>(state: Vec<LstmState<B>>) -> Vec<LstmState<B>> {
+    let detach = |state: LstmState<B>| LstmState {
+        cell: state.cell.detach(),
+        hidden: state.hidden.detach(),
+    };
+    state.into_iter().map(detach).collect()
+}

@@ -1,0 +1,70 @@
+//! A VGG network with its head.
+
+use backend::Backend;
+use burn::{module::Module, tensor::Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ArchitectureError, Initializer, Pass,
+    layers::{
+        Dropout, Linear,
+        sequence::{self, Stage},
+    },
+    vgg::{Head, HeadConfig, Vgg, VggConfig, head::classify},
+};
+
+/// The plan of a [`VggClassifier`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VggClassifierConfig {
+    /// The features.
+    pub features: VggConfig,
+    /// The head.
+    pub head: HeadConfig,
+}
+
+/// Features, or a tail of them, and a head.
+#[derive(Module, Debug)]
+pub struct VggClassifier<B: Backend> {
+    features: Vec<Stage<B>>,
+    classifier: Vec<Option<Linear<B>>>,
+    dropout: Dropout,
+}
+
+impl VggClassifierConfig {
+    /// The network for ImageNet's 1000 classes.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no VGG of that depth.
+    pub fn imagenet(depth: usize, batch_norm: bool) -> Result<Self, ArchitectureError> {
+        let features = VggConfig::imagenet(depth, batch_norm)?;
+        let inputs = features.features();
+        let head = HeadConfig { inputs, hidden: vec![4096; 2], outputs: 1000, dropout: 0.5 };
+        Ok(Self { features, head })
+    }
+
+    /// The network with its initial weights.
+    pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> VggClassifier<B> {
+        self.build(&Initializer::seeded(seed, device))
+    }
+
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> VggClassifier<B> {
+        VggClassifier::new(self.features.build(initializer), self.head.build(initializer))
+    }
+}
+
+impl<B: Backend> VggClassifier<B> {
+    /// A head on top of features.
+    pub fn new(features: Vgg<B>, head: Head<B>) -> Self {
+        let (classifier, dropout) = head.into_parts();
+        Self { features: features.into_stages(), classifier, dropout }
+    }
+
+    /// - `images`: `[batch, channels, height, width]`, for a tail what its front returned
+    /// - returns logits: `[batch, outputs]`
+    pub fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 2> {
+        let features = sequence::forward(&self.features, images, pass);
+        classify(&self.classifier, &self.dropout, features.flatten(1, 3), pass)
+    }
+}

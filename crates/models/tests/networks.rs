@@ -1,0 +1,279 @@
+//! What holds for every network: sizes, names, gradients, weights out and in.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use backend::{Selected, device::Device};
+use burn::{
+    backend::Autodiff,
+    module::{Module, ModuleVisitor, Param},
+    tensor::{Int, Tensor, TensorData, backend::AutodiffBackend},
+};
+use models::{
+    Architecture, ArchitectureError, CnnConfig, HeadConfig, Initializer, Law, MlpConfig, Network,
+    Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifier,
+    VggClassifierConfig, VggConfig,
+    weights::{count, load, shapes, to_tensors},
+};
+
+type Recorded = Autodiff<Selected>;
+
+fn device() -> Device {
+    Device::default()
+}
+
+fn blank() -> Initializer<Selected> {
+    Initializer::blank(&device())
+}
+
+/// Images whose values are spread over -1 to 1 without a pattern.
+fn images<B: backend::Backend>(shape: [usize; 4]) -> Tensor<B, 4> {
+    let values = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.7).sin());
+    Tensor::from_data(TensorData::new(values.collect::<Vec<_>>(), shape), &Default::default())
+}
+
+fn tokens<B: backend::Backend>(batch: usize, time: usize) -> Tensor<B, 2, Int> {
+    let values: Vec<i32> = (0..batch * time).map(|i| (i * i % 11) as i32).collect();
+    Tensor::from_data(TensorData::new(values, [batch, time]), &Default::default())
+}
+
+fn small_lstm() -> TextLstmConfig {
+    TextLstmConfig {
+        vocabulary: 11,
+        embedding: 4,
+        hidden: 5,
+        layers: 2,
+        dropout: 0.25,
+        predict: Positions::All,
+        initialization: Law::Pytorch,
+    }
+}
+
+fn narrow_vgg() -> VggConfig {
+    VggConfig { blocks: vec![vec![4, 4], vec![6]], batch_norm: true, channels: 3, size: 8 }
+}
+
+/// Counts all gradients, and fails on one that is not finite.
+struct CountGradients {
+    found: <Recorded as AutodiffBackend>::Gradients,
+    values: usize,
+}
+
+impl ModuleVisitor<Recorded> for CountGradients {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<Recorded, D>>) {
+        let Some(gradient) = parameter.val().grad(&self.found) else { return };
+        let data = gradient.into_data();
+        assert!(data.iter::<f32>().all(f32::is_finite));
+        assert!(data.iter::<f32>().any(|value| value != 0.0), "a gradient is zero everywhere");
+        self.values += data.num_elements();
+    }
+}
+
+/// That all learnt values, and nothing else, have a gradient, and that weights go out and in.
+fn check<M: Module<Recorded>>(
+    architecture: &Architecture,
+    model: &M,
+    shape: &[usize],
+    logits: Tensor<Recorded, 2>,
+) {
+    assert_eq!(logits.dims(), shape, "{architecture:?}");
+    architecture.check().unwrap();
+    let loss = (logits.clone() * logits).sum();
+    let mut gradients = CountGradients { found: loss.backward(), values: 0 };
+    model.visit(&mut gradients);
+    assert_eq!(gradients.values, count(model), "{architecture:?}");
+
+    let text = serde_json::to_string(architecture).unwrap();
+    let read: Architecture = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, *architecture);
+    let tensors = to_tensors(model);
+    let again = match read.load::<Selected>(tensors.clone(), &device()).unwrap() {
+        Network::Mlp(network) => to_tensors(&network),
+        Network::Cnn(network) => to_tensors(&network),
+        Network::SimpleNet(network) => to_tensors(&network),
+        Network::ResNet(network) => to_tensors(&network),
+        Network::TextLstm(network) => to_tensors(&network),
+        Network::Vgg(network) => to_tensors(&network),
+    };
+    assert_eq!(again, tensors, "{architecture:?}");
+}
+
+#[test]
+fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
+    let mut pass = Pass::<Recorded>::training(1, 2, 0);
+
+    let config = MlpConfig { inputs: 4, hidden: vec![8], outputs: 3 };
+    let model = config.init::<Recorded>(0, &device());
+    let logits = model.forward(images([2, 4, 1, 1]).reshape([2, 4]));
+    check(&Architecture::Mlp(config), &model, &[2, 3], logits);
+
+    let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };
+    let model = config.init::<Recorded>(0, &device());
+    check(&Architecture::Cnn(config), &model, &[4, 10], model.forward(images([4, 1, 18, 18])));
+
+    let config = SimpleNetConfig { size: SimpleNetConfig::SMALLEST, ..Default::default() };
+    let model = config.init::<Recorded>(0, &device());
+    let logits = model.forward(images([9, 1, 10, 10]));
+    check(&Architecture::SimpleNet(config), &model, &[9, 10], logits);
+
+    for shortcut in [Shortcut::Zeros, Shortcut::Convolution] {
+        let config = ResNetConfig { depth: 8, shortcut, ..ResNetConfig::default() };
+        let model = config.init::<Recorded>(0, &device());
+        let logits = model.forward(images([3, 3, 9, 9]), &mut pass); // odd sizes are halved upwards
+        check(&Architecture::ResNet(config), &model, &[3, 10], logits);
+    }
+
+    for initialization in [Law::Keras, Law::Pytorch] {
+        let config = TextLstmConfig { initialization, ..small_lstm() };
+        let model = config.init::<Recorded>(0, &device());
+        let (logits, _) = model.forward(tokens(3, 6), None, &mut pass);
+        let logits = logits.reshape([18, 11]);
+        check(&Architecture::TextLstm(config), &model, &[18, 11], logits);
+    }
+
+    let features = narrow_vgg();
+    let inputs = features.features();
+    let head = HeadConfig { inputs, hidden: vec![7], outputs: 3, dropout: 0.25 };
+    let config = VggClassifierConfig { features, head };
+    let model = config.init::<Recorded>(0, &device());
+    let logits = model.forward(images([5, 3, 8, 8]), &mut pass);
+    check(&Architecture::Vgg(config), &model, &[5, 3], logits);
+}
+
+#[test]
+fn the_published_networks_have_their_published_sizes() {
+    assert_eq!(count(&CnnConfig::default().build(&blank())), 93_322);
+    assert_eq!(count(&SimpleNetConfig::default().build(&blank())), 81_194);
+    assert_eq!(count(&TextLstmConfig::default().build(&blank())), 128_000 + 131_584 + 129_000);
+    let resnet = |depth, shortcut| {
+        let config = ResNetConfig { depth, shortcut, ..ResNetConfig::default() };
+        count(&config.build(&blank()))
+    };
+    assert_eq!(resnet(20, Shortcut::Zeros), 269_722);
+    assert_eq!(resnet(20, Shortcut::Convolution), 272_474);
+    assert_eq!(resnet(56, Shortcut::Zeros), 853_018);
+    assert_eq!(count(&VggConfig::imagenet(16, false).unwrap().build(&blank())), 14_714_688);
+    assert_eq!(VggConfig::small().features(), 2048);
+}
+
+#[test]
+fn vgg_16_for_imagenet_is_torchvisions() {
+    let model = VggClassifierConfig::imagenet(16, false).unwrap().build(&blank());
+    assert_eq!(count(&model), 138_357_544);
+    let convolutions = [
+        (0, 64, 3),
+        (2, 64, 64),
+        (5, 128, 64),
+        (7, 128, 128),
+        (10, 256, 128),
+        (12, 256, 256),
+        (14, 256, 256),
+        (17, 512, 256),
+        (19, 512, 512),
+        (21, 512, 512),
+        (24, 512, 512),
+        (26, 512, 512),
+        (28, 512, 512),
+    ];
+    let dense = [(0, 4096, 25088), (3, 4096, 4096), (6, 1000, 4096)];
+    let mut expected = BTreeMap::new();
+    for (index, outputs, inputs) in convolutions {
+        expected.insert(format!("features.{index}.weight"), vec![outputs, inputs, 3, 3]);
+        expected.insert(format!("features.{index}.bias"), vec![outputs]);
+    }
+    for (index, outputs, inputs) in dense {
+        expected.insert(format!("classifier.{index}.weight"), vec![outputs, inputs]);
+        expected.insert(format!("classifier.{index}.bias"), vec![outputs]);
+    }
+    assert_eq!(shapes(&model), expected);
+}
+
+#[test]
+fn batch_norm_shifts_the_numbers_of_vggs_features() {
+    let names = shapes(&VggConfig::imagenet(11, true).unwrap().build(&blank()));
+    for index in [0, 4, 8, 11, 15, 18, 22, 25] {
+        assert!(names.contains_key(&format!("features.{index}.weight")), "{index}");
+        assert!(names.contains_key(&format!("features.{}.running_var", index + 1)), "{index}");
+    }
+    assert_eq!(names.len(), 8 * 6);
+}
+
+#[test]
+fn a_front_and_a_tail_are_the_whole() {
+    let whole = narrow_vgg().init::<Selected>(3, &device());
+    let names = to_tensors(&whole);
+    for blocks in 0..=3 {
+        let (front, tail) = whole.clone().split(blocks);
+        let mut pass = Pass::evaluation();
+        let maps = front.forward(images([2, 3, 8, 8]), &mut pass);
+        let maps = tail.forward(maps, &mut pass);
+        let expected = whole.forward(images([2, 3, 8, 8]), &mut pass);
+        assert_eq!(maps.into_data(), expected.into_data(), "{blocks} blocks in front");
+
+        let (mut parts, tail) = (to_tensors(&front), to_tensors(&tail));
+        assert_eq!(parts.len() + tail.len(), names.len());
+        parts.extend(tail);
+        assert_eq!(parts, names);
+    }
+}
+
+#[test]
+fn a_new_head_on_pretrained_features_is_the_classifier() {
+    let features = narrow_vgg();
+    let inputs = features.features();
+    let head = HeadConfig { inputs, hidden: vec![7], outputs: 3, dropout: 0.0 };
+    let (vgg, top) = (features.init::<Selected>(3, &device()), head.init(4, &device()));
+    let mut tensors = to_tensors(&vgg);
+    tensors.extend(to_tensors(&top));
+
+    let mut pass = Pass::evaluation();
+    let logits = top.forward(vgg.forward(images([2, 3, 8, 8]), &mut pass).flatten(1, 3), &mut pass);
+    let joined = VggClassifier::new(vgg, top);
+    assert_eq!(to_tensors(&joined), tensors);
+    let loaded = load(VggClassifierConfig { features, head }.build(&blank()), tensors).unwrap();
+    for network in [joined, loaded] {
+        let again = network.forward(images([2, 3, 8, 8]), &mut pass);
+        assert_eq!(again.into_data(), logits.clone().into_data());
+    }
+}
+
+#[test]
+fn a_carried_state_continues_the_sequence() {
+    let model = small_lstm().init::<Selected>(0, &device());
+    let mut pass = Pass::evaluation();
+    let (whole, _) = model.forward(tokens(2, 6), None, &mut pass);
+    let mut state = None;
+    for time in 0..6 {
+        let token = tokens(2, 6).narrow(1, time, 1);
+        let (logits, after) = model.forward(token, state, &mut pass);
+        let expected = whole.clone().narrow(1, time, 1).into_data();
+        logits.into_data().assert_approx_eq::<f32>(&expected, Default::default());
+        state = Some(after);
+    }
+}
+
+#[test]
+fn only_the_last_position_predicts_where_that_is_asked_for() {
+    let last = TextLstmConfig { predict: Positions::Last, ..small_lstm() };
+    let mut pass = Pass::evaluation();
+    let (all, _) =
+        small_lstm().init::<Selected>(0, &device()).forward(tokens(2, 6), None, &mut pass);
+    let (last, _) = last.init::<Selected>(0, &device()).forward(tokens(2, 6), None, &mut pass);
+    assert_eq!(last.dims(), [2, 1, 11]);
+    let expected = all.narrow(1, 5, 1).into_data();
+    last.into_data().assert_approx_eq::<f32>(&expected, Default::default());
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let refusal = |architecture: Architecture| architecture.check().unwrap_err();
+    let small = refusal(Architecture::Cnn(CnnConfig { size: 17, ..CnnConfig::default() }));
+    assert_eq!(small.to_string(), "images of 17x17 are too small for the network `cnn`");
+    assert_eq!(small.help(), "use images of at least 18x18");
+    let depth = refusal(Architecture::ResNet(ResNetConfig { depth: 21, ..Default::default() }));
+    assert_eq!(depth, ArchitectureError::ResidualDepth { depth: 21 });
+    assert_eq!(VggConfig::imagenet(12, true), Err(ArchitectureError::VggDepth { depth: 12 }));
+    let vgg = VggConfig { size: 7, ..VggConfig::small() };
+    assert!(vgg.check().is_err());
+}

@@ -1,0 +1,223 @@
+//! A fixture, and how a network is held against it.
+
+use std::{collections::BTreeMap, path::Path};
+
+use backend::{AdamStep, Backend, Selected, SgdStep, device::Device};
+use burn::{
+    backend::Autodiff,
+    module::{AutodiffModule, ModuleMapper, Param},
+    tensor::{
+        Tensor, TensorData, TensorMetadata, TensorPrimitive,
+        backend::AutodiffBackend,
+        ops::{FloatTensor, FloatTensorOps},
+    },
+};
+use models::{Pass, losses::cross_entropy, weights};
+use store::{StoredTensor, TensorFile};
+
+pub(crate) type Recorded = Autodiff<Selected>;
+
+/// The optimizers of `golden.py`.
+#[derive(Clone, Copy)]
+pub(crate) enum Optimizer {
+    Adam,
+    Sgd,
+}
+
+pub(crate) struct Golden {
+    network: &'static str,
+    tensors: BTreeMap<String, StoredTensor>,
+}
+
+pub(crate) fn device() -> Device {
+    Device::default()
+}
+
+/// The error allowed, relative to the largest value of a tensor.
+fn tolerance() -> f32 {
+    if ["wgpu", "cuda"].contains(&backend::NAME) { 1e-4 } else { 1e-5 }
+}
+
+/// Below this a tensor's largest value is noise: the gradient of a bias before batch normalisation
+/// is zero but for rounding.
+const FLOOR: f32 = 1e-2;
+
+impl Golden {
+    pub(crate) fn read(network: &'static str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let file = TensorFile::read(&folder.join(format!("{network}.safetensors"))).unwrap();
+        Self { network, tensors: file.tensors }
+    }
+
+    pub(crate) fn inputs<const D: usize>(&self) -> Tensor<Recorded, D> {
+        self.tensor("inputs")
+    }
+
+    /// Loads the fixture's weights into `model`, and holds it against all that stands there.
+    pub(crate) fn check<M: AutodiffModule<Recorded>>(
+        &self,
+        model: M,
+        optimizer: Optimizer,
+        forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
+    ) {
+        let mut model = weights::load(model, self.part("weights.")).unwrap();
+        let mut slots = Vec::new();
+        let mut mean_losses = Vec::new();
+        for step in 0..5 {
+            let mut pass = Pass::training(0, step, 0);
+            let logits = forward(&model, &mut pass);
+            let losses = cross_entropy(logits.clone(), self.tensor("targets").int());
+            let mean = losses.clone().mean();
+            mean_losses.extend(mean.clone().into_data().iter::<f32>());
+            let gradients = mean.backward();
+            if step == 0 {
+                self.compare("logits", &stored(logits));
+                self.compare("losses", &stored(losses));
+                let gradients = model.clone().map(&mut TakeGradients { found: &gradients });
+                let found = weights::to_tensors(&gradients);
+                for (name, _) in self.part("gradients.") {
+                    self.compare(&format!("gradients.{name}"), &found[&name]);
+                }
+                assert_eq!(self.part("gradients.").len(), found.len() - self.statistics());
+            }
+            let mut update =
+                Update { gradients, optimizer, slots: slots.into_iter(), next: Vec::new(), step };
+            model = pass.update_statistics(model.map(&mut update));
+            slots = update.next;
+        }
+        let mean_losses = StoredTensor::new(vec![5], mean_losses).unwrap();
+        self.compare("mean_losses", &mean_losses);
+        self.compare("evaluation", &stored(forward(&model, &mut Pass::evaluation())));
+        let after = weights::to_tensors(&model);
+        for (name, _) in self.part("after.") {
+            self.compare(&format!("after.{name}"), &after[&name]);
+        }
+    }
+
+    /// The number of running statistics.
+    fn statistics(&self) -> usize {
+        self.part("after.").len()
+    }
+
+    fn part(&self, prefix: &str) -> BTreeMap<String, StoredTensor> {
+        let named = |(name, tensor): (&String, &StoredTensor)| {
+            Some((name.strip_prefix(prefix)?.to_owned(), tensor.clone()))
+        };
+        self.tensors.iter().filter_map(named).collect()
+    }
+
+    fn tensor<const D: usize>(&self, name: &str) -> Tensor<Recorded, D> {
+        let (shape, values) = self.tensors[name].clone().into_parts();
+        Tensor::from_data(TensorData::new(values, shape), &device())
+    }
+
+    fn compare(&self, name: &str, found: &StoredTensor) {
+        let expected = &self.tensors[name];
+        assert_eq!(found.shape(), expected.shape(), "{} {name}", self.network);
+        let largest =
+            expected.values().iter().fold(FLOOR, |largest, value| largest.max(value.abs()));
+        let pairs = found.values().iter().zip(expected.values());
+        for (index, (found, expected)) in pairs.enumerate() {
+            let error = (found - expected).abs() / largest;
+            assert!(
+                error <= tolerance(),
+                "{} {name}: element {index} is {found} instead of {expected} ({error:e})",
+                self.network
+            );
+        }
+    }
+}
+
+fn stored<const D: usize>(tensor: Tensor<Recorded, D>) -> StoredTensor {
+    let shape = tensor.dims().to_vec();
+    StoredTensor::new(shape, tensor.into_data().iter().collect()).unwrap()
+}
+
+/// Puts each parameter's gradient in its place.
+struct TakeGradients<'a> {
+    found: &'a <Recorded as AutodiffBackend>::Gradients,
+}
+
+impl ModuleMapper<Recorded> for TakeGradients<'_> {
+    fn map_float<const D: usize>(
+        &mut self,
+        parameter: Param<Tensor<Recorded, D>>,
+    ) -> Param<Tensor<Recorded, D>> {
+        match parameter.val().grad(self.found) {
+            Some(gradient) => parameter.map(|_| Tensor::from_inner(gradient)),
+            None => parameter,
+        }
+    }
+}
+
+/// The state of the optimizer for one parameter: two moments, or the velocity twice.
+type Slot = [FloatTensor<Selected>; 2];
+
+struct Update {
+    gradients: <Recorded as AutodiffBackend>::Gradients,
+    optimizer: Optimizer,
+    slots: std::vec::IntoIter<Option<Slot>>,
+    next: Vec<Option<Slot>>,
+    step: u64,
+}
+
+impl ModuleMapper<Recorded> for Update {
+    fn map_float<const D: usize>(
+        &mut self,
+        parameter: Param<Tensor<Recorded, D>>,
+    ) -> Param<Tensor<Recorded, D>> {
+        let slot = self.slots.next().flatten();
+        let Some(gradient) = parameter.val().grad(&self.gradients) else {
+            self.next.push(None);
+            return parameter;
+        };
+        let gradient = gradient.into_primitive().tensor();
+        parameter.map(|weight| {
+            let weight = weight.inner().into_primitive().tensor();
+            let (weight, slot) = self.one(weight, gradient, slot);
+            self.next.push(Some(slot));
+            Tensor::from_inner(Tensor::from_primitive(TensorPrimitive::Float(weight)))
+                .require_grad()
+        })
+    }
+}
+
+impl Update {
+    fn one(
+        &self,
+        weight: FloatTensor<Selected>,
+        gradient: FloatTensor<Selected>,
+        slot: Option<Slot>,
+    ) -> (FloatTensor<Selected>, Slot) {
+        let zeros = |shape| Selected::float_zeros(shape, &device(), weight.dtype().into());
+        let finite = zeros([1].into());
+        let slot = slot.unwrap_or_else(|| [(); 2].map(|()| zeros(weight.shape())));
+        match self.optimizer {
+            Optimizer::Adam => {
+                let step = AdamStep {
+                    learning_rate: 1e-3,
+                    beta_1: 0.9,
+                    beta_2: 0.999,
+                    epsilon: 1e-8,
+                    weight_decay: 0.0,
+                    decoupled: false,
+                    look_ahead: None,
+                    time: self.step + 1,
+                };
+                Selected::fused_adam(weight, gradient, slot, finite, &step)
+            }
+            Optimizer::Sgd => {
+                let step = SgdStep {
+                    learning_rate: 0.01,
+                    momentum: 0.9,
+                    weight_decay: 0.0,
+                    nesterov: false,
+                };
+                let [velocity, _] = slot;
+                let (weight, velocity) =
+                    Selected::fused_sgd(weight, gradient, velocity, finite, &step);
+                (weight, [velocity.clone(), velocity])
+            }
+        }
+    }
+}

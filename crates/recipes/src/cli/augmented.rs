@@ -1,0 +1,92 @@
+//! A picture of samples before and after augmentation, as `recipes data inspect` draws it.
+
+use std::sync::Arc;
+
+use backend::{Selected, device};
+use burn::tensor::{Int, Tensor, TensorData};
+use data::{
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, ImagesInMemory, Residency,
+    Resize, Subset,
+    augment::{AugmentOptions, Augmentation},
+    picture,
+};
+
+use crate::{ExitCode, Failure};
+
+/// What the arguments of `--augment` ask for, if there are any.
+pub(super) fn parse(settings: &[String]) -> Result<Option<AugmentOptions>, Failure> {
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    let options: AugmentOptions = toml::from_str(&settings.join("\n")).map_err(|error| {
+        let help = "give settings as `--augment rotate=15 horizontal_flip=0.5`";
+        Failure::new(ExitCode::Usage, format!("{}, in `--augment`", error.message()), help)
+    })?;
+    match options.mistakes().first() {
+        None => Ok(Some(options)),
+        Some((key, expected)) => {
+            let message = format!("`{key}` must be {expected}, in `--augment`");
+            Err(Failure::new(ExitCode::Usage, message, "correct the setting, or leave it out"))
+        }
+    }
+}
+
+/// A PNG file with a row for each class: its first sample, then what becomes of it in the first
+/// epochs of a run of seed 0.
+///
+/// As in training, images are normalised by the statistics of all of them; for the picture this is
+/// undone.
+pub(super) fn sheet(
+    images: ImagesInMemory,
+    options: &AugmentOptions,
+    columns: usize,
+) -> Result<Vec<u8>, Failure> {
+    let (device, _) = device::open()?;
+    let preprocessing = ImagePreprocessing::measured(&images, Resize::default())?;
+    let augmentation = Augmentation::<Selected>::new(options, &preprocessing, 0, &device);
+    let shape = images.shape();
+
+    let classes = images.classes().len();
+    let first_of = |class| images.labels().iter().position(|&label| label as usize == class);
+    let samples: Vec<usize> = (0..classes).filter_map(first_of).collect();
+    let first: Arc<dyn ImageSource> = Arc::new(Subset::new(Arc::new(images), samples.clone()));
+    let batching = Batching::evaluation(samples.len().max(1));
+    let loader = ImageLoader::new(Arc::clone(&first), batching, Residency::Host, 0, &device)?;
+
+    let mut rows = vec![Vec::new(); samples.len()];
+    for batch in loader.batches(0, 0) {
+        let batch = batch?;
+        let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &device);
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.push(read(&*first, index)?);
+        }
+        for epoch in 0..columns.saturating_sub(1) {
+            let augmented =
+                augmentation.apply(batch.images.clone(), labels.clone(), &samples, epoch);
+            let pixels = bytes(augmented.images, &preprocessing);
+            for (row, pixels) in rows.iter_mut().zip(pixels.chunks_exact(shape.bytes())) {
+                row.push(pixels.to_vec());
+            }
+        }
+    }
+    Ok(picture(shape, &rows, columns))
+}
+
+fn read(source: &dyn ImageSource, index: usize) -> Result<Vec<u8>, DataError> {
+    let mut pixels = vec![0; source.shape().bytes()];
+    source.read(index, &mut pixels)?;
+    Ok(pixels)
+}
+
+/// The pixels of normalised images.
+fn bytes(images: Tensor<Selected, 4>, preprocessing: &ImagePreprocessing) -> Vec<u8> {
+    let device = images.device();
+    let channels = preprocessing.channels;
+    let each = |values: &[f64]| {
+        let data = TensorData::new(values.to_vec(), [1, channels, 1, 1]);
+        Tensor::<Selected, 4>::from_data(data, &device)
+    };
+    let images = images * each(&preprocessing.deviation) + each(&preprocessing.mean);
+    let levels: Vec<f32> = (images * 255.0).round().into_data().iter().collect();
+    levels.into_iter().map(|level| level as u8).collect() // saturates
+}

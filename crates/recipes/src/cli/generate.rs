@@ -1,0 +1,83 @@
+//! `recipes generate`.
+
+use std::path::PathBuf;
+
+use backend::{Selected, device};
+use inference::{Model, Sampling};
+use serde::Serialize;
+
+use super::{
+    output::{Output, print},
+    predict::model_of,
+};
+use crate::{ExitCode, Failure};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct GenerateArguments {
+    /// A run's directory
+    run: PathBuf,
+    /// The text to continue
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: String,
+    /// Tokens to write: characters or words, as the run learnt them
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    length: usize,
+    /// Below 1 the likely tokens gain, at 0 the likeliest always wins
+    #[arg(long, value_name = "T", default_value_t = 0.8)]
+    temperature: f64,
+    /// Choose only among so many of the likeliest tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    top_k: Option<u64>,
+    /// Choose only among the likeliest tokens that together have this probability
+    #[arg(long, value_name = "P")]
+    top_p: Option<f64>,
+    /// What the choice follows from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// The result.
+#[derive(Serialize)]
+struct Generated<'a> {
+    prompt: &'a str,
+    text: String,
+}
+
+pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), Failure> {
+    let sampling = arguments.sampling()?;
+    let path = model_of(&arguments.run)?;
+    let (device, _) = device::open()?;
+    let model = Model::<Selected>::read(&path, &device)?;
+    let generator = model.generate(&arguments.prompt, sampling)?;
+    let pieces = generator.take(arguments.length);
+    if output.json {
+        let generated = Generated { prompt: &arguments.prompt, text: pieces.collect() };
+        output.result(&generated, |_| String::new());
+        return Ok(());
+    }
+    print(&arguments.prompt);
+    for piece in pieces {
+        print(&piece);
+    }
+    print("\n");
+    Ok(())
+}
+
+impl GenerateArguments {
+    fn sampling(&self) -> Result<Sampling, Failure> {
+        let wrong = |message: &str, help: &str| Failure::new(ExitCode::Usage, message, help);
+        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
+            let help = "use 0 for the likeliest text, 1 for the model's own";
+            return Err(wrong("`--temperature` must be at least 0", help));
+        }
+        if self.top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return Err(wrong("`--top-p` must be above 0 and at most 1", "0.9 is usual"));
+        }
+        Ok(Sampling {
+            temperature: self.temperature,
+            top_k: self.top_k.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+            top_p: self.top_p,
+            seed: self.seed,
+        })
+    }
+}

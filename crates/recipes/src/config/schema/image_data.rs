@@ -1,0 +1,155 @@
+//! `[data]` of the recipes that learn from images.
+
+use std::path::PathBuf;
+
+use data::{
+    ImageShape, Order, Residency,
+    image_folder::{ImageFolderOptions, OnBadImage, Resize},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    check::{Check, Checker},
+    unset_as_empty,
+};
+
+/// The table `[data]`: drawn images or the user's own, and how they are split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageData {
+    /// Where the images come from.
+    pub source: ImageOrigin,
+    /// What is drawn, for synthetic images.
+    pub drawing: Drawing,
+    /// How many synthetic images to train on; a fifth as many are drawn to test on.
+    pub samples: usize,
+    /// The folder of the files.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub path: Option<PathBuf>,
+    /// The height, and the width, that images are brought to, where not their own.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub size: Option<usize>,
+    /// 1 for grey and 3 for colour, where not the source's own.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub channels: Option<usize>,
+    /// How images are brought to the size.
+    pub resize: Resize,
+    /// How pixels become the network's input.
+    pub normalise: Normalise,
+    /// What becomes of a file that cannot be decoded.
+    pub on_bad_image: OnBadImage,
+    /// A folder to keep decoded images in.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub cache: Option<PathBuf>,
+    /// The order of the samples in an epoch.
+    pub order: Order,
+    /// The fraction of the training split to hold out, where there is no split for validation.
+    pub validation: f64,
+    /// Threads that prepare batches, for images that do not lie on the device.
+    pub workers: usize,
+    /// Where the images lie while training.
+    pub residency: Residency,
+}
+
+/// The value of `data.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageOrigin {
+    /// Drawn from the seed.
+    Synthetic,
+    /// Read from MNIST's kind of files.
+    Idx,
+    /// Read from CIFAR-10's binary files.
+    Cifar10,
+    /// Read from a folder with a folder of images for each class.
+    ImageFolder,
+}
+
+/// The value of `data.drawing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawing {
+    /// Grey digits, 28x28.
+    Digits,
+    /// Coloured shapes, 32x32.
+    Shapes,
+}
+
+/// The value of `data.normalise`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Normalise {
+    /// To mean 0 and deviation 1 in each channel of the training split.
+    Measured,
+    /// To 0 for black and 1 for white.
+    Unit,
+}
+
+/// What only drawn images have.
+const SYNTHETIC_KEYS: [&str; 2] = ["data.drawing", "data.samples"];
+/// What only files have.
+const FOLDER_KEYS: [&str; 2] = ["data.on_bad_image", "data.cache"];
+/// The longest side, in pixels, and the most threads, beyond which a value is a slip.
+const MAX_SIDE: usize = 4096;
+const MAX_WORKERS: usize = 256;
+
+impl Check for ImageData {
+    fn check(&self, checker: &mut Checker<'_>) {
+        let side = self.size.is_none_or(|side| (1..=MAX_SIDE).contains(&side));
+        checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
+        checker.require("data.size", side, "1 to 4096 pixels");
+        checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
+        let fraction = self.validation > 0.0 && self.validation < 1.0;
+        checker.require("data.validation", fraction, "above 0 and below 1");
+        checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
+
+        if self.source != ImageOrigin::ImageFolder {
+            checker.only_with("data.source", "image-folder", &FOLDER_KEYS);
+        }
+        if self.source == ImageOrigin::Synthetic {
+            checker.only_with("data.source", "image-folder", &["data.path"]);
+            return;
+        }
+        checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
+        if self.path.is_none() {
+            let name = match self.source {
+                ImageOrigin::Idx => "idx",
+                ImageOrigin::Cifar10 => "cifar10",
+                _ => "image-folder",
+            };
+            checker.conflict(
+                "data.source",
+                format!("`data.source = \"{name}\"` needs `data.path`"),
+                "name the folder: `--set data.path=FOLDER`",
+            );
+        }
+        if self.source == ImageOrigin::ImageFolder && self.size.is_none() {
+            checker.conflict(
+                "data.source",
+                "`data.source = \"image-folder\"` needs `data.size`",
+                "name the side that pictures are brought to: `--set data.size=64`",
+            );
+        }
+    }
+}
+
+impl ImageData {
+    /// What the image-folder source is told, once the configuration was checked.
+    pub(crate) fn folder_options(&self) -> ImageFolderOptions {
+        ImageFolderOptions {
+            path: self.path.clone().unwrap_or_default(),
+            size: [self.size.unwrap_or_default(); 2],
+            channels: self.channels.unwrap_or(3),
+            resize: self.resize,
+            on_bad_image: self.on_bad_image,
+            cache: self.cache.clone(),
+        }
+    }
+
+    /// The shape to bring images of `shape` to; networks take square ones.
+    pub(crate) fn fitted(&self, shape: ImageShape) -> ImageShape {
+        let side = self.size.unwrap_or_else(|| shape.height.max(shape.width));
+        let channels = self.channels.unwrap_or(shape.channels);
+        ImageShape { channels, height: side, width: side }
+    }
+}

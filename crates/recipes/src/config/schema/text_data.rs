@@ -1,0 +1,64 @@
+//! `[data]` of the recipes that learn from a text.
+
+use std::path::PathBuf;
+
+use data::{TokenKind, text::TextOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    check::{Check, Checker},
+    unset_as_empty,
+};
+
+/// The table `[data]`: a text, and what it is cut into.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextData {
+    /// Where the samples come from.
+    pub source: TextOrigin,
+    /// A file or a folder; the primer on GPU training that comes with the program where there is
+    /// none.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub path: Option<PathBuf>,
+    /// What the text is cut into.
+    pub tokens: TokenKind,
+    /// Of words, how many tokens there are, that of unknown words included.
+    pub vocabulary: usize,
+    /// Tokens that the network reads in a row.
+    pub sequence_length: usize,
+    /// The fraction at the end of the text to hold out.
+    pub validation: f64,
+}
+
+/// The value of `data.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextOrigin {
+    /// A text.
+    Text,
+}
+
+impl Check for TextData {
+    fn check(&self, checker: &mut Checker<'_>) {
+        let fraction = self.validation > 0.0 && self.validation < 1.0;
+        checker.require("data.validation", fraction, "above 0 and below 1");
+        checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
+        checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
+        if self.tokens != TokenKind::Words {
+            checker.only_with("data.tokens", "words", &["data.vocabulary"]);
+        }
+    }
+}
+
+impl TextData {
+    /// What the source is told.
+    pub(crate) fn options(&self) -> TextOptions {
+        TextOptions {
+            path: self.path.clone(),
+            tokens: self.tokens,
+            vocabulary: self.vocabulary,
+            sequence_length: self.sequence_length,
+            validation: self.validation,
+        }
+    }
+}

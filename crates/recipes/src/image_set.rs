@@ -1,0 +1,157 @@
+//! Images as a recipe trains on them: read, brought to one shape, and split.
+
+use std::sync::Arc;
+
+use data::{
+    Fitted, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    cifar10::read_cifar10,
+    drawn::{digits, shapes},
+    idx::read_idx,
+    image_folder::{ImageFolder, open_image_folder},
+};
+
+use crate::{
+    Failure, Start,
+    config::{Drawing, ImageData, ImageOrigin, Normalise},
+};
+
+/// Decoded images of a folder up to this size stay in memory.
+const IN_MEMORY_BYTES: usize = 2 << 30;
+
+type Source = Arc<dyn ImageSource>;
+
+/// Everything that a recipe needs to know about its images before the first step.
+pub(crate) struct ImageSet {
+    pub(crate) train: Source,
+    pub(crate) validation: Source,
+    pub(crate) test: Option<Source>,
+    pub(crate) preprocessing: ImagePreprocessing,
+    /// What the user should know, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// Files that could not be decoded.
+    pub(crate) skipped: usize,
+}
+
+impl ImageSet {
+    /// Reads what the configuration names.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the data.
+    pub(crate) fn read(
+        data: &ImageData,
+        seed: u64,
+        start: &mut Start<'_>,
+    ) -> Result<Self, Failure> {
+        let found = Found::read(data, seed, start)?;
+        let fit = |source| fit(source, data);
+        let train = fit(found.train);
+        let (train, validation) = match found.validation {
+            Some(validation) => (train, fit(validation)),
+            None => {
+                let (train, held_out) = Subset::divide(&train, data.validation, seed)?;
+                (Arc::new(train) as Source, Arc::new(held_out) as Source)
+            }
+        };
+        Ok(Self {
+            preprocessing: preprocessing(data, train.as_ref())?,
+            train,
+            validation,
+            test: found.test.map(fit),
+            notes: found.notes,
+            skipped: found.skipped,
+        })
+    }
+
+    pub(crate) fn classes(&self) -> &[String] {
+        self.train.classes()
+    }
+}
+
+/// The splits as the source has them.
+struct Found {
+    train: Source,
+    validation: Option<Source>,
+    test: Option<Source>,
+    notes: Vec<String>,
+    skipped: usize,
+}
+
+impl Found {
+    fn read(data: &ImageData, seed: u64, start: &mut Start<'_>) -> Result<Self, Failure> {
+        let path = data.path.clone().unwrap_or_default();
+        let splits = match data.source {
+            ImageOrigin::Synthetic => {
+                let samples = data.samples;
+                let draw = match data.drawing {
+                    Drawing::Digits => digits,
+                    Drawing::Shapes => shapes,
+                };
+                ImageSplits {
+                    train: draw(0..samples, seed)?,
+                    test: Some(draw(samples..samples + samples.div_ceil(5), seed)?),
+                }
+            }
+            ImageOrigin::Idx => read_idx(&path)?,
+            ImageOrigin::Cifar10 => read_cifar10(&path)?,
+            ImageOrigin::ImageFolder => return Self::read_folder(data, start),
+        };
+        Ok(Self {
+            train: Arc::new(splits.train),
+            validation: None,
+            test: splits.test.map(|test| Arc::new(test) as Source),
+            notes: Vec::new(),
+            skipped: 0,
+        })
+    }
+
+    fn read_folder(data: &ImageData, start: &mut Start<'_>) -> Result<Self, Failure> {
+        let folder = open_image_folder(&data.folder_options())?;
+        let (mut notes, mut skipped) = (Vec::new(), 0);
+        let mut decode = |folder: ImageFolder| {
+            let (source, bad) = decode(folder, data, start, &mut notes)?;
+            skipped += bad;
+            Ok::<_, Failure>(source)
+        };
+        let train = decode(folder.train)?;
+        let validation = folder.validation.map(&mut decode).transpose()?;
+        let test = folder.test.map(&mut decode).transpose()?;
+        Ok(Self { train, validation, test, notes, skipped })
+    }
+}
+
+/// Decodes the images of a folder: into memory where they fit, otherwise once to know the bad ones.
+/// Returns how many were bad.
+fn decode(
+    folder: ImageFolder,
+    data: &ImageData,
+    start: &mut Start<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(Source, usize), Failure> {
+    let bytes = folder.shape().bytes() * folder.labels().len();
+    let mut progress = |done, of| start.prepare("decoding images", done, of);
+    let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {
+        let (images, report) = folder.load(&mut progress)?;
+        (Arc::new(images), report)
+    } else {
+        let (images, report) = folder.prepare(&mut progress)?;
+        (Arc::new(images), report)
+    };
+    for image in &report.skipped {
+        notes.push(format!("skipped `{}`: {}", image.path.display(), image.reason));
+    }
+    Ok((source, report.skipped.len()))
+}
+
+fn fit(source: Source, data: &ImageData) -> Source {
+    let shape = data.fitted(source.shape());
+    if shape == source.shape() { source } else { Arc::new(Fitted::new(source, shape, data.resize)) }
+}
+
+fn preprocessing(data: &ImageData, train: &dyn ImageSource) -> Result<ImagePreprocessing, Failure> {
+    let shape = train.shape();
+    Ok(match data.normalise {
+        Normalise::Measured => ImagePreprocessing::measured(train, data.resize)?,
+        Normalise::Unit => ImagePreprocessing::identity(shape, data.resize),
+    })
+}

@@ -1,0 +1,111 @@
+//! The word-level text generator of the Keras tutorial.
+
+use backend::{AutodiffBackend, Selected, device};
+use burn::backend::Autodiff;
+use data::{
+    Batching, DataError, Order, TokenLoader,
+    text::{Predict, Windows, read_text},
+};
+use inference::{Description, Preprocessing};
+use models::{Architecture, Law, Pass, Positions, TextLstmConfig};
+use serde::{Deserialize, Serialize};
+use training::Trainer;
+
+use crate::{
+    Failure, Start, Summary,
+    config::{self, Check, Checker, Config, Layer, TextData},
+    registry::Recipe,
+    text_evaluation::{measure, token_losses},
+};
+
+/// The recipe as [`crate::registry`] lists it.
+pub const RECIPE: Recipe = Recipe {
+    name: "lstm",
+    summary: "a recurrent network that learns to write, word by word, from a text",
+    task: "text generation",
+    toml: include_str!("lstm.toml"),
+    train: |layers, start| {
+        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let (device, name) = device::open()?;
+        train::<Autodiff<Selected>>(config, start, &device, &name)
+    },
+};
+
+/// Windows that are evaluated at a time.
+const EVALUATION_BATCH: usize = 256;
+
+/// The table `[model]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Numbers that stand for a word.
+    pub embedding: usize,
+    /// Units of the recurrent layer.
+    pub hidden: usize,
+}
+
+impl Check for Model {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require("model.embedding", self.embedding >= 1, "at least 1");
+        checker.require("model.hidden", self.hidden >= 1, "at least 1");
+    }
+}
+
+/// Trains on what the configuration names, and leaves a run directory.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data, the run directory or the training itself.
+pub fn train<B: AutodiffBackend>(
+    config: Config<TextData, Model>,
+    start: Start<'_>,
+    device: &B::Device,
+    device_name: &str,
+) -> Result<Summary, Failure> {
+    let seed = config.training.seed;
+
+    // The data: a window of words, and the one that follows it.
+    let corpus = read_text(&config.data.options())?;
+    let length = config.data.sequence_length;
+    let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
+    let batching = config.training.batching(Order::Shuffled);
+    let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
+    let held_out = corpus.validation.map(windows).transpose()?;
+    let evaluated = Batching::evaluation(EVALUATION_BATCH);
+    let validation = held_out.map(|windows| TokenLoader::windows(windows, evaluated, device));
+
+    // The network.
+    let network = TextLstmConfig {
+        vocabulary: corpus.vocabulary.len(),
+        embedding: config.model.embedding,
+        hidden: config.model.hidden,
+        layers: 1,
+        dropout: 0.0,
+        predict: Positions::Last,
+        initialization: Law::Keras,
+    };
+    let model = network.init::<B>(seed, device);
+    let description = Description {
+        recipe: RECIPE.name.to_owned(),
+        architecture: Architecture::TextLstm(network),
+        classes: Vec::new(),
+        preprocessing: Preprocessing::Text(corpus.vocabulary),
+    };
+
+    // The loop.
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
+    let interrupt = run.interrupt();
+    let settings = config.trainer(train.steps_per_epoch());
+    let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
+            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let (logits, _) = trainer.model().forward(batch.inputs, None, &mut pass);
+            trainer.step(token_losses(logits, batch.targets), batch.part)?;
+        }
+        trainer
+            .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
+    }
+    let trained = trainer.finish()?;
+    run.finish(trained, &description, None)
+}

@@ -1,0 +1,141 @@
+//! A text generator that writes character by character, and carries its state along the text.
+
+use backend::{AutodiffBackend, Selected, device, functional::LstmState};
+use burn::{backend::Autodiff, tensor::Tensor};
+use data::{
+    DataError, TokenLoader,
+    text::{Streams, read_text},
+};
+use inference::{Description, Preprocessing};
+use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
+use serde::{Deserialize, Serialize};
+use training::Trainer;
+
+use crate::{
+    ExitCode, Failure, Start, Summary,
+    config::{self, Check, Checker, Config, Layer, TextData},
+    registry::Recipe,
+    text_evaluation::{measure, token_losses},
+};
+
+/// The recipe as [`crate::registry`] lists it.
+pub const RECIPE: Recipe = Recipe {
+    name: "lstm-char",
+    summary: "a recurrent network that learns to write, character by character, from a text",
+    task: "text generation",
+    toml: include_str!("lstm_char.toml"),
+    train: |layers, start| {
+        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let (device, name) = device::open()?;
+        train::<Autodiff<Selected>>(config, start, &device, &name)
+    },
+};
+
+/// The table `[model]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Numbers that stand for a token.
+    pub embedding: usize,
+    /// Units of each recurrent layer.
+    pub hidden: usize,
+    /// Recurrent layers.
+    pub layers: usize,
+    /// The share of each layer's output that is dropped while training.
+    pub dropout: f64,
+    /// Whether a batch goes on with the state in which the one before ended.
+    pub carry_state: bool,
+}
+
+impl Check for Model {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require("model.embedding", self.embedding >= 1, "at least 1");
+        checker.require("model.hidden", self.hidden >= 1, "at least 1");
+        checker.require("model.layers", self.layers >= 1, "at least 1");
+        let share = (0.0..1.0).contains(&self.dropout);
+        checker.require("model.dropout", share, "at least 0 and below 1");
+    }
+}
+
+/// Trains on what the configuration names, and leaves a run directory.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data, the run directory or the training itself.
+pub fn train<B: AutodiffBackend>(
+    config: Config<TextData, Model>,
+    start: Start<'_>,
+    device: &B::Device,
+    device_name: &str,
+) -> Result<Summary, Failure> {
+    let seed = config.training.seed;
+    let carry = config.model.carry_state;
+    if config.training.micro_batch.is_some() {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            "`training.micro_batch` has no effect on `lstm-char`, whose rows are streams",
+            "leave it out, or lower `training.batch_size`",
+        ));
+    }
+
+    // The data: as many streams through the text as a batch has rows.
+    let corpus = read_text(&config.data.options())?;
+    let length = config.data.sequence_length;
+    let rows = config.training.batch_size;
+    let streams = |tokens, rows| Streams::new(tokens, rows, length).map_err(DataError::from);
+    let train = TokenLoader::<B>::streams(streams(corpus.train, rows)?, device);
+    let held_out = corpus.validation.map(|tokens| {
+        let fitting = (tokens.len() / (length + 1)).clamp(1, rows);
+        streams(tokens, fitting)
+    });
+    let validation = held_out.transpose()?.map(|streams| TokenLoader::streams(streams, device));
+
+    // The network.
+    let network = TextLstmConfig {
+        vocabulary: corpus.vocabulary.len(),
+        embedding: config.model.embedding,
+        hidden: config.model.hidden,
+        layers: config.model.layers,
+        dropout: config.model.dropout,
+        predict: Positions::All,
+        initialization: Law::Pytorch,
+    };
+    let model = network.init::<B>(seed, device);
+    let description = Description {
+        recipe: RECIPE.name.to_owned(),
+        architecture: Architecture::TextLstm(network),
+        classes: Vec::new(),
+        preprocessing: Preprocessing::Text(corpus.vocabulary),
+    };
+
+    // The loop.
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
+    let interrupt = run.interrupt();
+    let settings = config.trainer(train.steps_per_epoch());
+    let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
+            let state = carry.then(|| carried(&trainer)).flatten();
+            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let (logits, next) = trainer.model().forward(batch.inputs, state, &mut pass);
+            trainer.step(token_losses(logits, batch.targets), batch.part)?;
+            for (layer, state) in next.into_iter().enumerate() {
+                trainer.carry(&format!("cell.{layer}"), state.cell.inner());
+                trainer.carry(&format!("hidden.{layer}"), state.hidden.inner());
+            }
+        }
+        trainer
+            .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
+    }
+    let trained = trainer.finish()?;
+    run.finish(trained, &description, None)
+}
+
+/// The state that the batch before left, one for each layer; none at the beginning of the text.
+fn carried<B: AutodiffBackend>(trainer: &Trainer<'_, B, TextLstm<B>>) -> Option<Vec<LstmState<B>>> {
+    let part = |name, layer| trainer.carried(&format!("{name}.{layer}")).map(Tensor::from_inner);
+    let state =
+        |layer| Some(LstmState { cell: part("cell", layer)?, hidden: part("hidden", layer)? });
+    let states: Vec<LstmState<B>> = (0..).map_while(state).collect();
+    (!states.is_empty()).then_some(states)
+}
