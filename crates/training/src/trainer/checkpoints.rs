@@ -49,12 +49,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         })
     }
 
-    /// Writes a checkpoint within an epoch where one is due. What is due at the epoch's last
-    /// update waits for its validation.
+    /// Writes a checkpoint between two updates of an epoch where one is due. What is due at the
+    /// epoch's last update waits for its validation.
     pub(super) fn checkpoint_in_epoch(&mut self) -> Result<(), TrainError> {
-        let record = &self.state.record;
-        let within = record.position < self.config.steps_per_epoch
-            && record.step < self.config.length().steps;
+        let within = self.state.record.position > 0;
         if within && self.is_due_by_steps() { self.checkpoint() } else { Ok(()) }
     }
 
