@@ -81,8 +81,12 @@ impl<'a> Start<'a> {
                 .map_err(|error| unwritable(error.to_string()))?,
         };
         let environment = Environment::new(device, self.command_line.clone());
-        let open = if self.resumes { RunDirectory::reopen } else { RunDirectory::create };
-        let files = open(self.directory.clone(), &config, &environment)?;
+        let directory = self.directory.clone();
+        let files = if self.resumes {
+            RunDirectory::of(directory, config, environment)
+        } else {
+            RunDirectory::create(directory, config, environment)?
+        };
         Ok(Run {
             start: self,
             files,

@@ -25,6 +25,7 @@ pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const TIME_COLUMNS: usize = 3;
 
 /// A configuration in the two forms that a run keeps.
+#[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) toml: String,
     pub(crate) settings: Value,
@@ -34,7 +35,8 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    settings: Value,
+    config: Resolved,
+    environment: Environment,
     opened: Instant,
     seconds_before: f64,        // of the run until it was resumed
     events: Option<AppendLog>,  // once it is known where they go on
@@ -51,46 +53,32 @@ struct Mark {
 }
 
 impl RunDirectory {
-    /// Creates the directory with what is known before the first step.
+    /// Creates the directory of a new run.
     ///
     /// # Errors
     ///
     /// Where there is something already, or the system refuses.
     pub(crate) fn create(
         path: PathBuf,
-        config: &Resolved,
-        environment: &Environment,
+        config: Resolved,
+        environment: Environment,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
         create_directory(&path).map_err(Failure::user_data)?;
-        Self::begin(path, config, environment)
+        Ok(Self::of(path, config, environment))
     }
 
-    /// Opens the directory of a run that is to go on, whether it was finished or not.
-    ///
-    /// # Errors
-    ///
-    /// Where the system refuses.
-    pub(crate) fn reopen(
-        path: PathBuf,
-        config: &Resolved,
-        environment: &Environment,
-    ) -> Result<Self, Failure> {
-        remove(&path.join(SUMMARY))?;
-        Self::begin(path, config, environment)
-    }
-
-    fn begin(path: PathBuf, config: &Resolved, environment: &Environment) -> Result<Self, Failure> {
-        write_whole(&path.join(CONFIG), config.toml.as_bytes())?;
-        write_json(&path.join("environment.json"), environment)?;
-        Ok(Self {
+    /// The directory of a run, into which nothing is written before it is known to go on there.
+    pub(crate) fn of(path: PathBuf, config: Resolved, environment: Environment) -> Self {
+        Self {
             path,
-            settings: config.settings.clone(),
+            config,
+            environment,
             opened: Instant::now(),
             seconds_before: 0.0,
             events: None,
             metrics: None,
-        })
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -173,7 +161,7 @@ impl Keeper for RunDirectory {
     fn mark(&mut self) -> Result<Value, ObserverError> {
         let length = |log: &mut Option<AppendLog>| log.as_mut().map_or(Ok(0), AppendLog::sync);
         Ok(serde_json::to_value(Mark {
-            settings: self.settings.clone(),
+            settings: self.config.settings.clone(),
             seconds: self.seconds_before + self.opened.elapsed().as_secs_f64(),
             events_bytes: length(&mut self.events)?,
             metrics_bytes: length(&mut self.metrics)?,
@@ -182,14 +170,19 @@ impl Keeper for RunDirectory {
 
     fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
         let (events, metrics) = (self.path.join("events.jsonl"), self.path.join("metrics.csv"));
+        let mark = mark.map(Mark::deserialize).transpose()?;
+        if let Some(mark) = &mark {
+            refuse_changes(&mark.settings, &self.config.settings)?;
+        }
+        remove(&self.path.join(SUMMARY))?; // the run is not finished, or not any more
+        write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
+        write_json(&self.path.join("environment.json"), &self.environment)?;
         let Some(mark) = mark else {
             remove(&events)?;
             remove(&metrics)?;
             self.events = Some(AppendLog::create(&events)?);
             return Ok(());
         };
-        let mark = Mark::deserialize(mark)?;
-        refuse_changes(&mark.settings, &self.settings)?;
         self.seconds_before = mark.seconds;
         self.events = Some(AppendLog::reopen(&events, mark.events_bytes)?);
         if mark.metrics_bytes > 0 {

@@ -6,3 +6,4 @@ mod commands;
 mod folder;
 mod mistakes;
 mod mlp;
+mod resume;

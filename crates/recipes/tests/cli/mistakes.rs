@@ -92,7 +92,7 @@ fn training_that_diverges_ends_with_its_own_exit_code() {
     assert!(ran.stderr.contains("error: training diverged: "), "{ran:#?}");
 }
 
-/// A signal ends the run after its step: no summary, no model, and the way to begin again.
+/// A signal ends the run after its step: no summary, no model, and the way to go on.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_the_run() {
@@ -117,6 +117,6 @@ fn a_signal_ends_the_run() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("error: interrupted after step "), "{rest}");
-    assert!(rest.contains("help: to begin again: recipes train run/config.toml"), "{rest}");
+    assert!(rest.contains("help: to go on: recipes resume run"), "{rest}");
     assert!(!folder.path("run/summary.json").exists());
 }

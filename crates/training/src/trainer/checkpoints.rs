@@ -14,19 +14,22 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let config = self.config.checkpoint.clone();
         let shelf = Shelf::new(directory, config, length.steps_per_epoch, &self.parameters);
         let newest = shelf.newest()?;
-        let mark = newest.found.as_ref().map(|(_, contents)| &contents.state.mark);
-        keeper.return_to(mark).map_err(TrainError::Observer)?;
+        let mark = newest.found.as_ref().map(|(_, contents)| contents.state.mark.clone());
+        match newest.found {
+            None => self.state.lay_out_as_restored(&self.parameters),
+            Some((path, contents)) => self
+                .state
+                .restore(contents, &self.parameters, &self.config)
+                .map_err(|reason| TrainError::OtherRun { path, reason })?,
+        }
+        keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
         self.shelf = Some(shelf);
         for message in newest.damaged {
             self.tell(&Event::Warning { message })?;
         }
-        let Some((path, contents)) = newest.found else {
-            self.state.lay_out_as_restored(&self.parameters);
+        if mark.is_none() {
             return self.begin();
-        };
-        self.state
-            .restore(contents, &self.parameters, &self.config)
-            .map_err(|reason| TrainError::OtherRun { path, reason })?;
+        }
         self.clock = Clock::at(self.state.record.seconds);
         self.finite_until = self.step_number();
         self.kept = Some(self.place());
@@ -46,12 +49,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         })
     }
 
-    /// Writes a checkpoint within an epoch where one is due. What is due at the epoch's last
-    /// update waits for its validation.
+    /// Writes a checkpoint between two updates of an epoch where one is due. What is due at the
+    /// epoch's last update waits for its validation.
     pub(super) fn checkpoint_in_epoch(&mut self) -> Result<(), TrainError> {
-        let record = &self.state.record;
-        let within = record.position < self.config.steps_per_epoch
-            && record.step < self.config.length().steps;
+        let within = self.state.record.position > 0;
         if within && self.is_due_by_steps() { self.checkpoint() } else { Ok(()) }
     }
 

@@ -154,6 +154,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
     /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
+        if !self.in_update.load(Ordering::Relaxed) {
+            // Only now is all that belongs to the update before in its place: running statistics,
+            // and what is carried.
+            self.checkpoint_in_epoch()?;
+        }
         let gradients = self.state.accumulate(losses, part);
         self.in_update.store(!part.last, Ordering::Relaxed);
         let Some(gradients) = gradients else { return Ok(()) };
@@ -166,7 +171,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if step == self.config.length().steps {
             self.done.request();
         }
-        self.checkpoint_in_epoch()
+        Ok(())
     }
 
     /// Ends a pass: measures the model by `validate`, which returns none where there is no

@@ -11,8 +11,8 @@ use backend::{
     random::{Purpose, Random},
 };
 use burn::{
-    module::Param,
-    tensor::{ElementConversion, Tensor, TensorData},
+    module::{Module, ModuleMapper, Param},
+    tensor::{ElementConversion, Tensor, TensorData, backend::Backend},
 };
 use serde_json::{Value, json};
 use store::fault;
@@ -100,6 +100,17 @@ impl Keeper for Kept {
 
 type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
 
+/// Moves the weights a little, as running statistics move.
+struct Drift;
+
+impl<B: Backend> ModuleMapper<B> for Drift {
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let (id, tensor, mapper) = parameter.consume();
+        let drifted = (tensor * 0.99).detach().require_grad();
+        Param::from_mapped_value(id, drifted, mapper)
+    }
+}
+
 /// Trains in micro-batches of four and two samples, with noise that follows from the step, and a
 /// number that is carried from each update to the next.
 fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
@@ -125,11 +136,11 @@ fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
                     + Tensor::from_inner(carried.clone() * 0.1)
                     + noise * 0.1;
             let errors = outputs - targets.clone().narrow(0, start, samples);
-            if last {
-                trainer.carry("sum", carried + errors.clone().inner().mean().reshape([1, 1]));
-            }
+            let mean = errors.clone().inner().mean().reshape([1, 1]);
             let losses = errors.flatten::<1>(0, 1).square();
             trainer.step(losses, Part { samples, of: BATCH, last })?;
+            trainer.carry("sum", carried + mean);
+            trainer.map_model(|model| model.map(&mut Drift));
         }
         let (features, targets) = (features.clone().inner(), targets.clone().inner());
         trainer.end_epoch(|model| {
@@ -208,7 +219,7 @@ fn a_run_stops_at_every_step_and_still_ends_the_same() {
 #[test]
 fn a_write_that_fails_ends_the_run_and_loses_nothing() {
     let mut settings = everything(OptimizerKind::Adam);
-    settings.epochs = 3;
+    settings.epochs = 2;
     settings.checkpoint.every_steps = Some(1);
     settings.checkpoint.keep = 1;
     let mut straight = Kept::new();
@@ -218,7 +229,7 @@ fn a_write_that_fails_ends_the_run_and_loses_nothing() {
         fault::arm(failing_write);
         let outcome = run(&mut kept, settings.clone(), Stop::default());
         if fault::disarm() {
-            assert!(failing_write > 100, "only {failing_write} writes");
+            assert!(failing_write > 70, "only {failing_write} writes");
             break;
         }
         let error = outcome.unwrap_err().to_string();
@@ -228,7 +239,7 @@ fn a_write_that_fails_ends_the_run_and_loses_nothing() {
         assert_eq!(resumed, expected, "write {failing_write}");
         assert_eq!(kept.rows(), straight.rows(), "write {failing_write}");
         assert_eq!(kept.warnings(), [""; 0], "write {failing_write}");
-        assert!(kept.names().contains(&"step-6".to_owned()), "write {failing_write}");
+        assert!(kept.names().contains(&"step-4".to_owned()), "write {failing_write}");
     }
 }
 
