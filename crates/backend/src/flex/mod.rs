@@ -8,6 +8,7 @@
 // An operation a file.
 mod adam;
 mod conv;
+mod pool;
 mod sgd;
 mod square_sum;
 
@@ -15,15 +16,19 @@ mod square_sum;
 mod parallel;
 mod recycled;
 mod simd;
+mod sum;
 
 use burn::backend::Flex;
-use burn::tensor::{DType, ops::FloatTensor};
+use burn::tensor::{
+    DType, Shape,
+    ops::{FloatTensor, IntTensor},
+};
 use burn_flex::FlexTensor;
 
 use crate::{
     AdamStep, Backend, SgdStep,
     conv2d::{Conv2dGradients, Conv2dParents},
-    functional::Conv2dOptions,
+    functional::{Conv2dOptions, PoolOptions},
 };
 
 impl Backend for Flex {
@@ -69,6 +74,42 @@ impl Backend for Flex {
         wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
         conv::backward(input, weight, output, gradient, options, wanted)
+    }
+
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv::forward_and_pool(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output_and_gradient: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward_of_pool(input, weight, output_and_gradient, indices, options, wanted)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        pool::forward(input, options)
+    }
+
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        pool::backward(indices, gradient, input, options)
     }
 }
 
