@@ -1,6 +1,6 @@
 //! The fused operations on tensors: what layers call.
 
-use burn::tensor::{Int, Tensor, activation::relu, module, ops::ConvOptions};
+use burn::tensor::{Int, Tensor};
 
 use crate::{
     Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives,
@@ -22,6 +22,18 @@ pub struct Conv2dOptions {
     pub relu: bool,
 }
 
+impl Conv2dOptions {
+    /// Height and width of the output, by those of the input and of the kernel; zero where the
+    /// kernel does not fit.
+    pub fn output_size(&self, input: [usize; 2], kernel: [usize; 2]) -> [usize; 2] {
+        std::array::from_fn(|axis| {
+            let reach = self.dilation[axis] * (kernel[axis] - 1) + 1;
+            let padded = input[axis] + 2 * self.padding[axis];
+            padded.checked_sub(reach).map_or(0, |room| room / self.stride[axis] + 1)
+        })
+    }
+}
+
 impl Default for Conv2dOptions {
     fn default() -> Self {
         Self { stride: [1, 1], padding: [0, 0], dilation: [1, 1], groups: 1, relu: false }
@@ -40,6 +52,14 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
+    /// Height and width of the output, by those of the input; zero where no window fits.
+    pub fn output_size(&self, input: [usize; 2]) -> [usize; 2] {
+        std::array::from_fn(|axis| {
+            let padded = input[axis] + 2 * self.padding[axis];
+            padded.checked_sub(self.kernel[axis]).map_or(0, |room| room / self.stride[axis] + 1)
+        })
+    }
+
     /// Square windows side by side.
     pub fn square(side: usize) -> Self {
         Self { kernel: [side; 2], stride: [side; 2], padding: [0; 2] }
@@ -103,10 +123,8 @@ pub fn conv2d<B: Backend>(
     bias: Option<Tensor<B, 1>>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: rectified } = *options;
-    let output =
-        module::conv2d(input, weight, bias, ConvOptions::new(stride, padding, dilation, groups));
-    if rectified { relu(output) } else { output }
+    let bias = bias.map(primitive);
+    tensor(B::fused_conv2d(primitive(input), primitive(weight), bias, options))
 }
 
 /// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
@@ -119,8 +137,8 @@ pub fn conv2d_relu_max_pool<B: Backend>(
     bias: Tensor<B, 1>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let options = Conv2dOptions { relu: true, ..*options };
-    max_pool2d(conv2d(input, weight, Some(bias), &options), &PoolOptions::square(2))
+    let [input, weight] = [input, weight].map(primitive);
+    tensor(B::fused_conv2d_relu_max_pool(input, weight, primitive(bias), options).0)
 }
 
 /// The maximum of each window.
@@ -128,7 +146,7 @@ pub fn conv2d_relu_max_pool<B: Backend>(
 /// - `input`: `[batch, channels, height, width]`
 /// - returns: `[batch, channels, height, width]` by PyTorch's `max_pool2d`
 pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Tensor<B, 4> {
-    module::max_pool2d(input, options.kernel, options.stride, options.padding, [1, 1], false)
+    tensor(B::fused_max_pool2d(primitive(input), options).0)
 }
 
 /// The mean of each map.

@@ -19,11 +19,14 @@ mod selected;
 // What the rest of the workspace is generic over, an operation a file.
 mod adam;
 mod batch_norm2d;
+mod conv2d;
+mod conv2d_relu_max_pool;
 mod cross_entropy;
 mod embedding;
 pub mod functional;
 mod linear;
 mod lstm;
+mod max_pool2d;
 mod operations;
 pub mod overrides;
 mod primitive;
@@ -43,6 +46,7 @@ pub use crate::{
     batch_norm2d::{
         BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, BatchNorm2dWanted,
     },
+    conv2d::{Conv2dGradients, Conv2dParents, Convolution, convolution, set_convolution},
     linear::{LinearGradients, LinearSaved},
     lstm::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,

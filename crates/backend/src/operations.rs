@@ -13,7 +13,11 @@ use burn::tensor::{
 use crate::{
     AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    SgdStep, adam, batch_norm2d, cross_entropy, embedding, linear, lstm, sgd, square_sum,
+    SgdStep, adam, batch_norm2d,
+    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d_relu_max_pool, cross_entropy, embedding,
+    functional::{Conv2dOptions, PoolOptions},
+    linear, lstm, max_pool2d, sgd, square_sum,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -149,6 +153,92 @@ pub trait Backend: burn::tensor::backend::Backend {
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::composed::<Self>(sum, values)
     }
+
+    /// Convolution; shapes as in [`conv2d`](crate::functional::conv2d).
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv2d::composed::<Self>(input, weight, bias, options)
+    }
+
+    /// The gradients of [`fused_conv2d`](Self::fused_conv2d) that are `wanted`.
+    ///
+    /// - `output`: what the forward pass returned, where ReLU followed
+    /// - `gradient`: of the shape of the output
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv2d::composed_backward::<Self>(input, weight, output, gradient, options, wanted)
+    }
+
+    /// Convolution, ReLU and pooling; shapes as in
+    /// [`conv2d_relu_max_pool`](crate::functional::conv2d_relu_max_pool).
+    ///
+    /// - returns the output, and of its shape what the backward pass needs to find the winner of
+    ///   each window; the meaning and the type of these numbers are the backend's own
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options)
+    }
+
+    /// The gradients of [`fused_conv2d_relu_max_pool`](Self::fused_conv2d_relu_max_pool) that are
+    /// `wanted`.
+    ///
+    /// - `output`, `indices`: what the forward pass returned
+    /// - `gradient`: of the shape of the output
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        [output, gradient]: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv2d_relu_max_pool::composed_backward::<Self>(
+            input,
+            weight,
+            [output, gradient],
+            indices,
+            options,
+            wanted,
+        )
+    }
+
+    /// The maximum of each window; shapes as in [`max_pool2d`](crate::functional::max_pool2d).
+    ///
+    /// - returns the output, and of its shape what the backward pass needs to find the winner of
+    ///   each window; the meaning and the type of these numbers are the backend's own
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        max_pool2d::composed::<Self>(input, options)
+    }
+
+    /// The gradient of [`fused_max_pool2d`](Self::fused_max_pool2d), of the shape `input`.
+    ///
+    /// - `indices`: what the forward pass returned
+    /// - `gradient`: of the shape of the output
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        max_pool2d::composed_backward::<Self>(indices, gradient, input, options)
+    }
 }
 
 /// A [`Backend`] that records gradients, over one that does the work.
@@ -184,6 +274,31 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         targets: IntTensor<Self>,
     ) -> FloatTensor<Self> {
         cross_entropy::recorded::<B, C>(logits, targets)
+    }
+
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv2d::recorded::<B, C>(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv2d_relu_max_pool::recorded::<B, C>(input, weight, bias, options)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        max_pool2d::recorded::<B, C>(input, options)
     }
 }
 

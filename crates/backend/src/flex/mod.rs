@@ -8,10 +8,12 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod conv;
 mod cross_entropy;
 mod embedding;
 mod linear;
 mod lstm;
+mod pool;
 mod sgd;
 mod square_sum;
 
@@ -23,12 +25,13 @@ mod parallel;
 mod product;
 mod recycled;
 mod simd;
+mod sum;
 #[cfg(test)]
 mod testing;
 
 use burn::backend::Flex;
 use burn::tensor::{
-    DType,
+    DType, Shape,
     ops::{FloatTensor, IntTensor},
 };
 use burn_flex::FlexTensor;
@@ -37,6 +40,8 @@ use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     SgdStep,
+    conv2d::{Conv2dGradients, Conv2dParents},
+    functional::{Conv2dOptions, PoolOptions},
 };
 
 impl Backend for Flex {
@@ -138,6 +143,62 @@ impl Backend for Flex {
 
     fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         square_sum::add(sum, values)
+    }
+
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        conv::forward(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward(input, weight, output, gradient, options, wanted)
+    }
+
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv::forward_and_pool(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output_and_gradient: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward_of_pool(input, weight, output_and_gradient, indices, options, wanted)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        pool::forward(input, options)
+    }
+
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        pool::backward(indices, gradient, input, options)
     }
 }
 

@@ -1,0 +1,233 @@
+//! Forward pass and input gradient of any convolution, by correlations.
+
+use super::{
+    super::{
+        parallel::{self, Shared},
+        simd::Level,
+    },
+    correlation::{Correlation, Epilogue, TASKS, Tap, Weights},
+    geometry::Geometry,
+};
+
+/// The output of a convolution, with bias and ReLU.
+pub(super) fn forward(
+    level: Level,
+    geometry: &Geometry,
+    input: &[f32],
+    weight: &[f32],
+    epilogue: Epilogue<'_>,
+    output: &mut [f32],
+) {
+    let Geometry { batch, groups, inputs, outputs, .. } = *geometry;
+    let [plane, target_plane] = [geometry.input_plane(), geometry.output_plane()];
+    let output = Shared::new(output);
+    for group in 0..groups {
+        let weights = Weights {
+            values: &weight[group * outputs * inputs * geometry.taps()..],
+            output_stride: inputs * geometry.taps(),
+            channel_stride: geometry.taps(),
+            kernel: geometry.taps(),
+        };
+        let correlation = Correlation::new(
+            level,
+            [inputs, outputs],
+            [geometry.input, geometry.output],
+            geometry.stride,
+            forward_taps(geometry),
+            batch,
+            weights,
+        );
+        let bias = epilogue.bias.map(|bias| &bias[group * outputs..][..outputs]);
+        let epilogue = Epilogue { bias, ..epilogue };
+        let tasks = Tasks::new(&correlation, batch, geometry.output[0]);
+        parallel::run(tasks.count(), |task, scratch| {
+            let (image, rows, blocks) = tasks.get(task);
+            let [scratch] = scratch.slices([correlation.scratch()]);
+            let source = &input[(image * groups + group) * inputs * plane..];
+            let target =
+                (image * groups + group) * outputs * target_plane + rows.start * geometry.output[1];
+            // SAFETY: rows and blocks of channels of one image are one task's alone.
+            unsafe {
+                let target = output.pointer(target);
+                correlation.strip(source, rows, blocks, epilogue, scratch, target, target_plane);
+            }
+        });
+    }
+}
+
+/// Where the taps of a kernel read, from the output's position times the stride.
+pub(super) fn forward_taps(geometry: &Geometry) -> Vec<Tap> {
+    let Geometry { kernel, padding, dilation, .. } = *geometry;
+    (0..geometry.taps())
+        .map(|index| {
+            let place = [index / kernel[1], index % kernel[1]];
+            let offset = std::array::from_fn(|axis| {
+                (place[axis] * dilation[axis]) as isize - padding[axis] as isize
+            });
+            Tap { offset, index }
+        })
+        .collect()
+}
+
+/// The gradient of the input.
+///
+/// An input at `i` met the output at `o` by the tap `k` if `i + padding = o * stride + k *
+/// dilation`. So for all inputs with one remainder by the stride, a *phase*, the gradient is a
+/// correlation of the output's with the taps that leave no remainder.
+pub(super) fn input_gradient(
+    level: Level,
+    geometry: &Geometry,
+    gradient: &[f32],
+    weight: &[f32],
+    output: &mut [f32],
+) {
+    let Geometry { batch, groups, inputs, outputs, stride, .. } = *geometry;
+    let [source_plane, plane] = [geometry.output_plane(), geometry.input_plane()];
+    let output = Shared::new(output);
+    for group in 0..groups {
+        let weights = Weights {
+            values: &weight[group * outputs * inputs * geometry.taps()..],
+            output_stride: geometry.taps(),
+            channel_stride: inputs * geometry.taps(),
+            kernel: geometry.taps(),
+        };
+        // Inputs beyond the last row or column of a phase do not exist.
+        let phases: Vec<_> = (0..stride[0].min(geometry.input[0]))
+            .flat_map(|y| (0..stride[1].min(geometry.input[1])).map(move |x| [y, x]))
+            .map(|phase| {
+                let size = std::array::from_fn(|axis| {
+                    (geometry.input[axis] - phase[axis]).div_ceil(stride[axis])
+                });
+                let correlation = Correlation::new(
+                    level,
+                    [outputs, inputs],
+                    [geometry.output, size],
+                    [1, 1],
+                    phase_taps(geometry, phase),
+                    batch,
+                    weights,
+                );
+                Phase { phase, size, correlation }
+            })
+            .collect();
+        let epilogue = Epilogue { bias: None, relu: false };
+        let source = |image: usize| &gradient[(image * groups + group) * outputs * source_plane..];
+        let target = |image: usize| (image * groups + group) * inputs * plane;
+
+        if let [Phase { correlation, .. }] = phases.as_slice() {
+            let tasks = Tasks::new(correlation, batch, geometry.input[0]);
+            parallel::run(tasks.count(), |task, scratch| {
+                let (image, rows, blocks) = tasks.get(task);
+                let [scratch] = scratch.slices([correlation.scratch()]);
+                let target = target(image) + rows.start * geometry.input[1];
+                // SAFETY: rows and blocks of channels of one image are one task's alone.
+                unsafe {
+                    let (source, target) = (source(image), output.pointer(target));
+                    correlation.strip(source, rows, blocks, epilogue, scratch, target, plane);
+                }
+            });
+            continue;
+        }
+        let rows = phases.iter().map(|phase| phase.correlation.rows).min().unwrap_or(1);
+        let strips = phases[0].size[0].div_ceil(rows);
+        let strip_scratch =
+            phases.iter().map(|phase| phase.correlation.scratch()).max().unwrap_or(0);
+        let phase_scratch = inputs * rows * phases[0].size[1];
+        parallel::run(batch * strips, |task, scratch| {
+            let (image, first) = (task / strips, task % strips * rows);
+            let [strip, maps] = scratch.slices([strip_scratch, phase_scratch]);
+            for Phase { phase, size, correlation } in &phases {
+                let rows = first..(first + rows).min(size[0]);
+                if rows.is_empty() {
+                    continue;
+                }
+                let map = rows.len() * size[1];
+                let blocks = 0..correlation.blocks();
+                let pointer = maps.as_mut_ptr();
+                // SAFETY: `maps` is this task's own, with room for all inputs of a phase.
+                unsafe {
+                    correlation.strip(
+                        source(image),
+                        rows.clone(),
+                        blocks,
+                        epilogue,
+                        strip,
+                        pointer,
+                        map,
+                    );
+                }
+                for (channel, map) in maps.chunks_exact(map).take(inputs).enumerate() {
+                    let plane = target(image) + channel * plane;
+                    for (row, values) in rows.clone().zip(map.chunks_exact(size[1])) {
+                        let row = row * stride[0] + phase[0];
+                        // SAFETY: these rows of one image are one task's alone.
+                        let target = unsafe {
+                            output.slice(plane + row * geometry.input[1], geometry.input[1])
+                        };
+                        let target = target[phase[1]..].iter_mut().step_by(stride[1]);
+                        target.zip(values).for_each(|(target, value)| *target = *value);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// The inputs with one remainder by the stride.
+struct Phase {
+    phase: [usize; 2],
+    size: [usize; 2],
+    correlation: Correlation,
+}
+
+/// The taps by which the inputs of a phase met outputs, and how far from their own place.
+fn phase_taps(geometry: &Geometry, phase: [usize; 2]) -> Vec<Tap> {
+    let Geometry { kernel, padding, dilation, stride, .. } = *geometry;
+    (0..geometry.taps())
+        .filter_map(|index| {
+            let place = [index / kernel[1], index % kernel[1]];
+            let distance: [isize; 2] = std::array::from_fn(|axis| {
+                (phase[axis] + padding[axis]) as isize - (place[axis] * dilation[axis]) as isize
+            });
+            let meets = (0..2).all(|axis| distance[axis].rem_euclid(stride[axis] as isize) == 0);
+            let offset =
+                std::array::from_fn(|axis| distance[axis].div_euclid(stride[axis] as isize));
+            meets.then_some(Tap { offset, index })
+        })
+        .collect()
+}
+
+/// Images by strips of rows, and by blocks of channels where that would be too few tasks.
+struct Tasks {
+    rows: usize,
+    height: usize,
+    strips: usize,
+    images: usize,
+    blocks: usize,
+    parts: usize,
+}
+
+impl Tasks {
+    fn new(correlation: &Correlation, images: usize, height: usize) -> Self {
+        let (rows, blocks) = (correlation.rows, correlation.blocks());
+        let strips = height.div_ceil(rows);
+        let parts = (TASKS / (images * strips).max(1)).clamp(1, blocks);
+        Self { rows, height, strips, images, blocks, parts }
+    }
+
+    fn count(&self) -> usize {
+        self.images * self.strips * self.parts
+    }
+
+    /// Image, rows of the output, blocks of channels.
+    fn get(&self, task: usize) -> (usize, std::ops::Range<usize>, std::ops::Range<usize>) {
+        let (part, strip) = (task % self.parts, task / self.parts % self.strips);
+        let start = strip * self.rows;
+        let block = |part: usize| part * self.blocks / self.parts;
+        (
+            task / (self.parts * self.strips),
+            start..(start + self.rows).min(self.height),
+            block(part)..block(part + 1),
+        )
+    }
+}

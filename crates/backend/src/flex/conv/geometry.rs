@@ -1,0 +1,89 @@
+//! The sizes of one convolution.
+
+use burn_flex::FlexTensor;
+
+use crate::functional::Conv2dOptions;
+
+/// The sizes of one convolution; channels are those of one group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    pub(super) batch: usize,
+    pub(super) groups: usize,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    /// Height and width of the input.
+    pub(super) input: [usize; 2],
+    /// Height and width of the output.
+    pub(super) output: [usize; 2],
+    pub(super) kernel: [usize; 2],
+    pub(super) stride: [usize; 2],
+    pub(super) padding: [usize; 2],
+    pub(super) dilation: [usize; 2],
+}
+
+impl Geometry {
+    /// Nothing where the shapes do not fit together; Burn's own operation then says why.
+    pub(super) fn new(
+        input: &FlexTensor,
+        weight: &FlexTensor,
+        options: &Conv2dOptions,
+    ) -> Option<Self> {
+        let [batch, channels, height, width] = input.layout().shape().dims();
+        let [outputs, inputs, kernel_height, kernel_width] = weight.layout().shape().dims();
+        let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+        let kernel = [kernel_height, kernel_width];
+        let fits = groups > 0
+            && outputs.is_multiple_of(groups)
+            && channels == inputs * groups
+            && [kernel, stride, dilation].iter().all(|sizes| !sizes.contains(&0))
+            && ![outputs, inputs, height, width].contains(&0);
+        let output = if fits { options.output_size([height, width], kernel) } else { [0, 0] };
+        (!output.contains(&0)).then_some(Self {
+            batch,
+            groups,
+            inputs,
+            outputs: outputs / groups,
+            input: [height, width],
+            output,
+            kernel,
+            stride,
+            padding,
+            dilation,
+        })
+    }
+
+    /// Numbers in a map of the input.
+    pub(super) fn input_plane(&self) -> usize {
+        self.input[0] * self.input[1]
+    }
+
+    /// Numbers in a map of the output.
+    pub(super) fn output_plane(&self) -> usize {
+        self.output[0] * self.output[1]
+    }
+
+    /// Taps of a kernel.
+    pub(super) fn taps(&self) -> usize {
+        self.kernel[0] * self.kernel[1]
+    }
+
+    /// Rows or columns of input that a kernel covers.
+    pub(super) fn reach(&self, axis: usize) -> usize {
+        (self.kernel[axis] - 1) * self.dilation[axis] + 1
+    }
+
+    pub(super) fn output_shape(&self) -> [usize; 4] {
+        let [height, width] = self.output;
+        [self.batch, self.groups * self.outputs, height, width]
+    }
+
+    pub(super) fn input_shape(&self) -> [usize; 4] {
+        let [height, width] = self.input;
+        [self.batch, self.groups * self.inputs, height, width]
+    }
+
+    pub(super) fn weight_shape(&self) -> [usize; 4] {
+        let [height, width] = self.kernel;
+        [self.groups * self.outputs, self.inputs, height, width]
+    }
+}

@@ -1,0 +1,201 @@
+//! Convolution, alone or with ReLU and pooling.
+//!
+//! A 3x3 kernel of stride 1 with enough channels is computed by Winograd's algorithm
+//! ([`winograd`]), unless the process asks for exact convolutions; everything else directly
+//! ([`direct`], [`weight_gradient`]). All of them run the same inner loop ([`tile`]) on tensors as
+//! they are, channels first.
+
+mod correlation;
+mod direct;
+mod geometry;
+mod pack;
+mod rectify;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod weight_gradient;
+mod winograd;
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use self::{
+    correlation::Epilogue,
+    geometry::Geometry,
+    winograd::{Kernels, Maps},
+};
+use super::{all_f32, contiguous, elements, pool::Windows, recycled, simd::Level};
+use crate::{
+    conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
+    conv2d_relu_max_pool,
+    functional::{Conv2dOptions, PoolOptions},
+    overrides,
+};
+
+/// Convolution with bias, and ReLU if asked for.
+pub(super) fn forward(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: Option<FlexTensor>,
+    options: &Conv2dOptions,
+) -> FlexTensor {
+    let floats = all_f32([&input, &weight, bias.as_ref().unwrap_or(&input)]);
+    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
+        return conv2d::composed::<Flex>(input, weight, bias, options);
+    };
+    overrides::note_taken();
+    let (input, weight, bias) = (contiguous(input), contiguous(weight), bias.map(contiguous));
+    let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: options.relu };
+    let mut output = recycled::floats(geometry.output_shape());
+    convolve(
+        Level::best(),
+        &geometry,
+        elements(&input),
+        elements(&weight),
+        epilogue,
+        output.storage_mut(),
+    );
+    output
+}
+
+/// The gradients of [`forward`].
+pub(super) fn backward(
+    input: FlexTensor,
+    weight: FlexTensor,
+    output: Option<FlexTensor>,
+    gradient: FlexTensor,
+    options: &Conv2dOptions,
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<Flex> {
+    let floats = all_f32([&input, &weight, &gradient, output.as_ref().unwrap_or(&input)]);
+    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
+        return conv2d::composed_backward::<Flex>(input, weight, output, gradient, options, wanted);
+    };
+    overrides::note_taken();
+    let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
+    let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
+    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&gradient), wanted);
+    Conv2dParents { bias, ..found }
+}
+
+/// Convolution with bias, ReLU and pooling of 2x2. The full map is kept in no tensor: every layer
+/// and both directions take turns in one recycled buffer.
+pub(super) fn forward_and_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    options: &Conv2dOptions,
+) -> (FlexTensor, FlexTensor) {
+    let floats = all_f32([&input, &weight, &bias]);
+    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| floats) else {
+        return conv2d_relu_max_pool::composed::<Flex>(input, weight, bias, options);
+    };
+    overrides::note_taken();
+    let [input, weight, bias] = [input, weight, bias].map(contiguous);
+    let epilogue = Epilogue { bias: Some(elements(&bias)), relu: false };
+    let mut map = recycled::floats(geometry.output_shape());
+    let (source, kernels) = (elements(&input), elements(&weight));
+    convolve(Level::best(), &geometry, source, kernels, epilogue, map.storage_mut());
+    let [batch, channels, ..] = geometry.output_shape();
+    let shape = [batch, channels, windows.output[0], windows.output[1]];
+    let (mut output, mut places) = (recycled::floats(shape), recycled::bytes(shape));
+    windows.pool(elements(&map), true, output.storage_mut(), places.storage_mut());
+    (output, places)
+}
+
+/// The gradients of [`forward_and_pool`].
+pub(super) fn backward_of_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    [output, gradient]: [FlexTensor; 2],
+    places: FlexTensor,
+    options: &Conv2dOptions,
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<Flex> {
+    let floats = all_f32([&input, &weight, &gradient]);
+    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| floats) else {
+        return conv2d_relu_max_pool::composed_backward::<Flex>(
+            input,
+            weight,
+            [output, gradient],
+            places,
+            options,
+            wanted,
+        );
+    };
+    overrides::note_taken();
+    let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
+    let [batch, channels, ..] = geometry.output_shape();
+    let mut map = recycled::floats(geometry.output_shape());
+    let mut sums = recycled::floats([batch * channels]);
+    let (pooled, places) = (elements(&gradient), places.storage::<u8>());
+    windows.scatter(pooled, places, map.storage_mut(), Some(sums.storage_mut()));
+    let bias = wanted.bias.then(|| rectify::channel_sums(sums.storage(), channels));
+    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&map), wanted);
+    Conv2dParents { bias, ..found }
+}
+
+/// The sizes of a convolution and of the pooling that follows.
+fn pooled(
+    input: &FlexTensor,
+    weight: &FlexTensor,
+    options: &Conv2dOptions,
+) -> Option<(Geometry, Windows)> {
+    let geometry = Geometry::new(input, weight, options)?;
+    Some((geometry, Windows::new(geometry.output, &PoolOptions::square(2))?))
+}
+
+/// The sums of a convolution, by the algorithm that pays.
+fn convolve(
+    level: Level,
+    geometry: &Geometry,
+    input: &[f32],
+    weight: &[f32],
+    epilogue: Epilogue<'_>,
+    output: &mut [f32],
+) {
+    match Maps::forward(geometry).filter(|_| convolution() == Convolution::Fast) {
+        Some(maps) => {
+            let kernels = Kernels::Forward;
+            winograd::correlate(level, &maps, input, weight, kernels, epilogue, output);
+        }
+        None => direct::forward(level, geometry, input, weight, epilogue, output),
+    }
+}
+
+/// The gradients of input and weight that are wanted, each by the algorithm that pays.
+fn gradients(
+    level: Level,
+    geometry: &Geometry,
+    input: &FlexTensor,
+    weight: &FlexTensor,
+    gradient: &[f32],
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<Flex> {
+    let fast = convolution() == Convolution::Fast;
+    let weight_gradient = wanted.weight.then(|| {
+        let mut found = recycled::floats(geometry.weight_shape());
+        let target = found.storage_mut();
+        let input = elements(input);
+        match Maps::forward(geometry).filter(|_| fast) {
+            Some(maps) => winograd::weight_gradient(level, &maps, input, gradient, target),
+            None => weight_gradient::weight_gradient(level, geometry, input, gradient, target),
+        }
+        found
+    });
+    let input_gradient = wanted.input.then(|| {
+        let mut found = recycled::floats(geometry.input_shape());
+        let target = found.storage_mut();
+        let weight = elements(weight);
+        match Maps::input_gradient(geometry).filter(|_| fast) {
+            Some(maps) => {
+                let epilogue = Epilogue { bias: None, relu: false };
+                let kernels = Kernels::Turned;
+                winograd::correlate(level, &maps, gradient, weight, kernels, epilogue, target);
+            }
+            None => direct::input_gradient(level, geometry, gradient, weight, target),
+        }
+        found
+    });
+    Conv2dParents { input: input_gradient, weight: weight_gradient, bias: None }
+}

@@ -1,0 +1,232 @@
+//! Each algorithm, at each level, against plain loops in f64.
+
+use super::{
+    Epilogue, Geometry, Level, direct, weight_gradient,
+    winograd::{self, Kernels, Maps},
+};
+use crate::random::{Purpose, Random};
+
+struct Case {
+    geometry: Geometry,
+    input: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+fn values(stream: u64, count: usize) -> Vec<f32> {
+    let random = Random::new(5, Purpose::Synthetic, stream);
+    (0..count as u64).map(|index| random.normal(index)).collect()
+}
+
+impl Case {
+    fn new(
+        batch: usize,
+        groups: usize,
+        [inputs, outputs]: [usize; 2],
+        input: [usize; 2],
+        kernel: [usize; 2],
+        [stride, padding, dilation]: [[usize; 2]; 3],
+    ) -> Self {
+        let output = std::array::from_fn(|axis| {
+            let reach = (kernel[axis] - 1) * dilation[axis] + 1;
+            (input[axis] + 2 * padding[axis] - reach) / stride[axis] + 1
+        });
+        let geometry = Geometry {
+            batch,
+            groups,
+            inputs,
+            outputs,
+            input,
+            output,
+            kernel,
+            stride,
+            padding,
+            dilation,
+        };
+        let count = |shape: [usize; 4]| shape.iter().product();
+        Self {
+            geometry,
+            input: values(1, count(geometry.input_shape())),
+            weight: values(2, count(geometry.weight_shape())),
+            bias: values(3, groups * outputs),
+            gradient: values(4, count(geometry.output_shape())),
+        }
+    }
+
+    /// Calls `each` with the indices of input, weight and output that meet.
+    fn meetings(&self, mut each: impl FnMut(usize, usize, usize)) {
+        let Geometry { batch, groups, inputs, outputs, input, output, kernel, .. } = self.geometry;
+        let Geometry { stride, padding, dilation, .. } = self.geometry;
+        let place = |position: usize, tap: usize, axis: usize| {
+            (position * stride[axis] + tap * dilation[axis])
+                .checked_sub(padding[axis])
+                .filter(|place| *place < input[axis])
+        };
+        for image in 0..batch {
+            for (output_channel, channel) in (0..groups * outputs)
+                .flat_map(|output| (0..inputs).map(move |input| (output, input)))
+            {
+                let group = output_channel / outputs;
+                let input_plane = (image * groups + group) * inputs + channel;
+                let output_plane = image * groups * outputs + output_channel;
+                for index in 0..output[0] * output[1] * kernel[0] * kernel[1] {
+                    let (position, tap) =
+                        (index / (kernel[0] * kernel[1]), index % (kernel[0] * kernel[1]));
+                    let y = place(position / output[1], tap / kernel[1], 0);
+                    let x = place(position % output[1], tap % kernel[1], 1);
+                    if let (Some(y), Some(x)) = (y, x) {
+                        each(
+                            (input_plane * input[0] + y) * input[1] + x,
+                            (output_channel * inputs + channel) * kernel[0] * kernel[1] + tap,
+                            output_plane * output[0] * output[1] + position,
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The output, the gradient of the weight, and that of the input.
+    fn reference(&self, relu: bool) -> [Vec<f64>; 3] {
+        let plane = self.geometry.output_plane();
+        let mut output: Vec<f64> = (0..self.gradient.len())
+            .map(|index| f64::from(self.bias[index / plane % self.bias.len()]))
+            .collect();
+        let mut weight = vec![0.0; self.weight.len()];
+        let mut input = vec![0.0; self.input.len()];
+        self.meetings(|i, w, o| {
+            let (x, y) = (f64::from(self.input[i]), f64::from(self.weight[w]));
+            let gradient = f64::from(self.gradient[o]);
+            output[o] += x * y;
+            weight[w] += x * gradient;
+            input[i] += y * gradient;
+        });
+        if relu {
+            output.iter_mut().for_each(|value| *value = value.max(0.0));
+        }
+        [output, weight, input]
+    }
+}
+
+/// The largest difference over the largest value.
+#[track_caller]
+fn assert_close(ours: &[f32], reference: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(ours.len(), reference.len());
+    let largest = reference.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    for (index, (ours, reference)) in ours.iter().zip(reference).enumerate() {
+        let difference = (f64::from(*ours) - reference).abs();
+        assert!(
+            difference <= tolerance * largest.max(1e-3),
+            "{what}: {ours} instead of {reference} at {index}"
+        );
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let plain = [[1, 1], [0, 0], [1, 1]];
+    let padded = [[1, 1], [1, 1], [1, 1]];
+    let halved = [[2, 2], [1, 1], [1, 1]];
+    vec![
+        Case::new(3, 1, [1, 32], [28, 28], [3, 3], plain),
+        Case::new(2, 1, [5, 7], [9, 6], [3, 3], plain),
+        Case::new(1, 1, [3, 20], [16, 16], [3, 3], padded),
+        Case::new(2, 1, [17, 40], [5, 5], [3, 3], padded),
+        Case::new(9, 1, [6, 33], [5, 4], [3, 3], plain),
+        Case::new(2, 1, [16, 9], [11, 13], [3, 3], halved),
+        Case::new(2, 1, [4, 18], [8, 7], [1, 1], [[2, 2], [0, 0], [1, 1]]),
+        Case::new(2, 1, [8, 16], [32, 32], [1, 1], plain),
+        Case::new(1, 1, [3, 64], [30, 31], [7, 7], [[2, 2], [3, 3], [1, 1]]),
+        Case::new(2, 1, [5, 6], [12, 9], [5, 2], [[3, 1], [2, 0], [1, 2]]),
+        Case::new(2, 3, [4, 5], [9, 9], [3, 3], [[2, 1], [1, 2], [2, 1]]),
+        Case::new(2, 6, [1, 1], [7, 8], [3, 3], padded),
+        Case::new(2, 1, [3, 11], [6, 5], [6, 5], plain),
+        Case::new(1, 1, [2, 3], [1, 1], [1, 1], plain),
+        Case::new(1, 1, [2, 3], [2, 2], [3, 3], [[1, 1], [3, 3], [1, 1]]),
+        Case::new(2, 1, [2, 3], [5, 5], [2, 2], [[3, 4], [0, 0], [1, 1]]),
+        Case::new(0, 1, [2, 3], [5, 5], [3, 3], padded),
+        Case::new(1, 1, [70, 50], [40, 40], [3, 3], padded),
+    ]
+}
+
+#[test]
+fn direct_convolution_equals_plain_loops() {
+    for case in cases() {
+        let geometry = &case.geometry;
+        let [output, weight, input] = case.reference(true);
+        for level in Level::all() {
+            let what = format!("{geometry:?} at {level:?}");
+            let mut ours = vec![f32::NAN; output.len()];
+            let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
+            direct::forward(level, geometry, &case.input, &case.weight, epilogue, &mut ours);
+            assert_close(&ours, &output, 1e-5, &format!("output, {what}"));
+
+            let mut ours = vec![f32::NAN; weight.len()];
+            weight_gradient::weight_gradient(
+                level,
+                geometry,
+                &case.input,
+                &case.gradient,
+                &mut ours,
+            );
+            assert_close(&ours, &weight, 1e-5, &format!("gradient of the weight, {what}"));
+
+            let mut ours = vec![f32::NAN; input.len()];
+            direct::input_gradient(level, geometry, &case.gradient, &case.weight, &mut ours);
+            assert_close(&ours, &input, 1e-5, &format!("gradient of the input, {what}"));
+        }
+    }
+}
+
+#[test]
+fn winograds_algorithm_equals_plain_loops() {
+    let padded = |side: usize| [[1, 1], [side, side], [1, 1]];
+    let cases = [
+        Case::new(3, 1, [16, 16], [9, 14], [3, 3], padded(1)),
+        Case::new(2, 1, [32, 48], [13, 13], [3, 3], padded(0)),
+        Case::new(1, 1, [16, 32], [4, 4], [3, 3], padded(2)),
+        Case::new(40, 1, [48, 16], [8, 6], [3, 3], padded(0)),
+        Case::new(2, 1, [80, 80], [8, 8], [3, 3], padded(1)),
+        Case::new(0, 1, [16, 16], [8, 8], [3, 3], padded(1)),
+    ];
+    for case in cases {
+        let geometry = &case.geometry;
+        let [output, weight, input] = case.reference(true);
+        for level in Level::all() {
+            let what = format!("{geometry:?} at {level:?}");
+            let mut ours = vec![f32::NAN; output.len()];
+            let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
+            let maps = Maps::forward(geometry).unwrap();
+            let kernels = Kernels::Forward;
+            winograd::correlate(
+                level,
+                &maps,
+                &case.input,
+                &case.weight,
+                kernels,
+                epilogue,
+                &mut ours,
+            );
+            assert_close(&ours, &output, 1e-4, &format!("output, {what}"));
+
+            let mut ours = vec![f32::NAN; weight.len()];
+            winograd::weight_gradient(level, &maps, &case.input, &case.gradient, &mut ours);
+            assert_close(&ours, &weight, 1e-4, &format!("gradient of the weight, {what}"));
+
+            let mut ours = vec![f32::NAN; input.len()];
+            let epilogue = Epilogue { bias: None, relu: false };
+            let maps = Maps::input_gradient(geometry).unwrap();
+            let kernels = Kernels::Turned;
+            winograd::correlate(
+                level,
+                &maps,
+                &case.gradient,
+                &case.weight,
+                kernels,
+                epilogue,
+                &mut ours,
+            );
+            assert_close(&ours, &input, 1e-4, &format!("gradient of the input, {what}"));
+        }
+    }
+}

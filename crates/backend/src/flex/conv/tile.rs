@@ -1,0 +1,173 @@
+//! The inner loop of every convolution here: a tile of sums that stays in registers.
+//!
+//! ```text
+//! for outer, for k in table:
+//!     weights[0..N]                                   N vectors
+//!     for r in 0..R:  sums[r][0..N] += source[rows[r] + table[k]] * weights
+//! ```
+//!
+//! Each step loads N vectors, broadcasts R numbers and makes R x N vectors of sums; with 6 x 2 the
+//! sixteen registers of AVX2 are full and multiply-adds are the limit. Rows and steps are found
+//! through tables of offsets, so the same loop does
+//!
+//! - the forward pass (rows: positions of the output; steps: taps; outer: input channels),
+//! - the weight gradient (rows: input channels and taps; steps: positions),
+//! - the products of Winograd's algorithm, where both are plain strides.
+
+use super::super::simd::{Vector, unroll};
+
+/// Rows of a tile of two vectors.
+pub(super) const ROWS: usize = 6;
+/// Rows of a tile of one vector: fewer sums than this would wait for each other.
+pub(super) const ROWS_OF_ONE: usize = 8;
+/// Vectors of the widest tile.
+pub(super) const VECTORS: usize = 2;
+
+/// What a tile sums up.
+#[derive(Clone, Copy)]
+pub(super) struct Products<'a> {
+    pub(super) source: *const f32,
+    /// Offsets of the rows in the source.
+    pub(super) rows: &'a [u32],
+    /// Offsets of the steps in the source.
+    pub(super) table: &'a [u32],
+    /// `[outer][steps][vectors]`
+    pub(super) weights: *const f32,
+    /// Numbers from one step's weights to the next.
+    pub(super) weight_step: usize,
+    pub(super) outer: usize,
+    pub(super) outer_source: usize,
+    pub(super) outer_weight: usize,
+}
+
+/// What becomes of the sums of a tile.
+pub(super) trait Finish<V: Vector> {
+    /// `sums[row][vector]`
+    ///
+    /// # Safety
+    ///
+    /// What [`tile`]'s caller promised holds for the rows and vectors of this tile.
+    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]);
+}
+
+/// One tile of `products.rows.len()` rows, at most [`ROWS`] with two vectors and [`ROWS_OF_ONE`]
+/// with one.
+///
+/// # Safety
+///
+/// Every source and weight that the tables lead to can be read, and `finish` may write its sums.
+#[inline(always)]
+pub(super) unsafe fn tile<V: Vector>(
+    vectors: usize,
+    products: &Products<'_>,
+    finish: &impl Finish<V>,
+) {
+    macro_rules! rows {
+        ($vectors:literal: $($rows:literal)*) => {
+            match products.rows.len() {
+                $($rows => {
+                    // SAFETY: the caller's promise.
+                    unsafe { finish.finish(&sums::<V, $rows, $vectors>(products)) }
+                })*
+                other => unreachable!("a tile of {other} rows"),
+            }
+        };
+    }
+    match vectors {
+        1 => rows!(1: 1 2 3 4 5 6 7 8),
+        _ => rows!(2: 1 2 3 4 5 6),
+    }
+}
+
+/// # Safety
+///
+/// As for [`tile`].
+#[inline(always)]
+unsafe fn sums<V: Vector, const R: usize, const N: usize>(products: &Products<'_>) -> [[V; N]; R] {
+    let mut sums = [[V::zero(); N]; R];
+    let mut rows: [*const f32; R] =
+        std::array::from_fn(|row| products.source.wrapping_add(products.rows[row] as usize));
+    let mut outer_weights = products.weights;
+    for _ in 0..products.outer {
+        let mut weights = outer_weights;
+        for step in products.table {
+            let step = *step as usize;
+            // SAFETY: the caller promises that the weights of each step can be read.
+            let vectors: [V; N] =
+                std::array::from_fn(|n| unsafe { V::load(weights.wrapping_add(n * V::LANES)) });
+            unroll!(ROW => {
+                if ROW < R {
+                    // SAFETY: the caller promises that what the tables lead to can be read.
+                    let source = V::splat(unsafe { *rows[ROW].wrapping_add(step) });
+                    for n in 0..N {
+                        sums[ROW][n] = source.mul_add(vectors[n], sums[ROW][n]);
+                    }
+                }
+            });
+            weights = weights.wrapping_add(products.weight_step);
+        }
+        for row in &mut rows {
+            *row = row.wrapping_add(products.outer_source);
+        }
+        outer_weights = outer_weights.wrapping_add(products.outer_weight);
+    }
+    sums
+}
+
+/// Cuts `count` rows into tiles of at most `most`, of nearly equal size: `(start, rows)`.
+pub(super) fn cut(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let tiles = count.div_ceil(most);
+    (0..tiles).map(move |tile| {
+        let start = |tile: usize| tile * count / tiles;
+        (start(tile), start(tile + 1) - start(tile))
+    })
+}
+
+/// The most rows of a tile with this many vectors.
+pub(super) fn most_rows(vectors: usize) -> usize {
+    if vectors == 1 { ROWS_OF_ONE } else { ROWS }
+}
+
+/// Adds a tile to `[rows][stride]`.
+pub(super) struct Add {
+    pub(super) sums: *mut f32,
+    pub(super) stride: usize,
+}
+
+impl<V: Vector> Finish<V> for Add {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
+        unroll!(ROW => {
+            if ROW < R {
+                for (n, sum) in sums[ROW].iter().enumerate() {
+                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
+                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
+                    unsafe { sum.add(V::load(target)).store(target) };
+                }
+            }
+        });
+    }
+}
+
+/// Stores a tile in `[rows][stride]`.
+pub(super) struct Put {
+    pub(super) sums: *mut f32,
+    pub(super) stride: usize,
+}
+
+impl<V: Vector> Finish<V> for Put {
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
+        unroll!(ROW => {
+            if ROW < R {
+                for (n, sum) in sums[ROW].iter().enumerate() {
+                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
+                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
+                    unsafe { sum.store(target) };
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,281 @@
+//! The gradient of the weight of any convolution.
+//!
+//! `dW[c, tap][o] = sum over positions of input[c][position + tap] * gradient[position][o]`
+//!
+//! A tile's rows are pairs of an input channel and a tap, and its steps are positions, so sums stay
+//! in registers for a whole chunk of positions. The gradient is transposed once for each chunk,
+//! and an input with padding is copied with a border of zeros. Positions are divided into a fixed
+//! number of parts, each summed by one task and all added up in order at the end, so the result
+//! does not depend on the number of threads.
+
+use std::ops::Range;
+
+use super::{
+    super::{
+        parallel::{self, Shared},
+        recycled,
+        simd::{Kernel, Level, Vector},
+    },
+    correlation::{TASKS, width},
+    direct::forward_taps,
+    geometry::Geometry,
+    pack::{ToPlanes, ToPositions, Window, odd_plane},
+    tile::{Add, Products, VECTORS, cut, most_rows, tile},
+};
+
+/// Positions that are summed in registers before the sums are put away: their gradients, of one
+/// block of channels, are half of a first-level cache.
+const CHUNK: usize = 192;
+/// Numbers of input that a chunk may have.
+const STRIP: usize = 40_000;
+
+pub(super) fn weight_gradient(
+    level: Level,
+    geometry: &Geometry,
+    input: &[f32],
+    gradient: &[f32],
+    output: &mut [f32],
+) {
+    let group_size = geometry.outputs * geometry.inputs * geometry.taps();
+    for (group, output) in output.chunks_exact_mut(group_size).enumerate() {
+        Plan::new(level, geometry, group).run(input, gradient, output);
+    }
+}
+
+/// How one group is cut into tasks.
+struct Plan<'a> {
+    level: Level,
+    geometry: &'a Geometry,
+    group: usize,
+    /// Channels of a block of outputs, and how many blocks.
+    width: usize,
+    blocks: usize,
+    /// Rows of output of a chunk, and chunks of an image.
+    rows: usize,
+    strips: usize,
+    /// Images of a chunk, more than one where an image is small.
+    images: usize,
+    /// Parts of all chunks that are summed apart.
+    parts: usize,
+    chunks: usize,
+    copied: bool,
+    /// Numbers from one row, channel and image of the chunk's input to the next.
+    pitch: [usize; 3],
+    /// Rows of a tile: where each channel and tap reads, from the first tap.
+    pairs: Vec<u32>,
+    /// Steps: where each position of a chunk reads.
+    positions: Vec<u32>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(level: Level, geometry: &'a Geometry, group: usize) -> Self {
+        let Geometry { batch, groups, inputs, outputs, input, output, stride, padding, .. } =
+            *geometry;
+        let width = width(level, outputs);
+        let blocks = outputs.div_ceil(width);
+        let columns = (output[1] - 1) * stride[1] + geometry.reach(1);
+        let copied =
+            padding != [0, 0] || (geometry.input_plane().is_multiple_of(256) && inputs > 1);
+
+        let fitting = STRIP / (inputs * columns * stride[0]);
+        let most = (CHUNK / output[1]).min(fitting).clamp(1, output[0]);
+        let rows = output[0].div_ceil(output[0].div_ceil(most));
+        let strips = output[0].div_ceil(rows);
+        let images = if strips == 1 {
+            let fitting = STRIP / (inputs * geometry.input_plane());
+            (CHUNK / geometry.output_plane()).min(fitting).clamp(1, batch.div_ceil(4).max(1))
+        } else {
+            1
+        };
+        let chunks = batch.div_ceil(images) * strips;
+        let parts = TASKS.div_ceil(blocks).clamp(1, chunks.max(1));
+
+        let pitch = if copied {
+            let rows = (rows - 1) * stride[0] + geometry.reach(0);
+            let plane = odd_plane(rows * columns);
+            [columns, plane, inputs * plane]
+        } else {
+            let plane = geometry.input_plane();
+            [input[1], plane, groups * inputs * plane]
+        };
+        let taps = forward_taps(geometry);
+        let first = taps[0].offset;
+        let pairs = (0..inputs)
+            .flat_map(|channel| taps.iter().map(move |tap| (channel, tap.offset)))
+            .map(|(channel, [y, x])| {
+                let (y, x) = ((y - first[0]) as usize, (x - first[1]) as usize);
+                (channel * pitch[1] + y * pitch[0] + x) as u32
+            })
+            .collect();
+        let positions = (0..images)
+            .flat_map(|image| (0..rows).map(move |row| (image, row)))
+            .flat_map(|(image, row)| (0..output[1]).map(move |column| (image, row, column)))
+            .map(|(image, row, column)| {
+                (image * pitch[2] + row * stride[0] * pitch[0] + column * stride[1]) as u32
+            })
+            .collect();
+        Self {
+            level,
+            geometry,
+            group,
+            width,
+            blocks,
+            rows,
+            strips,
+            images,
+            parts,
+            chunks,
+            copied,
+            pitch,
+            pairs,
+            positions,
+        }
+    }
+
+    fn run(&self, input: &[f32], gradient: &[f32], output: &mut [f32]) {
+        let Geometry { inputs, outputs, .. } = *self.geometry;
+        let pairs = self.pairs.len();
+        // `[blocks][parts][pairs][width]`
+        let block_size = pairs * self.width;
+        let mut sums = recycled::floats([self.blocks * self.parts * block_size]);
+        let shared = Shared::new(sums.storage_mut::<f32>());
+        parallel::run(self.blocks * self.parts, |task, scratch| {
+            // SAFETY: each task has sums of its own.
+            let sums = unsafe { shared.slice(task * block_size, block_size) };
+            sums.fill(0.0);
+            let (block, part) = (task / self.parts, task % self.parts);
+            let chunk = |part: usize| part * self.chunks / self.parts;
+            let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
+            let [source, turned] = scratch.slices([copy, self.positions.len() * self.width]);
+            for chunk in chunk(part)..chunk(part + 1) {
+                let chunk = Chunk::new(self, chunk, input, source);
+                self.level.run(Accumulate { plan: self, block, chunk, gradient, turned, sums });
+            }
+        });
+
+        let sums = sums.storage::<f32>();
+        let output = Shared::new(output);
+        parallel::run(self.blocks, |block, scratch| {
+            let channels = (outputs - block * self.width).min(self.width);
+            let [total] = scratch.slices([block_size]);
+            let mut parts =
+                sums[block * self.parts * block_size..].chunks_exact(block_size).take(self.parts);
+            total.copy_from_slice(parts.next().expect("a first part"));
+            for part in parts {
+                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+            }
+            let size = inputs * self.geometry.taps();
+            // SAFETY: each task has the weights of its own outputs.
+            let target = unsafe { output.slice(block * self.width * size, channels * size) };
+            self.level.run(ToPlanes {
+                source: total.as_ptr(),
+                stride: self.width,
+                channels,
+                count: pairs,
+                target: target.as_mut_ptr(),
+                plane: size,
+            });
+        });
+    }
+}
+
+/// Rows of one image, or a few whole images.
+struct Chunk {
+    images: Range<usize>,
+    rows: Range<usize>,
+    /// Where the first tap of the first position reads.
+    source: *const f32,
+}
+
+impl Chunk {
+    fn new(plan: &Plan<'_>, chunk: usize, input: &[f32], copy: &mut [f32]) -> Self {
+        let Geometry { batch, groups, inputs, input: size, output, stride, padding, .. } =
+            *plan.geometry;
+        let first = chunk / plan.strips * plan.images;
+        let images = first..(first + plan.images).min(batch);
+        let row = chunk % plan.strips * plan.rows;
+        let rows = row..(row + plan.rows).min(output[0]);
+        let image = |image: usize| {
+            let plane = plan.geometry.input_plane();
+            &input[(image * groups + plan.group) * inputs * plane..][..inputs * plane]
+        };
+        if !plan.copied {
+            let offset = rows.start * stride[0] * size[1];
+            let source = image(images.start)[offset..].as_ptr();
+            return Self { images, rows, source };
+        }
+        let window = Window {
+            start: [
+                (rows.start * stride[0]) as isize - padding[0] as isize,
+                -(padding[1] as isize),
+            ],
+            size: [(rows.len() - 1) * stride[0] + plan.geometry.reach(0), plan.pitch[0]],
+        };
+        for (index, copy) in images.clone().zip(copy.chunks_exact_mut(plan.pitch[2])) {
+            window.copy(image(index), size, copy, plan.pitch[1]);
+        }
+        Self { images, rows, source: copy.as_ptr() }
+    }
+}
+
+/// Adds one chunk to the sums of one block.
+struct Accumulate<'a> {
+    plan: &'a Plan<'a>,
+    block: usize,
+    chunk: Chunk,
+    gradient: &'a [f32],
+    /// `[positions][width]`
+    turned: &'a mut [f32],
+    /// `[pairs][width]`
+    sums: &'a mut [f32],
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { plan, block, chunk, gradient, turned, sums } = self;
+        let Geometry { groups, outputs, output, .. } = *plan.geometry;
+        let channel = block * plan.width;
+        let channels = (outputs - channel).min(plan.width);
+        let plane = plan.geometry.output_plane();
+        let count = chunk.rows.len() * output[1];
+        let images = chunk.images.len();
+        for (image, turned) in chunk.images.zip(turned.chunks_exact_mut(count * plan.width)) {
+            let channel = (image * groups + plan.group) * outputs + channel;
+            let source = &gradient[channel * plane + chunk.rows.start * output[1]..];
+            assert!(source.len() >= (channels - 1) * plane + count);
+            let transposition = ToPositions {
+                source: source.as_ptr(),
+                plane,
+                channels,
+                count,
+                target: turned.as_mut_ptr(),
+                width: plan.width,
+                stride: plan.width,
+            };
+            // SAFETY: `turned` has the room of this image's positions, and the source that of
+            // its channels, as asserted.
+            unsafe { transposition.transpose::<V>() };
+        }
+        let vectors = if channels <= V::LANES { 1 } else { VECTORS };
+        for (start, rows) in cut(plan.pairs.len(), most_rows(vectors)) {
+            let products = Products {
+                source: chunk.source,
+                rows: &plan.pairs[start..start + rows],
+                table: &plan.positions[..images * count],
+                weights: turned.as_ptr(),
+                weight_step: plan.width,
+                outer: 1,
+                outer_source: 0,
+                outer_weight: 0,
+            };
+            let sums = &mut sums[start * plan.width..][..rows * plan.width];
+            let add = Add { sums: sums.as_mut_ptr(), stride: plan.width };
+            // SAFETY: pairs and positions lead to inputs of this chunk or its border, the
+            // gradients of all positions were just turned, and the sums are this task's own.
+            unsafe { tile::<V>(vectors, &products, &add) };
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The forward pass and, with the kernels turned, the input gradient.
+
+use std::ops::Range;
+
+use super::{
+    super::{
+        super::{
+            parallel::{self, Shared},
+            recycled,
+            simd::{Kernel, Level, Vector},
+        },
+        correlation::{Epilogue, TASKS, width},
+        pack::{ToPlanes, ToPositions, strides},
+        tile::{Products, Put, VECTORS, cut, most_rows, tile},
+    },
+    MATRICES, Maps, TILE, transform,
+};
+
+/// Bytes of transformed inputs and outputs of one task: they stay in a second-level cache.
+const TASK_BYTES: usize = 640 << 10;
+/// Tiles of a task at least, so that the kernels are read from the cache often enough.
+const TILES: usize = 24;
+
+/// Which kernels meet which maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::flex::conv) enum Kernels {
+    /// `weight[output][input]`, as they are.
+    Forward,
+    /// `weight[input][output]`, turned by half a circle: the input gradient.
+    Turned,
+}
+
+/// The maps that come out, with bias and ReLU.
+pub(in crate::flex::conv) fn correlate(
+    level: Level,
+    maps: &Maps,
+    input: &[f32],
+    weight: &[f32],
+    kernels: Kernels,
+    epilogue: Epilogue<'_>,
+    output: &mut [f32],
+) {
+    let transformed = transform_kernels(level, maps, weight, kernels);
+    let tile_bytes = MATRICES * (maps.inputs + maps.outputs) * size_of::<f32>();
+    let fitting = (TASK_BYTES / tile_bytes).max(TILES).div_ceil(maps.tiles(1));
+    let rows = fitting.min(maps.tile_rows().div_ceil(TASKS)).max(1);
+    let tiles = rows * maps.tiles(1);
+    let job = Job {
+        level,
+        maps,
+        input,
+        kernels: transformed.storage(),
+        epilogue,
+        // An odd number of cache lines apart: the 36 matrices are written side by side.
+        input_matrix: tiles * maps.inputs + 16,
+        output_matrix: tiles * maps.outputs + 16,
+        tiles: strides(tiles, maps.inputs),
+        channels: strides(maps.inputs, 1),
+    };
+    let output = Shared::new(output);
+    parallel::run(maps.tile_rows().div_ceil(rows), |task, scratch| {
+        let [input, sums, buffer] = scratch.slices([
+            MATRICES * job.input_matrix,
+            MATRICES * job.output_matrix,
+            maps.buffer(level),
+        ]);
+        let rows = task * rows..((task + 1) * rows).min(maps.tile_rows());
+        level.run(Task { job: &job, rows, input, sums, buffer, output });
+    });
+}
+
+impl Maps {
+    /// Numbers of a row of tiles for one vector of channels: six rows of input or four of output.
+    pub(super) fn buffer(&self, level: Level) -> usize {
+        (TILE + 2) * self.columns() * level.lanes()
+    }
+
+    /// Image and first row of output of a row of tiles.
+    pub(super) fn place(&self, tile_row: usize) -> (usize, usize) {
+        (tile_row / self.tiles(0), tile_row % self.tiles(0) * TILE)
+    }
+
+    /// Transforms the inputs of a row of tiles.
+    ///
+    /// - `target`: `[36][tile][channel]`, `matrix` and `stride` numbers apart
+    ///
+    /// # Safety
+    ///
+    /// The target has room for the tiles of the row.
+    #[inline(always)]
+    pub(super) unsafe fn transform_inputs<V: Vector>(
+        &self,
+        input: &[f32],
+        tile_row: usize,
+        buffer: &mut [f32],
+        target: *mut f32,
+        [matrix, stride]: [usize; 2],
+    ) {
+        let (image, first) = self.place(tile_row);
+        let [height, width] = self.input;
+        let [top, left] = self.padding;
+        let columns = self.columns();
+        let buffer = &mut buffer[..(TILE + 2) * columns * V::LANES];
+        for channel in (0..self.inputs).step_by(V::LANES) {
+            buffer.fill(0.0);
+            for row in 0..TILE + 2 {
+                let Some(y) = (first + row).checked_sub(top).filter(|y| *y < height) else {
+                    continue;
+                };
+                let start = ((image * self.inputs + channel) * height + y) * width;
+                let source = &input[start..][..(V::LANES - 1) * height * width + width];
+                let transposition = ToPositions {
+                    source: source.as_ptr(),
+                    plane: height * width,
+                    channels: V::LANES,
+                    count: width.min(columns - left),
+                    target: buffer[(row * columns + left) * V::LANES..].as_mut_ptr(),
+                    width: V::LANES,
+                    stride: V::LANES,
+                };
+                // SAFETY: the source has a row of each of these channels, and the row of the
+                // buffer room for as many positions.
+                unsafe { transposition.transpose::<V>() };
+            }
+            for tile in 0..self.tiles(1) {
+                let target = target.wrapping_add(tile * stride + channel);
+                transform::both_axes(
+                    transform::input::<V>,
+                    |row, column| {
+                        let place = (row * columns + tile * TILE + column) * V::LANES;
+                        // SAFETY: six columns from each tile's first are in the buffer.
+                        unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
+                    },
+                    // SAFETY: the caller promises room for this tile.
+                    |row, column, value| unsafe {
+                        value.store(target.wrapping_add((row * 6 + column) * matrix));
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// What all tasks share.
+struct Job<'a> {
+    level: Level,
+    maps: &'a Maps,
+    input: &'a [f32],
+    kernels: &'a [f32],
+    epilogue: Epilogue<'a>,
+    /// Numbers from one matrix of transformed inputs to the next, and of sums.
+    input_matrix: usize,
+    output_matrix: usize,
+    /// Where each tile and each channel is in a matrix of transformed inputs.
+    tiles: Vec<u32>,
+    channels: Vec<u32>,
+}
+
+/// Some rows of tiles.
+struct Task<'a, 'b> {
+    job: &'a Job<'a>,
+    rows: Range<usize>,
+    /// `[36][tiles][inputs]`
+    input: &'b mut [f32],
+    /// `[36][tiles][outputs]`
+    sums: &'b mut [f32],
+    buffer: &'b mut [f32],
+    output: Shared<'a, f32>,
+}
+
+impl Kernel for Task<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { job, rows, input, sums, buffer, output } = self;
+        let Maps { inputs, outputs, .. } = *job.maps;
+        let across = job.maps.tiles(1);
+        for (index, row) in rows.clone().enumerate() {
+            let target = input[index * across * inputs..].as_mut_ptr();
+            let strides = [job.input_matrix, inputs];
+            // SAFETY: `input` has room for the tiles of all rows of a task.
+            unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, strides) };
+        }
+
+        let width = width(job.level, outputs);
+        let blocks = outputs.div_ceil(width);
+        for matrix in 0..MATRICES {
+            for block in 0..blocks {
+                let kernels = &job.kernels[(matrix * blocks + block) * inputs * width..];
+                let left = outputs - block * width;
+                let vectors = if left <= V::LANES { 1 } else { VECTORS };
+                for (start, count) in cut(rows.len() * across, most_rows(vectors)) {
+                    let target = matrix * job.output_matrix + start * outputs + block * width;
+                    let products = Products {
+                        source: input[matrix * job.input_matrix..].as_ptr(),
+                        rows: &job.tiles[start..start + count],
+                        table: &job.channels,
+                        weights: kernels.as_ptr(),
+                        weight_step: width,
+                        outer: 1,
+                        outer_source: 0,
+                        outer_weight: 0,
+                    };
+                    let put = Put { sums: sums[target..].as_mut_ptr(), stride: outputs };
+                    // SAFETY: the tables lead to tiles and channels of this matrix, which were
+                    // just transformed; the kernels are whole blocks; the sums have room for all
+                    // tiles and channels.
+                    unsafe { tile::<V>(vectors, &products, &put) };
+                }
+            }
+        }
+
+        for (index, row) in rows.enumerate() {
+            for channel in (0..outputs).step_by(V::LANES) {
+                let sums = sums[index * across * outputs + channel..].as_ptr();
+                // SAFETY: the sums of these tiles and channels were just computed, and these rows
+                // of output are this task's alone.
+                unsafe { write::<V>(job, row, channel, sums, buffer, output) };
+            }
+        }
+    }
+}
+
+/// Transforms a row of tiles of one vector of channels back and stores it.
+///
+/// # Safety
+///
+/// The sums of these tiles can be read, and nobody else uses these rows of output.
+#[inline(always)]
+unsafe fn write<V: Vector>(
+    job: &Job<'_>,
+    tile_row: usize,
+    channel: usize,
+    sums: *const f32,
+    buffer: &mut [f32],
+    output: Shared<'_, f32>,
+) {
+    let Maps { outputs, output: [height, width], .. } = *job.maps;
+    let across = job.maps.tiles(1);
+    let bias = match job.epilogue.bias {
+        // SAFETY: the slice has a whole vector of channels.
+        Some(bias) => unsafe { V::load(bias[channel..channel + V::LANES].as_ptr()) },
+        None => V::zero(),
+    };
+    let floor = V::splat(if job.epilogue.relu { 0.0 } else { f32::NEG_INFINITY });
+    let buffer = &mut buffer[..TILE * across * TILE * V::LANES];
+    for tile in 0..across {
+        let sums = sums.wrapping_add(tile * outputs);
+        transform::both_axes(
+            transform::output::<V>,
+            // SAFETY: the caller promises the sums of all tiles.
+            |row, column| unsafe {
+                V::load(sums.wrapping_add((row * 6 + column) * job.output_matrix))
+            },
+            |row, column, value| {
+                let place = ((row * across + tile) * TILE + column) * V::LANES;
+                // In this order a NaN stays one.
+                let value = floor.max(value.add(bias));
+                // SAFETY: the buffer has four rows of four columns for each tile.
+                unsafe { value.store(buffer.as_mut_ptr().wrapping_add(place)) };
+            },
+        );
+    }
+    let (image, first) = job.maps.place(tile_row);
+    for row in 0..TILE.min(height - first) {
+        let start = ((image * outputs + channel) * height + first + row) * width;
+        let transposition = ToPlanes {
+            source: buffer[row * across * TILE * V::LANES..].as_ptr(),
+            stride: V::LANES,
+            channels: V::LANES,
+            count: width,
+            target: output.pointer(start),
+            plane: height * width,
+        };
+        // SAFETY: the row of the buffer has at least `width` positions, and the output's rows of
+        // these channels are ours by the caller's promise.
+        unsafe { transposition.transpose::<V>() };
+    }
+}
+
+/// `[36][outputs / width][inputs][width]`
+fn transform_kernels(
+    level: Level,
+    maps: &Maps,
+    weight: &[f32],
+    kernels: Kernels,
+) -> burn_flex::FlexTensor {
+    let blocks = maps.outputs.div_ceil(width(level, maps.outputs));
+    let size = MATRICES * blocks * maps.inputs * width(level, maps.outputs);
+    let mut transformed = recycled::floats([size]);
+    let target = Shared::new(transformed.storage_mut());
+    parallel::run(maps.outputs / level.lanes(), |task, scratch| {
+        let [buffer] = scratch.slices([maps.inputs * 9 * level.lanes()]);
+        let output = task * level.lanes();
+        level.run(TransformKernels { level, maps, weight, kernels, output, buffer, target });
+    });
+    transformed
+}
+
+/// Transforms the kernels of one vector of outputs.
+struct TransformKernels<'a, 'b> {
+    level: Level,
+    maps: &'a Maps,
+    weight: &'a [f32],
+    kernels: Kernels,
+    output: usize,
+    buffer: &'b mut [f32],
+    target: Shared<'a, f32>,
+}
+
+impl Kernel for TransformKernels<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Maps { inputs, outputs, .. } = *self.maps;
+        let width = width(self.level, outputs);
+        let blocks = outputs.div_ceil(width);
+        let buffer = &mut self.buffer[..inputs * 9 * V::LANES];
+        // Vectors of outputs, one for each number of each kernel.
+        let mut turn = |source: &[f32], plane: usize, first: usize, count: usize| {
+            assert!(source.len() >= (V::LANES - 1) * plane + count);
+            let transposition = ToPositions {
+                source: source.as_ptr(),
+                plane,
+                channels: V::LANES,
+                count,
+                target: buffer[first * V::LANES..][..count * V::LANES].as_mut_ptr(),
+                width: V::LANES,
+                stride: V::LANES,
+            };
+            // SAFETY: the source and the target are as long as the sizes say.
+            unsafe { transposition.transpose::<V>() };
+        };
+        match self.kernels {
+            Kernels::Forward => {
+                turn(&self.weight[self.output * inputs * 9..], inputs * 9, 0, inputs * 9);
+            }
+            Kernels::Turned => {
+                for input in 0..inputs {
+                    turn(&self.weight[(input * outputs + self.output) * 9..], 9, input * 9, 9);
+                }
+            }
+        }
+        for input in 0..inputs {
+            transform::both_axes(
+                transform::kernel::<V>,
+                |row, column| {
+                    let number = row * 3 + column;
+                    let number = if self.kernels == Kernels::Turned { 8 - number } else { number };
+                    let place = (input * 9 + number) * V::LANES;
+                    // SAFETY: the buffer has nine vectors for each input.
+                    unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
+                },
+                |row, column, value| {
+                    let block = (row * 6 + column) * blocks + self.output / width;
+                    let place = (block * inputs + input) * width + self.output % width;
+                    // SAFETY: each task has the vectors of its own outputs.
+                    unsafe { value.store(self.target.pointer(place)) };
+                },
+            );
+        }
+    }
+}
