@@ -138,7 +138,7 @@ impl Kernel for Row<'_> {
         let mut lanes = [f32::NEG_INFINITY; 16];
         // SAFETY: no vector has more than sixteen lanes.
         unsafe { largest.store(lanes.as_mut_ptr()) };
-        let largest = lanes.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        let largest = lanes[..V::LANES].iter().copied().fold(f32::NEG_INFINITY, f32::max);
 
         let mut sum = V::zero();
         let target = self.probabilities.map(<[f32]>::as_mut_ptr);

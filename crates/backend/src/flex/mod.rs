@@ -13,6 +13,7 @@ mod cross_entropy;
 mod embedding;
 mod linear;
 mod lstm;
+mod pool;
 mod rescale;
 mod rms_prop;
 mod sgd;
@@ -26,12 +27,13 @@ mod parallel;
 mod product;
 mod recycled;
 mod simd;
+mod sum;
 #[cfg(test)]
 mod testing;
 
 use burn::backend::Flex;
 use burn::tensor::{
-    DType,
+    DType, Shape,
     ops::{FloatTensor, IntTensor},
 };
 use burn_flex::FlexTensor;
@@ -41,7 +43,7 @@ use crate::{
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     RmsPropStep, SgdStep,
     conv2d::{Conv2dGradients, Conv2dParents},
-    functional::Conv2dOptions,
+    functional::{Conv2dOptions, PoolOptions},
 };
 
 impl Backend for Flex {
@@ -177,6 +179,42 @@ impl Backend for Flex {
         wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
         conv::backward(input, weight, output, gradient, options, wanted)
+    }
+
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        conv::forward_and_pool(input, weight, bias, options)
+    }
+
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output_and_gradient: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        conv::backward_of_pool(input, weight, output_and_gradient, indices, options, wanted)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        pool::forward(input, options)
+    }
+
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        pool::backward(indices, gradient, input, options)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, batch_norm2d,
     overrides::note_taken,
 };
-use kernels::{Affine, Backward, Forward, Moments, Normalize, Propagate, Sums, Walk};
+use kernels::{Affine, Backward, Forward, Moments, Normalize, Propagate, Statistics, Sums, Walk};
 
 /// Fewer channels than this are cut by images, so that enough threads find work.
 const FEW_CHANNELS: usize = 16;
@@ -127,7 +127,7 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
         plan.two_passes(
             |task| level.run(Moments { walk: plan.walk(task), maps }),
             |channel, parts| {
-                let whole = Moments::merged(parts);
+                let whole = parts.iter().copied().fold(Statistics::default(), Statistics::merged);
                 // SAFETY: each channel is merged once, in one task.
                 unsafe {
                     *means.pointer(channel) = whole.mean();

@@ -24,10 +24,11 @@ use self::{
     geometry::Geometry,
     winograd::{Kernels, Maps},
 };
-use super::{all_f32, contiguous, elements, recycled, simd::Level};
+use super::{all_f32, contiguous, elements, pool::Windows, recycled, simd::Level};
 use crate::{
     conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
-    functional::Conv2dOptions,
+    conv2d_relu_max_pool,
+    functional::{Conv2dOptions, PoolOptions},
     overrides,
 };
 
@@ -73,9 +74,75 @@ pub(super) fn backward(
     overrides::note_taken();
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
-    let Conv2dGradients::<Flex> { input, weight, .. } =
-        gradients(Level::best(), &geometry, &input, &weight, elements(&gradient), wanted);
-    Conv2dParents { input, weight, bias }
+    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&gradient), wanted);
+    Conv2dParents { bias, ..found }
+}
+
+/// Convolution with bias, ReLU and pooling of 2x2. The full map is kept in no tensor: every layer
+/// and both directions take turns in one recycled buffer.
+pub(super) fn forward_and_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    options: &Conv2dOptions,
+) -> (FlexTensor, FlexTensor) {
+    let floats = all_f32([&input, &weight, &bias]);
+    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| floats) else {
+        return conv2d_relu_max_pool::composed::<Flex>(input, weight, bias, options);
+    };
+    overrides::note_taken();
+    let [input, weight, bias] = [input, weight, bias].map(contiguous);
+    let epilogue = Epilogue { bias: Some(elements(&bias)), relu: false };
+    let mut map = recycled::floats(geometry.output_shape());
+    let (source, kernels) = (elements(&input), elements(&weight));
+    convolve(Level::best(), &geometry, source, kernels, epilogue, map.storage_mut());
+    let [batch, channels, ..] = geometry.output_shape();
+    let shape = [batch, channels, windows.output[0], windows.output[1]];
+    let (mut output, mut places) = (recycled::floats(shape), recycled::bytes(shape));
+    windows.pool(elements(&map), true, output.storage_mut(), places.storage_mut());
+    (output, places)
+}
+
+/// The gradients of [`forward_and_pool`].
+pub(super) fn backward_of_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    [output, gradient]: [FlexTensor; 2],
+    places: FlexTensor,
+    options: &Conv2dOptions,
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<Flex> {
+    let floats = all_f32([&input, &weight, &gradient]);
+    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| floats) else {
+        return conv2d_relu_max_pool::composed_backward::<Flex>(
+            input,
+            weight,
+            [output, gradient],
+            places,
+            options,
+            wanted,
+        );
+    };
+    overrides::note_taken();
+    let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
+    let [batch, channels, ..] = geometry.output_shape();
+    let mut map = recycled::floats(geometry.output_shape());
+    let mut sums = recycled::floats([batch * channels]);
+    let (pooled, places) = (elements(&gradient), places.storage::<u8>());
+    windows.scatter(pooled, places, map.storage_mut(), Some(sums.storage_mut()));
+    let bias = wanted.bias.then(|| rectify::channel_sums(sums.storage(), channels));
+    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&map), wanted);
+    Conv2dParents { bias, ..found }
+}
+
+/// The sizes of a convolution and of the pooling that follows.
+fn pooled(
+    input: &FlexTensor,
+    weight: &FlexTensor,
+    options: &Conv2dOptions,
+) -> Option<(Geometry, Windows)> {
+    let geometry = Geometry::new(input, weight, options)?;
+    Some((geometry, Windows::new(geometry.output, &PoolOptions::square(2))?))
 }
 
 /// The sums of a convolution, by the algorithm that pays.

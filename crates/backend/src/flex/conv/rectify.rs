@@ -8,6 +8,7 @@ use super::super::{
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
+    sum::Sum,
 };
 
 /// Numbers of one task.
@@ -101,24 +102,6 @@ impl Kernel for Mask<'_> {
                 kept.store_first(target, count - start);
                 sum = sum.add(kept);
             }
-        }
-        sum.sum()
-    }
-}
-
-/// Sums up numbers.
-struct Sum<'a>(&'a [f32]);
-
-impl Kernel for Sum<'_> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn run<V: Vector>(self) -> f32 {
-        let count = self.0.len();
-        let mut sum = V::zero();
-        for start in (0..count).step_by(V::LANES) {
-            // SAFETY: `count - start` numbers are left.
-            sum = sum.add(unsafe { V::load_first(self.0.as_ptr().add(start), count - start) });
         }
         sum.sum()
     }

@@ -2,11 +2,11 @@
 
 use super::{
     sizes::Sizes,
-    tile::{for_tiles, product},
+    tile::{each_row, for_tiles, product},
 };
 use crate::flex::{
     activations::tanh,
-    simd::{Kernel, Vector, unroll},
+    simd::{Kernel, Vector},
 };
 
 /// The memory of the backward pass, in the layouts of [`Sizes`].
@@ -191,13 +191,15 @@ impl BackwardTask<'_, '_> {
             let gates = gates.add((step * sizes.batch + sequence) * depth);
             product::<V, R>(gates, depth, depth, weights.as_ptr())
         };
-        unroll!(ROW => {
-            if ROW < R {
-                let target = &mut self.row(sequence + ROW)[block * width..][..width];
-                for (column, sum) in sums[ROW].into_iter().enumerate() {
-                    // SAFETY: the target has room for four vectors.
-                    unsafe { sum.store(target.as_mut_ptr().add(column * V::LANES)) };
-                }
+        each_row!(ROW => {
+            let target = &mut self.row(sequence + ROW)[block * width..][..width];
+            let target = target.as_mut_ptr();
+            // SAFETY: the target has room for four vectors.
+            unsafe {
+                sums[ROW][0].store(target);
+                sums[ROW][1].store(target.add(V::LANES));
+                sums[ROW][2].store(target.add(2 * V::LANES));
+                sums[ROW][3].store(target.add(3 * V::LANES));
             }
         });
     }

@@ -2,11 +2,11 @@
 
 use super::{
     sizes::Sizes,
-    tile::{for_tiles, product},
+    tile::{each_row, for_tiles, product},
 };
 use crate::flex::{
     activations::{sigmoid, tanh},
-    simd::{Kernel, Vector, unroll},
+    simd::{Kernel, Vector},
 };
 
 /// The memory of the forward pass, in the layouts of [`Sizes`].
@@ -130,11 +130,7 @@ impl Forward<'_> {
         unsafe {
             let rows = self.row(step, sequence);
             let sums = product::<V, R>(rows, sizes.stride(), sizes.depth(), weights.as_ptr());
-            unroll!(ROW => {
-                if ROW < R {
-                    self.through_gates(sums[ROW], step, unit, sequence + ROW);
-                }
-            });
+            each_row!(ROW => { self.through_gates(sums[ROW], step, unit, sequence + ROW) });
         }
     }
 

@@ -9,6 +9,21 @@ pub(super) const fn tile_rows<V: Vector>() -> usize {
     if V::LANES == 16 { 6 } else { 3 }
 }
 
+/// Straight-line code for each of `R` rows, at most six, whose number is a literal in each copy: the
+/// sums must stay in registers. A loop is not always unrolled, and then they live in memory.
+macro_rules! each_row {
+    ($row:ident => $body:block) => {
+        $crate::flex::lstm::tile::each_row!(@ $row $body 0 1 2 3 4 5)
+    };
+    (@ $row:ident $body:block $($number:literal)*) => {
+        $(if $number < R {
+            const $row: usize = $number;
+            $body;
+        })*
+    };
+}
+pub(super) use each_row;
+
 /// ```text
 /// for k in 0..depth:  sums[row][v] += rows[row][k] * weights[k][v]
 /// ```
@@ -30,15 +45,15 @@ pub(super) unsafe fn product<V: Vector, const R: usize>(
         unsafe {
             let weights = weights.add(4 * V::LANES * k);
             let mut values = [V::zero(); R];
-            for row in 0..R {
-                values[row] = V::splat(*rows.add(row * stride + k));
-            }
-            for column in 0..4 {
-                let weight = V::load(weights.add(column * V::LANES));
-                for row in 0..R {
-                    sums[row][column] = values[row].mul_add(weight, sums[row][column]);
-                }
-            }
+            each_row!(ROW => { values[ROW] = V::splat(*rows.add(ROW * stride + k)) });
+            let weight = V::load(weights);
+            each_row!(ROW => { sums[ROW][0] = values[ROW].mul_add(weight, sums[ROW][0]) });
+            let weight = V::load(weights.add(V::LANES));
+            each_row!(ROW => { sums[ROW][1] = values[ROW].mul_add(weight, sums[ROW][1]) });
+            let weight = V::load(weights.add(2 * V::LANES));
+            each_row!(ROW => { sums[ROW][2] = values[ROW].mul_add(weight, sums[ROW][2]) });
+            let weight = V::load(weights.add(3 * V::LANES));
+            each_row!(ROW => { sums[ROW][3] = values[ROW].mul_add(weight, sums[ROW][3]) });
         }
     }
     sums

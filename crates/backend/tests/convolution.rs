@@ -1,0 +1,359 @@
+//! Convolution and pooling through the public operations: against Burn's own, against PyTorch, and
+//! against finite differences.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Mutex;
+
+use backend::{
+    Backend, Convolution, NAME, Selected,
+    functional::{Conv2dOptions, PoolOptions, conv2d, conv2d_relu_max_pool, max_pool2d},
+    overrides,
+    random::{Purpose, Random},
+    set_convolution,
+};
+use burn::{
+    backend::Autodiff,
+    tensor::{DType, Tensor, TensorData, activation::relu, module, ops::ConvOptions},
+};
+use serde_json::Value;
+
+type Recording = Autodiff<Selected>;
+
+/// Held by tests that change the algorithm of the process, or that would see it change.
+static ALGORITHM: Mutex<()> = Mutex::new(());
+
+/// What a convolution is made of.
+#[derive(Clone)]
+struct Tensors<B: Backend> {
+    input: Tensor<B, 4>,
+    weight: Tensor<B, 4>,
+    bias: Tensor<B, 1>,
+}
+
+fn random<B: Backend, const D: usize>(stream: u64, shape: [usize; D]) -> Tensor<B, D> {
+    let random = Random::new(3, Purpose::Synthetic, stream);
+    let count = shape.iter().product::<usize>() as u64;
+    let values: Vec<f32> = (0..count).map(|index| random.normal(index)).collect();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+fn tensors(input: [usize; 4], weight: [usize; 4]) -> Tensors<Recording> {
+    Tensors {
+        input: random(1, input).require_grad(),
+        weight: random(2, weight).require_grad(),
+        bias: random(3, [weight[0]]).require_grad(),
+    }
+}
+
+fn without_gradient<const D: usize>(tensor: &Tensor<Recording, D>) -> Tensor<Recording, D> {
+    Tensor::from_inner(tensor.clone().inner())
+}
+
+fn double<const D: usize>(tensor: &Tensor<Recording, D>) -> Tensor<Recording, D> {
+    Tensor::from_inner(tensor.clone().inner().cast(DType::F64))
+}
+
+/// The output of an operation, and the gradients of a weighted sum of it by input, weight, bias.
+fn results(
+    tensors: &Tensors<Recording>,
+    operation: impl Fn(Tensors<Recording>) -> Tensor<Recording, 4>,
+) -> [TensorData; 4] {
+    let output = operation(tensors.clone());
+    let factors = random::<Recording, 4>(4, output.dims());
+    let gradients = (output.clone() * factors).sum().backward();
+    [
+        output.into_data(),
+        tensors.input.grad(&gradients).unwrap().into_data(),
+        tensors.weight.grad(&gradients).unwrap().into_data(),
+        tensors.bias.grad(&gradients).unwrap().into_data(),
+    ]
+}
+
+#[track_caller]
+fn assert_close(ours: &TensorData, reference: &TensorData, tolerance: f64) {
+    assert_eq!(ours.shape, reference.shape);
+    let values = |data: &TensorData| data.clone().convert::<f64>().into_vec::<f64>().unwrap();
+    let (ours, reference) = (values(ours), values(reference));
+    let largest = reference.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    for (index, (ours, reference)) in ours.iter().zip(&reference).enumerate() {
+        assert!(
+            (ours - reference).abs() <= tolerance * largest.max(1e-3),
+            "{ours} instead of {reference} at {index}"
+        );
+    }
+}
+
+fn burn_conv2d(tensors: Tensors<Recording>, options: &Conv2dOptions) -> Tensor<Recording, 4> {
+    let Conv2dOptions { stride, padding, dilation, groups, relu: rectified } = *options;
+    let options = ConvOptions::new(stride, padding, dilation, groups);
+    let output = module::conv2d(tensors.input, tensors.weight, Some(tensors.bias), options);
+    if rectified { relu(output) } else { output }
+}
+
+#[test]
+fn convolution_and_its_gradients_equal_burns() {
+    let with = |stride, padding, dilation, groups| Conv2dOptions {
+        stride: [stride; 2],
+        padding: [padding; 2],
+        dilation: [dilation; 2],
+        groups,
+        relu: true,
+    };
+    let cases = [
+        ([2, 1, 12, 13], [8, 1, 3, 3], with(1, 0, 1, 1)),
+        ([1, 16, 9, 10], [32, 16, 3, 3], with(1, 1, 1, 1)),
+        ([2, 16, 9, 8], [24, 16, 3, 3], with(2, 1, 1, 1)),
+        ([3, 8, 8, 8], [16, 8, 1, 1], with(2, 0, 1, 1)),
+        ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, 1, 1)),
+        ([2, 4, 9, 9], [6, 2, 3, 3], with(1, 2, 2, 2)),
+        ([2, 3, 6, 5], [4, 3, 6, 5], with(1, 0, 1, 1)),
+    ];
+    for (input, weight, options) in cases {
+        let tensors = tensors(input, weight);
+        let ours = results(&tensors, |t| conv2d(t.input, t.weight, Some(t.bias), &options));
+        let reference = results(&tensors, |t| burn_conv2d(t, &options));
+        for (ours, reference) in ours.iter().zip(&reference) {
+            assert_close(ours, reference, 1e-4);
+        }
+    }
+}
+
+#[test]
+fn convolution_with_pooling_equals_burns() {
+    for (input, weight, padding) in [
+        ([2, 1, 11, 12], [8, 1, 3, 3], 0),
+        ([1, 16, 8, 8], [16, 16, 3, 3], 1),
+        ([3, 2, 4, 5], [3, 2, 2, 2], 0),
+    ] {
+        let options = Conv2dOptions { padding: [padding; 2], ..Default::default() };
+        let tensors = tensors(input, weight);
+        let ours = results(&tensors, |t| conv2d_relu_max_pool(t.input, t.weight, t.bias, &options));
+        let reference = results(&tensors, |t| {
+            let map = relu(burn_conv2d(t, &options));
+            module::max_pool2d(map, [2, 2], [2, 2], [0, 0], [1, 1], false)
+        });
+        for (ours, reference) in ours.iter().zip(&reference) {
+            assert_close(ours, reference, 1e-4);
+        }
+    }
+}
+
+#[test]
+fn an_empty_batch_gives_an_empty_output_and_no_gradient() {
+    if NAME != "cpu" {
+        return;
+    }
+    let tensors = tensors([0, 3, 8, 8], [4, 3, 3, 3]);
+    let options = Conv2dOptions { relu: true, ..Default::default() };
+    let output =
+        conv2d(tensors.input.clone(), tensors.weight.clone(), Some(tensors.bias.clone()), &options);
+    assert_eq!(output.dims(), [0, 4, 6, 6]);
+    let pooled = max_pool2d(output, &PoolOptions::square(2));
+    assert_eq!(pooled.dims(), [0, 4, 3, 3]);
+    let gradients = pooled.sum().backward();
+    let weight = tensors.weight.grad(&gradients).unwrap().into_data();
+    assert_eq!(weight.into_vec::<f32>().unwrap(), vec![0.0; 4 * 27]);
+}
+
+#[test]
+fn gradients_are_those_of_the_tensors_that_ask_for_them() {
+    let _algorithm = ALGORITHM.lock().unwrap();
+    let options = Conv2dOptions { relu: true, ..Default::default() };
+    let all = tensors([2, 16, 6, 6], [16, 16, 3, 3]);
+    let run = |tensors: &Tensors<Recording>| {
+        let Tensors { input, weight, bias } = tensors.clone();
+        conv2d(input, weight, Some(bias), &options).sum().backward()
+    };
+    let expected = run(&all);
+
+    let first_layer = Tensors { input: without_gradient(&all.input), ..all.clone() };
+    let gradients = run(&first_layer);
+    assert!(first_layer.input.grad(&gradients).is_none());
+    assert_eq!(
+        first_layer.weight.grad(&gradients).unwrap().into_data(),
+        all.weight.grad(&expected).unwrap().into_data()
+    );
+
+    let frozen = Tensors {
+        weight: without_gradient(&all.weight),
+        bias: without_gradient(&all.bias),
+        ..all.clone()
+    };
+    let gradients = run(&frozen);
+    assert!(frozen.weight.grad(&gradients).is_none() && frozen.bias.grad(&gradients).is_none());
+    assert_eq!(
+        frozen.input.grad(&gradients).unwrap().into_data(),
+        all.input.grad(&expected).unwrap().into_data()
+    );
+
+    let Tensors { input, weight, .. } = all.clone();
+    let gradients = conv2d(input, weight, None, &options).sum().backward();
+    assert_eq!(all.weight.grad(&gradients).unwrap().dims(), [16, 16, 3, 3]);
+}
+
+#[test]
+fn any_number_of_threads_computes_the_same_bits() {
+    let _algorithm = ALGORITHM.lock().unwrap();
+    for (input, weight, stride) in [
+        ([5, 16, 12, 12], [32, 16, 3, 3], 1),
+        ([5, 64, 6, 6], [96, 64, 3, 3], 1),
+        ([5, 3, 17, 16], [20, 3, 3, 3], 1),
+        ([5, 16, 12, 13], [32, 16, 3, 3], 2),
+    ] {
+        let options = Conv2dOptions {
+            stride: [stride; 2],
+            padding: [1, 1],
+            relu: true,
+            ..Default::default()
+        };
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let tensors = tensors(input, weight);
+                results(&tensors, |t| {
+                    let map = conv2d(t.input, t.weight, Some(t.bias), &options);
+                    max_pool2d(map, &PoolOptions::square(2))
+                })
+            })
+        };
+        assert_eq!(run(1), run(2));
+        assert_eq!(run(1), run(3));
+    }
+}
+
+#[test]
+fn flex_takes_its_overrides() {
+    if NAME != "cpu" {
+        return;
+    }
+    let tensors = tensors([2, 16, 12, 12], [16, 16, 3, 3]);
+    let before = overrides::counts();
+    let options = Conv2dOptions { relu: true, ..Default::default() };
+    results(&tensors, |t| {
+        let map = conv2d(t.input, t.weight.clone(), Some(t.bias.clone()), &options);
+        conv2d_relu_max_pool(map, t.weight, t.bias, &options)
+    });
+    let after = overrides::counts();
+    assert_eq!(after.composed, before.composed);
+    assert_eq!(after.taken, before.taken + 4, "two layers, forward and backward");
+}
+
+/// A derivative of a weighted sum of outputs in f64, whose default bodies record the same graph.
+#[test]
+fn gradients_equal_finite_differences() {
+    if !["cpu", "ndarray"].contains(&NAME) {
+        return;
+    }
+    let options =
+        Conv2dOptions { stride: [2, 1], padding: [1, 0], relu: true, ..Default::default() };
+    let Tensors { input, weight, bias } = tensors([2, 3, 7, 6], [4, 3, 3, 2]);
+    let leaves = Tensors {
+        input: double(&input).require_grad(),
+        weight: double(&weight).require_grad(),
+        bias: double(&bias).require_grad(),
+    };
+    let loss = |tensors: Tensors<Recording>| {
+        let map = conv2d(tensors.input, tensors.weight, Some(tensors.bias), &options);
+        let map = max_pool2d(map, &PoolOptions { kernel: [2, 3], stride: [1, 1], padding: [1, 1] });
+        let factors = random::<Recording, 4>(4, map.dims()).cast(DType::F64);
+        (map * factors).sum()
+    };
+    let gradients = loss(leaves.clone()).backward();
+    let value = |tensors| loss(tensors).into_data().into_vec::<f64>().unwrap()[0];
+    let step = 1e-6;
+    for index in [0, 5, 17, 40] {
+        let shifted = |tensor: &Tensor<Recording, 4>, by: f64| {
+            let mut data = tensor.to_data().into_vec::<f64>().unwrap();
+            data[index] += by;
+            let data = TensorData::new(data, tensor.dims());
+            Tensor::from_data(data, (&Default::default(), DType::F64))
+        };
+        let difference = |of: &dyn Fn(f64) -> Tensors<Recording>| {
+            (value(of(step)) - value(of(-step))) / (2.0 * step)
+        };
+        let input = |by| Tensors { input: shifted(&leaves.input, by), ..leaves.clone() };
+        let weight = |by| Tensors { weight: shifted(&leaves.weight, by), ..leaves.clone() };
+        for (found, tensor) in
+            [(difference(&input), &leaves.input), (difference(&weight), &leaves.weight)]
+        {
+            let gradient = tensor.grad(&gradients).unwrap().into_data().into_vec::<f64>().unwrap();
+            assert!((found - gradient[index]).abs() < 1e-6, "{found} and {}", gradient[index]);
+        }
+    }
+}
+
+fn stored<const D: usize>(value: &Value) -> Tensor<Recording, D> {
+    let shape: Vec<usize> = serde_json::from_value(value["shape"].clone()).unwrap();
+    let values: Vec<f32> = serde_json::from_value(value["values"].clone()).unwrap();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+fn pair(value: &Value) -> [usize; 2] {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Compares an output and the gradients of `leaves` with those of the fixture.
+fn assert_equals_pytorch(
+    case: &Value,
+    output: Tensor<Recording, 4>,
+    leaves: &[Tensor<Recording, 4>],
+    tolerance: f64,
+) {
+    assert_close(&output.to_data(), &stored::<4>(&case["output"]).into_data(), tolerance);
+    let gradients = (output * stored(&case["gradient"])).sum().backward();
+    for (leaf, expected) in leaves.iter().zip(case["gradients"].as_array().unwrap()) {
+        let gradient = leaf.grad(&gradients).unwrap().into_data();
+        assert_close(&gradient, &stored::<4>(expected).into_data(), tolerance);
+    }
+}
+
+#[test]
+fn convolutions_and_pools_equal_pytorchs() {
+    let _algorithm = ALGORITHM.lock().unwrap();
+    let fixture: Value =
+        serde_json::from_str(include_str!("golden/convolution/fixture.json")).unwrap();
+    for (convolution, tolerance) in [(Convolution::Exact, 1e-5), (Convolution::Fast, 1e-4)] {
+        set_convolution(convolution);
+        for case in fixture["convolutions"].as_array().unwrap() {
+            let leaf = |name: &str| stored::<4>(&case[name]).require_grad();
+            let (input, weight) = (leaf("input"), leaf("weight"));
+            let bias = stored::<1>(&case["bias"]);
+            let options = Conv2dOptions {
+                stride: pair(&case["stride"]),
+                padding: pair(&case["padding"]),
+                dilation: pair(&case["dilation"]),
+                groups: case["groups"].as_u64().unwrap() as usize,
+                relu: case["after"] == "relu",
+            };
+            let (x, w) = (input.clone(), weight.clone());
+            let output = if case["after"] == "pool" {
+                conv2d_relu_max_pool(x, w, bias, &options)
+            } else {
+                conv2d(x, w, Some(bias), &options)
+            };
+            assert_equals_pytorch(case, output, &[input, weight], tolerance);
+        }
+    }
+    for case in fixture["pools"].as_array().unwrap() {
+        let input = stored::<4>(&case["input"]).require_grad();
+        let [kernel, stride, padding] =
+            ["kernel", "stride", "padding"].map(|name| pair(&case[name]));
+        let output = max_pool2d(input.clone(), &PoolOptions { kernel, stride, padding });
+        assert_equals_pytorch(case, output, &[input], 1e-6);
+    }
+}
+
+#[test]
+fn a_nan_stays_one_through_relu_and_pooling() {
+    for (row, column) in [(0, 0), (3, 4)] {
+        let place = [0..1, 0..1, row..row + 1, column..column + 1];
+        let nan = Tensor::<Selected, 4>::full([1, 1, 1, 1], f32::NAN, &Default::default());
+        let input = random::<Selected, 4>(1, [1, 1, 6, 6]).slice_assign(place, nan);
+        let weight = random::<Selected, 4>(2, [2, 1, 1, 1]);
+        let bias = random::<Selected, 1>(3, [2]);
+        let output = conv2d_relu_max_pool(input, weight, bias, &Conv2dOptions::default());
+        let values = output.into_data().into_vec::<f32>().unwrap();
+        assert_eq!(values.iter().filter(|value| value.is_nan()).count(), 2, "one a channel");
+    }
+}
