@@ -201,6 +201,7 @@ impl Update {
                     epsilon: 1e-8,
                     weight_decay: 0.0,
                     decoupled: false,
+                    look_ahead: None,
                     time: self.step + 1,
                 };
                 Selected::fused_adam(weight, gradient, slot, finite, &step)
