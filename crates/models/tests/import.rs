@@ -80,6 +80,7 @@ fn what_is_no_checkpoint_of_f32_weights_is_said() {
         refusal("tensor.pth"),
         "`FILE` cannot be used: it holds no dictionary of tensors (PyTorch's `state_dict`)"
     );
+    assert_eq!(refusal("expanded.pth"), "`FILE` is truncated: its tensors are larger than itself");
     let unknown = "`FILE` holds no weights: it is neither safetensors nor a PyTorch checkpoint";
     assert_eq!(import(b"<html>not found</html>").unwrap_err(), unknown);
     assert_eq!(import(b"short").unwrap_err(), unknown);
@@ -103,6 +104,24 @@ fn a_file_that_is_cut_anywhere_is_truncated() {
             assert!(error.starts_with("`FILE` is truncated: "), "{name} to {length}: {error}");
         }
     }
+}
+
+#[test]
+fn a_view_beyond_its_storage_is_refused() {
+    // The sizes (2, 3) and strides (6, 1) of `part`, of a storage of 4x6: then (2, 3) and (6, 9).
+    let mut bytes = legacy();
+    let sizes = b"K\x02K\x03\x86q";
+    let strides = b"K\x06K\x01\x86q";
+    let find = |bytes: &[u8], from: usize, what: &[u8]| {
+        from + bytes[from..].windows(what.len()).position(|window| window == what).unwrap()
+    };
+    let at = find(&bytes, 0, sizes);
+    let at = find(&bytes, at, strides);
+    bytes[at + 3] = 9;
+    assert_eq!(
+        import(&bytes).unwrap_err(),
+        "`FILE` cannot be used: `part` reaches beyond its storage"
+    );
 }
 
 /// The fixture in which only the tensors' storages stand after the last of its pickles.

@@ -69,4 +69,5 @@ class Command:
 torch.save(nn.Linear(2, 2), "module.pth")
 torch.save({"weight": torch.ones(2), "note": Command()}, "command.pth")
 torch.save({"weight": torch.ones(2, dtype=torch.float64)}, "double.pth")
+torch.save({"weight": torch.ones(1).expand(10**6, 10**6)}, "expanded.pth")
 torch.save(torch.ones(2), "tensor.pth")
