@@ -33,6 +33,8 @@ pub mod losses;
 pub mod metrics;
 
 // Weights in and out.
+pub mod import;
+mod pth;
 pub mod weights;
 
 pub use crate::{

@@ -23,6 +23,12 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file begins well, but does not hold all that its header names.
+    #[error("`{}` is truncated: it does not hold all of its tensors", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+    },
     /// A tensor whose values do not fill its shape.
     #[error("a tensor of shape {shape:?} cannot hold {values} values")]
     Shape {
@@ -48,6 +54,7 @@ impl StoreError {
             Self::Format { .. } => {
                 Some("the file may be truncated, or of another kind: write it again".to_owned())
             }
+            Self::Truncated { .. } => Some("download, copy or write it again".to_owned()),
             Self::Shape { .. } => None,
         }
     }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
 
 use crate::{StoreError, whole::write_whole};
 
@@ -70,8 +70,18 @@ impl TensorFile {
     ///
     /// Where the file cannot be read, is damaged, or holds numbers of another type.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
+        Self::read_where(path, |_| true)
+    }
+
+    /// As [`TensorFile::read`], but only the tensors whose names are `wanted`; the others may hold
+    /// numbers of any type.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorFile::read`].
+    pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-        Self::from_bytes(&bytes, path)
+        parse(&bytes, wanted).map_err(|reason| at(path, reason))
     }
 
     /// Writes the file, whole or not at all. The same content gives the same bytes.
@@ -102,19 +112,29 @@ impl TensorFile {
     ///
     /// Where it is damaged, or holds numbers of another type.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
-        parse(bytes).map_err(|reason| StoreError::Format { path: path.to_owned(), reason })
+        parse(bytes, |_| true).map_err(|reason| at(path, reason))
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<TensorFile, String> {
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
+/// The error of a file whose content is wrong for a `reason`.
+fn at(path: &Path, reason: Option<String>) -> StoreError {
+    match reason {
+        None => StoreError::Truncated { path: path.to_owned() },
+        Some(reason) => StoreError::Format { path: path.to_owned(), reason },
+    }
+}
+
+/// The content of a file, or what is wrong with it: none where only the end is missing.
+fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Option<String>> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(reason)?;
     let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
         None => serde_json::Value::Null,
         Some(text) => serde_json::from_str(text).map_err(|error| format!("metadata: {error}"))?,
     };
-    let file = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+    let file = SafeTensors::deserialize(bytes).map_err(reason)?;
     let tensors = file
         .iter()
+        .filter(|(name, _)| wanted(name))
         .map(|(name, view)| {
             let values = decode(view.dtype(), view.data())
                 .ok_or_else(|| format!("`{name}` has numbers of type {:?}", view.dtype()))?;
@@ -123,6 +143,13 @@ fn parse(bytes: &[u8]) -> Result<TensorFile, String> {
         })
         .collect::<Result<_, String>>()?;
     Ok(TensorFile { tensors, metadata })
+}
+
+fn reason(error: SafeTensorError) -> Option<String> {
+    match error {
+        SafeTensorError::MetadataIncompleteBuffer => None,
+        error => Some(error.to_string()),
+    }
 }
 
 /// The numbers as f32, if they are of a type whose every value is one.
@@ -193,7 +220,9 @@ mod tests {
         for length in 0..bytes.len() {
             fs::write(&path, &bytes[..length]).unwrap();
             let error = TensorFile::read(&path).unwrap_err();
-            assert!(matches!(error, StoreError::Format { .. }), "{length} bytes: {error}");
+            let header = length < 8 + usize::from(bytes[0]);
+            let expected = if header { "not a usable" } else { "is truncated" };
+            assert!(error.to_string().contains(expected), "{length} bytes: {error}");
         }
     }
 

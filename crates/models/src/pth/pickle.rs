@@ -1,0 +1,352 @@
+//! The machine that reads a pickle: a stack, a memo, and the operations that weights need.
+//!
+//! Python's module `pickletools` describes the operations. Whatever is not listed here, or asks for
+//! a name that [`Global::find`] does not know, ends the reading.
+
+use std::{collections::HashMap, io::Read};
+
+use crate::pth::{
+    Fault,
+    value::{Global, Id, Storage, Value, Values, View},
+};
+
+/// A pickle of weights has some hundred bytes a tensor; this is beyond any.
+const LARGEST_PICKLE: u64 = 64 << 20;
+/// Bounds of what is copied each time that it is recalled, without which a small file could ask
+/// for much work: dimensions, and letters of a storage's key.
+const LARGEST_RANK: usize = 16;
+const LARGEST_KEY: usize = 64;
+
+/// Reads one pickle; what follows it stays in `source`.
+pub(super) fn read(source: &mut impl Read) -> Result<(Values, Id), Fault> {
+    let mut machine = Machine {
+        source: source.take(LARGEST_PICKLE),
+        values: Values::default(),
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: HashMap::new(),
+    };
+    loop {
+        let operation = machine.byte()?;
+        if operation == b'.' {
+            let root = machine.pop()?;
+            return Ok((machine.values, root));
+        }
+        machine.run(operation)?;
+    }
+}
+
+struct Machine<R> {
+    source: std::io::Take<R>,
+    values: Values,
+    stack: Vec<Id>,
+    marks: Vec<usize>,
+    memo: HashMap<u32, Id>,
+}
+
+impl<R: Read> Machine<R> {
+    fn run(&mut self, operation: u8) -> Result<(), Fault> {
+        match operation {
+            0x80 => drop(self.bytes::<1>()?), // the protocol
+            0x95 => drop(self.bytes::<8>()?), // a frame, which is only a hint
+            b'(' => self.marks.push(self.stack.len()),
+            b'N' => self.push(Value::None),
+            0x88 | 0x89 => self.push(Value::Bool),
+            b'J' => {
+                let value = i32::from_le_bytes(self.bytes()?);
+                self.push(Value::Int(value.into()));
+            }
+            b'K' => {
+                let value = self.byte()?;
+                self.push(Value::Int(value.into()));
+            }
+            b'M' => {
+                let value = u16::from_le_bytes(self.bytes()?);
+                self.push(Value::Int(value.into()));
+            }
+            0x8a => self.long()?,
+            b'G' => {
+                self.bytes::<8>()?;
+                self.push(Value::Number);
+            }
+            0x8c | b'U' => {
+                let length = self.byte()?;
+                self.text(length.into())?;
+            }
+            b'X' | b'T' => {
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.text(length.into())?;
+            }
+            b')' => self.push(Value::Tuple(Vec::new())),
+            b']' => self.push(Value::List(Vec::new())),
+            b'}' => self.push(Value::Dict(Vec::new())),
+            0x85..=0x87 => {
+                let parts = self.pop_many(usize::from(operation - 0x84))?;
+                self.push(Value::Tuple(parts));
+            }
+            b't' => {
+                let parts = self.pop_to_mark()?;
+                self.push(Value::Tuple(parts));
+            }
+            b'l' => {
+                let parts = self.pop_to_mark()?;
+                self.push(Value::List(parts));
+            }
+            b'd' => {
+                let parts = self.pop_to_mark()?;
+                let entries = pairs(&parts)?;
+                self.push(Value::Dict(entries));
+            }
+            b'a' => {
+                let part = self.pop()?;
+                self.append(vec![part])?;
+            }
+            b'e' => {
+                let parts = self.pop_to_mark()?;
+                self.append(parts)?;
+            }
+            b's' => {
+                let parts = self.pop_many(2)?;
+                self.insert(&parts)?;
+            }
+            b'u' => {
+                let parts = self.pop_to_mark()?;
+                self.insert(&parts)?;
+            }
+            b'q' => {
+                let slot = self.byte()?;
+                self.remember(slot.into())?;
+            }
+            b'r' => {
+                let slot = u32::from_le_bytes(self.bytes()?);
+                self.remember(slot)?;
+            }
+            0x94 => {
+                let slot = self.memo.len() as u32; // bounded by the size of a pickle
+                self.remember(slot)?;
+            }
+            b'h' => {
+                let slot = self.byte()?;
+                self.recall(slot.into())?;
+            }
+            b'j' => {
+                let slot = u32::from_le_bytes(self.bytes()?);
+                self.recall(slot)?;
+            }
+            b'c' => {
+                let [module, name] = [self.line()?, self.line()?];
+                self.global(&module, &name)?;
+            }
+            0x93 => {
+                let parts = self.pop_many(2)?;
+                let [module, name] = [0, 1].map(|part| self.values.text(parts[part]));
+                let names = module.zip(name).ok_or_else(|| damaged("a name is no text"))?;
+                let (module, name) = (names.0.to_owned(), names.1.to_owned());
+                self.global(&module, &name)?;
+            }
+            b'Q' => self.persistent()?,
+            b'R' => self.call()?,
+            b'b' => drop(self.pop()?), // attributes of what stays on the stack
+            _ => {
+                let message = format!("its pickle has the operation 0x{operation:02x}");
+                return Err(Fault::Damaged(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// A name from a module.
+    fn global(&mut self, module: &str, name: &str) -> Result<(), Fault> {
+        let global =
+            Global::find(module, name).ok_or_else(|| Fault::Refused(format!("{module}.{name}")))?;
+        self.push(Value::Global(global));
+        Ok(())
+    }
+
+    /// `("storage", type, key, device, elements)`, and in old files what part of another one it is.
+    fn persistent(&mut self) -> Result<(), Fault> {
+        let id = self.pop()?;
+        let storage = self.storage(id).ok_or_else(|| damaged("a storage is not described"))?;
+        self.push(Value::Storage(storage));
+        Ok(())
+    }
+
+    fn storage(&self, id: Id) -> Option<Storage> {
+        let &[tag, kind, key, _device, elements, ref rest @ ..] = self.values.parts(id)? else {
+            return None;
+        };
+        let whole = rest.iter().all(|&part| matches!(self.values.get(part), Value::None));
+        let key = self.values.text(key)?;
+        if self.values.text(tag)? != "storage" || !whole || key.len() > LARGEST_KEY {
+            return None;
+        }
+        let &Value::Global(Global::StorageOf(kind)) = self.values.get(kind) else { return None };
+        let key = key.to_owned();
+        Some(Storage { key, kind, elements: self.values.size(elements)? as u64 })
+    }
+
+    fn call(&mut self) -> Result<(), Fault> {
+        let arguments = self.pop()?;
+        let function = self.pop()?;
+        let &Value::Global(function) = self.values.get(function) else {
+            return Err(damaged("something is called that is no function"));
+        };
+        let arguments = self.values.parts(arguments).unwrap_or_default();
+        let result = match (function, arguments) {
+            (Global::RebuildParameter | Global::Size, &[first, ..]) => {
+                self.stack.push(first);
+                return Ok(());
+            }
+            (Global::RebuildTensor, arguments) => self.view(arguments).map(Value::Tensor),
+            (Global::OrderedDict, []) => Some(Value::Dict(Vec::new())),
+            (Global::OrderedDict, &[pairs]) => self.take_pairs(pairs).map(Value::Dict),
+            _ => None,
+        };
+        let result = result.ok_or_else(|| damaged("a tensor is not described"))?;
+        self.push(result);
+        Ok(())
+    }
+
+    /// The entries of a dictionary from a list of pairs, as Python 2 wrote it. The list is left
+    /// empty: nothing else needs it.
+    fn take_pairs(&mut self, list: Id) -> Option<Vec<(Id, Id)>> {
+        let Value::List(pairs) = self.values.get_mut(list) else { return None };
+        let pairs = std::mem::take(pairs);
+        let entry = |&pair: &Id| match self.values.parts(pair)? {
+            &[key, value] => Some((key, value)),
+            _ => None,
+        };
+        pairs.iter().map(entry).collect()
+    }
+
+    fn view(&self, arguments: &[Id]) -> Option<View> {
+        let &[storage, offset, shape, stride, ..] = arguments else { return None };
+        let Value::Storage(storage) = self.values.get(storage) else { return None };
+        if self.values.parts(shape)?.len().max(self.values.parts(stride)?.len()) > LARGEST_RANK {
+            return None;
+        }
+        let (shape, stride) = (self.values.sizes(shape)?, self.values.sizes(stride)?);
+        let offset = self.values.size(offset)?;
+        (shape.len() == stride.len()).then(|| View {
+            storage: storage.clone(),
+            offset,
+            shape,
+            stride,
+        })
+    }
+
+    fn append(&mut self, parts: Vec<Id>) -> Result<(), Fault> {
+        let list = self.top()?;
+        match self.values.get_mut(list) {
+            Value::List(list) => list.extend(parts),
+            _ => return Err(damaged("something is appended to what is no list")),
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, parts: &[Id]) -> Result<(), Fault> {
+        let new = pairs(parts)?;
+        let dict = self.top()?;
+        match self.values.get_mut(dict) {
+            Value::Dict(entries) => entries.extend(new),
+            _ => return Err(damaged("an entry is made in what is no dictionary")),
+        }
+        Ok(())
+    }
+
+    fn long(&mut self) -> Result<(), Fault> {
+        let length = usize::from(self.byte()?);
+        let mut bytes = [0; 16];
+        let used = bytes.get_mut(..length).ok_or_else(|| damaged("an integer is too long"))?;
+        self.source.read_exact(used)?;
+        if used.last().is_some_and(|&last| last >= 0x80) {
+            bytes[length..].fill(0xff);
+        }
+        self.push(Value::Int(i128::from_le_bytes(bytes)));
+        Ok(())
+    }
+
+    fn text(&mut self, length: u64) -> Result<(), Fault> {
+        let mut bytes = Vec::new();
+        let found = self.source.by_ref().take(length).read_to_end(&mut bytes)?;
+        if found as u64 != length {
+            return Err(Fault::Truncated("its pickle ends in a text".to_owned()));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| damaged("a text is not UTF-8"))?;
+        self.push(Value::Text(text));
+        Ok(())
+    }
+
+    fn line(&mut self) -> Result<String, Fault> {
+        let mut line = Vec::new();
+        loop {
+            match self.byte()? {
+                b'\n' => {
+                    return String::from_utf8(line).map_err(|_| damaged("a name is not UTF-8"));
+                }
+                byte => line.push(byte),
+            }
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, Fault> {
+        self.bytes().map(|[byte]| byte)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let mut bytes = [0; N];
+        self.source.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn remember(&mut self, slot: u32) -> Result<(), Fault> {
+        let top = self.top()?;
+        self.memo.insert(slot, top);
+        Ok(())
+    }
+
+    fn recall(&mut self, slot: u32) -> Result<(), Fault> {
+        let id = self.memo.get(&slot).ok_or_else(|| damaged("an empty memo is recalled"))?;
+        self.stack.push(*id);
+        Ok(())
+    }
+
+    fn push(&mut self, value: Value) {
+        let id = self.values.add(value);
+        self.stack.push(id);
+    }
+
+    fn top(&self) -> Result<Id, Fault> {
+        self.stack.last().copied().ok_or_else(empty)
+    }
+
+    fn pop(&mut self) -> Result<Id, Fault> {
+        self.stack.pop().ok_or_else(empty)
+    }
+
+    fn pop_many(&mut self, count: usize) -> Result<Vec<Id>, Fault> {
+        let from = self.stack.len().checked_sub(count).ok_or_else(empty)?;
+        Ok(self.stack.split_off(from))
+    }
+
+    fn pop_to_mark(&mut self) -> Result<Vec<Id>, Fault> {
+        let from = self.marks.pop().filter(|&mark| mark <= self.stack.len()).ok_or_else(empty)?;
+        Ok(self.stack.split_off(from))
+    }
+}
+
+fn pairs(parts: &[Id]) -> Result<Vec<(Id, Id)>, Fault> {
+    let (pairs, rest) = parts.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(damaged("a key has no value"));
+    }
+    Ok(pairs.iter().map(|&[key, value]| (key, value)).collect())
+}
+
+fn damaged(what: &str) -> Fault {
+    Fault::Damaged(format!("in its pickle {what}"))
+}
+
+fn empty() -> Fault {
+    damaged("the stack is empty")
+}

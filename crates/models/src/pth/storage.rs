@@ -1,0 +1,133 @@
+//! From the views that a pickle describes, and the bytes of their storages, to tensors.
+
+use std::collections::BTreeMap;
+
+use half::{bf16, f16};
+use store::StoredTensor;
+
+use crate::pth::{
+    Fault,
+    value::{Id, Kind, Storage, Value, Values, View},
+};
+
+/// A count that PyTorch's batch normalisation keeps, and nothing needs.
+const COUNTER: &str = "num_batches_tracked";
+
+/// The views by name: of the dictionary itself, or of the one that it has under `state_dict`.
+pub(super) fn views(
+    values: &Values,
+    root: Id,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<BTreeMap<String, View>, Fault> {
+    let nested = values.entry(root, "state_dict").filter(|&id| values.entries(id).is_some());
+    let entries = values.entries(nested.unwrap_or(root)).ok_or_else(|| {
+        Fault::Damaged("it holds no dictionary of tensors (PyTorch's `state_dict`)".to_owned())
+    })?;
+    let mut views = BTreeMap::new();
+    for &(key, value) in entries {
+        let name = values
+            .text(key)
+            .ok_or_else(|| Fault::Damaged("it holds a tensor without a name".to_owned()))?;
+        if name.ends_with(COUNTER) || !wanted(name) {
+            continue;
+        }
+        let Value::Tensor(view) = values.get(value) else {
+            return Err(Fault::Damaged(format!("`{name}` is no tensor")));
+        };
+        if views.insert(name.to_owned(), view.clone()).is_some() {
+            return Err(Fault::Damaged(format!("`{name}` is there twice")));
+        }
+    }
+    Ok(views)
+}
+
+/// Reads each storage once, in the order of their keys, and cuts the tensors out of it.
+///
+/// `length` is that of the file, in bytes. No more numbers are made, and no more bytes read, however
+/// many views or storages share them; else a small file could fill the memory.
+pub(super) fn tensors(
+    views: BTreeMap<String, View>,
+    length: u64,
+    mut bytes_of: impl FnMut(&Storage) -> Result<Vec<u8>, Fault>,
+) -> Result<BTreeMap<String, StoredTensor>, Fault> {
+    let elements =
+        |view: &View| view.shape.iter().try_fold(1u64, |all, &n| all.checked_mul(n as u64));
+    let sum = views.values().try_fold(0u64, |sum, view| sum.checked_add(elements(view)?));
+    let mut by_storage: BTreeMap<String, Vec<(String, View)>> = BTreeMap::new();
+    for (name, view) in views {
+        by_storage.entry(view.storage.key.clone()).or_default().push((name, view));
+    }
+    let storages = by_storage.values().flat_map(|views| views.first());
+    let bytes = storages.map(|(_, View { storage, .. })| storage).try_fold(0u64, |sum, storage| {
+        sum.checked_add(storage.elements.checked_mul(storage.kind.bytes())?)
+    });
+    if [sum, bytes].iter().any(|most| most.is_none_or(|most| most > length)) {
+        return Err(Fault::Truncated("its tensors are larger than itself".to_owned()));
+    }
+    let mut tensors = BTreeMap::new();
+    for views in by_storage.into_values() {
+        let [(first, View { storage, .. }), ..] = views.as_slice() else { continue };
+        let values = decode(first, storage, &bytes_of(storage)?)?;
+        for (name, view) in &views {
+            let same = view.storage == *storage;
+            let cut = same.then(|| cut(&values, view)).flatten();
+            let tensor = cut.and_then(|cut| StoredTensor::new(view.shape.clone(), cut).ok());
+            let outside = || Fault::Damaged(format!("`{name}` reaches beyond its storage"));
+            tensors.insert(name.clone(), tensor.ok_or_else(outside)?);
+        }
+    }
+    Ok(tensors)
+}
+
+fn decode(name: &str, storage: &Storage, bytes: &[u8]) -> Result<Vec<f32>, Fault> {
+    if Some(bytes.len() as u64) != storage.elements.checked_mul(storage.kind.bytes()) {
+        return Err(Fault::Truncated(format!(
+            "the storage of `{name}` has {} bytes instead of {} numbers of {}",
+            bytes.len(),
+            storage.elements,
+            storage.kind.bytes()
+        )));
+    }
+    let pairs = bytes.as_chunks::<2>().0.iter().copied();
+    match storage.kind {
+        Kind::Float => Ok(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect()),
+        Kind::Half => Ok(pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect()),
+        Kind::BFloat16 => Ok(pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect()),
+        Kind::Other(kind, _) => {
+            Err(Fault::Damaged(format!("`{name}` has numbers of type {kind}, not of f32 or less")))
+        }
+    }
+}
+
+/// The view's values in row-major order, none where it reaches beyond `values`.
+fn cut(values: &[f32], view: &View) -> Option<Vec<f32>> {
+    let View { offset, shape, stride, .. } = view;
+    let mut cut = Vec::new();
+    if shape.contains(&0) {
+        return Some(cut);
+    }
+    let reach = |(&size, &stride): (&usize, &usize)| (size - 1).checked_mul(stride);
+    let last =
+        shape.iter().zip(stride).try_fold(*offset, |at, axis| at.checked_add(reach(axis)?))?;
+    values.get(last)?;
+    cut.reserve_exact(shape.iter().product());
+    let mut index = vec![0; shape.len()];
+    let mut at = *offset;
+    loop {
+        cut.push(values[at]);
+        // Counts up like an odometer: the last axis turns fastest. The stride of an axis of one
+        // element may be anything; what it overflows by when it is added is taken away again.
+        let mut axis = shape.len();
+        loop {
+            let Some(next) = axis.checked_sub(1) else { return Some(cut) };
+            axis = next;
+            index[axis] += 1;
+            at = at.wrapping_add(stride[axis]);
+            if index[axis] < shape[axis] {
+                break;
+            }
+            at = at.wrapping_sub(stride[axis].wrapping_mul(shape[axis]));
+            index[axis] = 0;
+        }
+    }
+}

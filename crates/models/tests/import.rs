@@ -1,0 +1,231 @@
+//! Weights from elsewhere: PyTorch's checkpoints, safetensors with foreign names, and files that are
+//! damaged or hostile.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use backend::{Selected, device::Device};
+use models::{
+    HeadConfig, Initializer, VggClassifierConfig, VggConfig, import,
+    weights::{load, shapes},
+};
+use proptest::prelude::*;
+use store::{StoredTensor, TensorFile};
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pth").join(name)
+}
+
+fn expected() -> BTreeMap<String, StoredTensor> {
+    TensorFile::read(&fixture("expected.safetensors")).unwrap().tensors
+}
+
+/// Reads `bytes` as a file.
+fn import(bytes: &[u8]) -> Result<BTreeMap<String, StoredTensor>, String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), bytes).unwrap();
+    let path = file.path().display().to_string();
+    import::read(file.path()).map_err(|error| {
+        assert!(!error.help().is_empty());
+        error.to_string().replace(&path, "FILE")
+    })
+}
+
+fn refusal(name: &str) -> String {
+    import(&fs::read(fixture(name)).unwrap()).unwrap_err()
+}
+
+#[test]
+fn every_kind_of_checkpoint_is_read_views_and_halves_included() {
+    for name in ["zip.pth", "protocol_4.pth", "nested.pth"] {
+        assert_eq!(import::read(&fixture(name)).unwrap(), expected(), "{name}");
+    }
+    let old = import::read(&fixture("legacy.pth")).unwrap();
+    let names: Vec<&str> = old.keys().map(String::as_str).collect();
+    assert_eq!(names, ["learnt", "part", "transposed", "whole"]);
+    for (name, tensor) in &old {
+        assert_eq!(tensor, &expected()[name], "{name}");
+    }
+    let transposed = &expected()["transposed"];
+    assert_eq!(transposed.shape(), [6, 4]);
+}
+
+#[test]
+fn only_what_is_wanted_is_read() {
+    for name in ["zip.pth", "legacy.pth", "expected.safetensors"] {
+        let some = import::read_where(&fixture(name), |name| name == "part").unwrap();
+        assert_eq!(some.keys().collect::<Vec<_>>(), ["part"]);
+        assert_eq!(some["part"], expected()["part"]);
+    }
+}
+
+#[test]
+fn code_is_refused_and_not_run() {
+    let refused = |name: &str| {
+        format!("`FILE` asks Python for `{name}`, which weights do not need; nothing was executed")
+    };
+    assert_eq!(refusal("command.pth"), refused("posix.system"));
+    assert_eq!(refusal("module.pth"), refused("torch.nn.modules.linear.Linear"));
+    assert!(!PathBuf::from("executed").exists());
+}
+
+#[test]
+fn what_is_no_checkpoint_of_f32_weights_is_said() {
+    assert_eq!(
+        refusal("double.pth"),
+        "`FILE` cannot be used: `weight` has numbers of type f64, not of f32 or less"
+    );
+    assert_eq!(
+        refusal("tensor.pth"),
+        "`FILE` cannot be used: it holds no dictionary of tensors (PyTorch's `state_dict`)"
+    );
+    assert_eq!(refusal("expanded.pth"), "`FILE` is truncated: its tensors are larger than itself");
+    let unknown = "`FILE` holds no weights: it is neither safetensors nor a PyTorch checkpoint";
+    assert_eq!(import(b"<html>not found</html>").unwrap_err(), unknown);
+    assert_eq!(import(b"short").unwrap_err(), unknown);
+    assert_eq!(import(b"").unwrap_err(), "`FILE` is truncated: it is empty");
+    assert_eq!(
+        import(b"\x80\x02K\x01.").unwrap_err(),
+        "`FILE` cannot be used: it is a pickle, but not one of PyTorch's"
+    );
+    let empty_archive = b"PK\x03\x04";
+    assert!(import(empty_archive).unwrap_err().starts_with("`FILE` is truncated: "));
+    let error = import::read(&fixture("absent.pth")).unwrap_err();
+    assert!(error.to_string().starts_with("cannot read `"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_is_truncated() {
+    for name in ["zip.pth", "legacy.pth", "expected.safetensors"] {
+        let bytes = fs::read(fixture(name)).unwrap();
+        for length in (9..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+            let error = import(&bytes[..length]).unwrap_err();
+            assert!(error.starts_with("`FILE` is truncated: "), "{name} to {length}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_view_beyond_its_storage_is_refused() {
+    // The sizes (2, 3) and strides (6, 1) of `part`, of a storage of 4x6: then (2, 3) and (6, 9).
+    let mut bytes = legacy();
+    let sizes = b"K\x02K\x03\x86q";
+    let strides = b"K\x06K\x01\x86q";
+    let find = |bytes: &[u8], from: usize, what: &[u8]| {
+        from + bytes[from..].windows(what.len()).position(|window| window == what).unwrap()
+    };
+    let at = find(&bytes, 0, sizes);
+    let at = find(&bytes, at, strides);
+    bytes[at + 3] = 9;
+    assert_eq!(
+        import(&bytes).unwrap_err(),
+        "`FILE` cannot be used: `part` reaches beyond its storage"
+    );
+}
+
+/// The fixture in which only the tensors' storages stand after the last of its pickles.
+fn legacy() -> Vec<u8> {
+    fs::read(fixture("legacy.pth")).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn changed_bytes_are_an_error_or_other_tensors_never_a_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut bytes = legacy();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        for tensor in import(&bytes).unwrap_or_default().values() {
+            prop_assert!(tensor.values().len() < bytes.len());
+        }
+    }
+
+    #[test]
+    fn any_program_ends_without_a_panic(
+        operations in prop::collection::vec(
+            prop_oneof![
+                Just(b'('), Just(b')'), Just(b']'), Just(b'}'), Just(b't'), Just(b'l'), Just(b'd'),
+                Just(b'a'), Just(b'e'), Just(b's'), Just(b'u'), Just(b'q'), Just(b'h'), Just(b'Q'),
+                Just(b'R'), Just(b'b'), Just(b'N'), Just(0x85), Just(0x94), any::<u8>(),
+            ],
+            0..200,
+        ),
+    ) {
+        // The pickles of the magic number, the version and the machine, then the tensors'.
+        let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.";
+        let program = [&magic[..], &[0x80, 2], operations.as_slice()].concat();
+        let tensors = import(&program).unwrap_or_default();
+        prop_assert!(tensors.is_empty());
+    }
+
+    #[test]
+    fn any_bytes_are_no_checkpoint(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let archive = [b"PK\x03\x04", bytes.as_slice()].concat();
+        prop_assert!(import(&archive).is_err());
+        prop_assert!(import(&bytes).is_err());
+    }
+}
+
+fn narrow() -> VggClassifierConfig {
+    let blocks = vec![vec![2], vec![3], vec![3], vec![4], vec![4]];
+    let features = VggConfig { blocks, batch_norm: false, channels: 3, size: 64 };
+    let inputs = features.features();
+    let head = HeadConfig { inputs, hidden: vec![6, 6], outputs: 5, dropout: 0.5 };
+    VggClassifierConfig { features, head }
+}
+
+fn tensors(shapes: &BTreeMap<String, Vec<usize>>) -> BTreeMap<String, StoredTensor> {
+    let tensor = |(index, (name, shape)): (usize, (&String, &Vec<usize>))| {
+        let values = vec![index as f32; shape.iter().product()];
+        (name.clone(), StoredTensor::new(shape.clone(), values).unwrap())
+    };
+    shapes.iter().enumerate().map(tensor).collect()
+}
+
+#[test]
+fn timms_vgg_loads_like_torchvisions() {
+    let blank = Initializer::<Selected>::blank(&Device::default());
+    let torchvision = tensors(&shapes(&narrow().build(&blank)));
+    let timm: BTreeMap<_, _> = torchvision
+        .iter()
+        .map(|(name, tensor)| {
+            let name = name
+                .replace("classifier.0", "pre_logits.fc1")
+                .replace("classifier.3", "pre_logits.fc2")
+                .replace("classifier.6", "head.fc");
+            let (mut shape, values) = tensor.clone().into_parts();
+            match name.as_str() {
+                "pre_logits.fc1.weight" => shape = vec![6, 4, 2, 2],
+                "pre_logits.fc2.weight" => shape = vec![6, 6, 1, 1],
+                _ => {}
+            }
+            (name, StoredTensor::new(shape, values).unwrap())
+        })
+        .collect();
+    assert_eq!(import::vgg_by_torchvisions_names(timm.clone()), torchvision);
+    assert_eq!(import::vgg_by_torchvisions_names(torchvision.clone()), torchvision);
+    load(narrow().build(&blank), torchvision).unwrap();
+
+    let features = timm.into_iter().filter(|(name, _)| import::is_vgg_feature(name)).collect();
+    load(narrow().features.build(&blank), features).unwrap();
+}
+
+#[test]
+fn weights_of_another_network_are_refused_with_every_name() {
+    let blank = Initializer::<Selected>::blank(&Device::default());
+    let vgg = import::read(&fixture("linear.pth")).unwrap();
+    let config = VggConfig { blocks: vec![vec![2]], batch_norm: false, channels: 3, size: 2 };
+    let error = load(config.build(&blank), vgg).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the weights do not fit the network: `features.0.bias` [2] is missing; \
+         `features.0.weight` [2, 3, 3, 3] is missing; `bias` [2] is not part of it; \
+         `weight` [2, 2] is not part of it"
+    );
+}
