@@ -28,18 +28,21 @@ impl ToPositions {
             for position in (0..self.count).step_by(V::LANES) {
                 let count = (self.count - position).min(V::LANES);
                 let source = self.source.wrapping_add(channel * self.plane + position);
-                let mut block = V::block(|row| {
-                    let source = source.wrapping_add(row * self.plane);
-                    if row >= channels {
-                        V::zero()
-                    } else if count == V::LANES {
-                        // SAFETY: a whole vector of this channel is left.
-                        unsafe { V::load(source) }
-                    } else {
-                        // SAFETY: `count` positions of this channel are left.
-                        unsafe { V::load_first(source, count) }
-                    }
-                });
+                let mut block = V::block(
+                    #[inline(always)]
+                    |row| {
+                        let source = source.wrapping_add(row * self.plane);
+                        if row >= channels {
+                            V::zero()
+                        } else if count == V::LANES {
+                            // SAFETY: a whole vector of this channel is left.
+                            unsafe { V::load(source) }
+                        } else {
+                            // SAFETY: `count` positions of this channel are left.
+                            unsafe { V::load_first(source, count) }
+                        }
+                    },
+                );
                 V::transpose(&mut block);
                 let target = self.target.wrapping_add(position * self.stride + channel);
                 for (row, vector) in block.as_ref().iter().enumerate().take(count) {
@@ -76,14 +79,17 @@ impl ToPlanes {
             for position in (0..self.count).step_by(V::LANES) {
                 let count = (self.count - position).min(V::LANES);
                 let source = self.source.wrapping_add(position * self.stride + channel);
-                let mut block = V::block(|row| {
-                    if row >= count {
-                        V::zero()
-                    } else {
-                        // SAFETY: the source has whole vectors at each position.
-                        unsafe { V::load(source.wrapping_add(row * self.stride)) }
-                    }
-                });
+                let mut block = V::block(
+                    #[inline(always)]
+                    |row| {
+                        if row >= count {
+                            V::zero()
+                        } else {
+                            // SAFETY: the source has whole vectors at each position.
+                            unsafe { V::load(source.wrapping_add(row * self.stride)) }
+                        }
+                    },
+                );
                 V::transpose(&mut block);
                 let target = self.target.wrapping_add(channel * self.plane + position);
                 for (row, vector) in block.as_ref().iter().enumerate().take(channels) {

@@ -92,9 +92,11 @@ unsafe fn sums<V: Vector, const R: usize, const N: usize>(products: &Products<'_
         let mut weights = outer_weights;
         for step in products.table {
             let step = *step as usize;
-            // SAFETY: the caller promises that the weights of each step can be read.
-            let vectors: [V; N] =
-                std::array::from_fn(|n| unsafe { V::load(weights.wrapping_add(n * V::LANES)) });
+            let mut vectors = [V::zero(); N];
+            for (n, vector) in vectors.iter_mut().enumerate() {
+                // SAFETY: the caller promises that the weights of each step can be read.
+                *vector = unsafe { V::load(weights.wrapping_add(n * V::LANES)) };
+            }
             unroll!(ROW => {
                 if ROW < R {
                     // SAFETY: the caller promises that what the tables lead to can be read.

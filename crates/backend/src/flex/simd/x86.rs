@@ -47,13 +47,12 @@ fn first_of_16(count: usize) -> __mmask16 {
 //
 // Each method of one line is one intrinsic, so they are written as a table.
 macro_rules! methods {
-    ($($name:ident($($argument:ident),*) => $call:expr;)*) => {
+    ($($name:ident($($argument:ident),*) => $call:path;)*) => {
         $(
             #[inline(always)]
             fn $name(self, $($argument: Self),*) -> Self {
-                $(let $argument = $argument.0;)*
                 // SAFETY: only a kernel that runs with these instructions holds this type.
-                Self(unsafe { ($call)(self.0, $($argument),*) })
+                Self(unsafe { $call(self.0, $($argument.0),*) })
             }
         )*
     };
@@ -65,16 +64,16 @@ impl Vector for F32x8 {
     type Mask = __m256;
 
     methods! {
-        add(other) => |a, other| _mm256_add_ps(a, other);
-        sub(other) => |a, other| _mm256_sub_ps(a, other);
-        mul(other) => |a, other| _mm256_mul_ps(a, other);
-        div(other) => |a, other| _mm256_div_ps(a, other);
-        max(other) => |a, other| _mm256_max_ps(a, other);
-        min(other) => |a, other| _mm256_min_ps(a, other);
-        sqrt() => |a| _mm256_sqrt_ps(a);
-        round() => |a| _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
-        mul_add(factor, addend) => |a, factor, addend| _mm256_fmadd_ps(a, factor, addend);
-        neg_mul_add(factor, addend) => |a, factor, addend| _mm256_fnmadd_ps(a, factor, addend);
+        add(other) => _mm256_add_ps;
+        sub(other) => _mm256_sub_ps;
+        mul(other) => _mm256_mul_ps;
+        div(other) => _mm256_div_ps;
+        max(other) => _mm256_max_ps;
+        min(other) => _mm256_min_ps;
+        sqrt() => _mm256_sqrt_ps;
+        round() => _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>;
+        mul_add(factor, addend) => _mm256_fmadd_ps;
+        neg_mul_add(factor, addend) => _mm256_fnmadd_ps;
     }
 
     #[inline(always)]
@@ -163,35 +162,42 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
-    fn block(row: impl FnMut(usize) -> Self) -> Self::Block {
-        std::array::from_fn(row)
+    fn block(mut row: impl FnMut(usize) -> Self) -> Self::Block {
+        let mut block = [Self::zero(); Self::LANES];
+        for (index, place) in block.iter_mut().enumerate() {
+            *place = row(index);
+        }
+        block
     }
 
     #[inline(always)]
     fn transpose(block: &mut Self::Block) {
         // SAFETY: as in `power_of_two`.
         unsafe {
-            let [a, b, c, d, e, f, g, h] = block.map(|row| row.0);
-            let pairs = |low, high| (_mm256_unpacklo_ps(low, high), _mm256_unpackhi_ps(low, high));
-            let ((ab0, ab1), (cd0, cd1)) = (pairs(a, b), pairs(c, d));
-            let ((ef0, ef1), (gh0, gh1)) = (pairs(e, f), pairs(g, h));
+            let [Self(a), Self(b), Self(c), Self(d), Self(e), Self(f), Self(g), Self(h)] = *block;
+            let (ab0, ab1) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let (cd0, cd1) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            let (ef0, ef1) = (_mm256_unpacklo_ps(e, f), _mm256_unpackhi_ps(e, f));
+            let (gh0, gh1) = (_mm256_unpacklo_ps(g, h), _mm256_unpackhi_ps(g, h));
             // Four columns of four rows, in each half of 128 bits.
-            let fours = |low: __m256, high: __m256| {
-                (_mm256_shuffle_ps::<0x44>(low, high), _mm256_shuffle_ps::<0xee>(low, high))
-            };
-            let ((top0, top1), (top2, top3)) = (fours(ab0, cd0), fours(ab1, cd1));
-            let ((end0, end1), (end2, end3)) = (fours(ef0, gh0), fours(ef1, gh1));
+            let top0 = _mm256_shuffle_ps::<0x44>(ab0, cd0);
+            let top1 = _mm256_shuffle_ps::<0xee>(ab0, cd0);
+            let top2 = _mm256_shuffle_ps::<0x44>(ab1, cd1);
+            let top3 = _mm256_shuffle_ps::<0xee>(ab1, cd1);
+            let end0 = _mm256_shuffle_ps::<0x44>(ef0, gh0);
+            let end1 = _mm256_shuffle_ps::<0xee>(ef0, gh0);
+            let end2 = _mm256_shuffle_ps::<0x44>(ef1, gh1);
+            let end3 = _mm256_shuffle_ps::<0xee>(ef1, gh1);
             *block = [
-                _mm256_permute2f128_ps::<0x20>(top0, end0),
-                _mm256_permute2f128_ps::<0x20>(top1, end1),
-                _mm256_permute2f128_ps::<0x20>(top2, end2),
-                _mm256_permute2f128_ps::<0x20>(top3, end3),
-                _mm256_permute2f128_ps::<0x31>(top0, end0),
-                _mm256_permute2f128_ps::<0x31>(top1, end1),
-                _mm256_permute2f128_ps::<0x31>(top2, end2),
-                _mm256_permute2f128_ps::<0x31>(top3, end3),
-            ]
-            .map(Self);
+                Self(_mm256_permute2f128_ps::<0x20>(top0, end0)),
+                Self(_mm256_permute2f128_ps::<0x20>(top1, end1)),
+                Self(_mm256_permute2f128_ps::<0x20>(top2, end2)),
+                Self(_mm256_permute2f128_ps::<0x20>(top3, end3)),
+                Self(_mm256_permute2f128_ps::<0x31>(top0, end0)),
+                Self(_mm256_permute2f128_ps::<0x31>(top1, end1)),
+                Self(_mm256_permute2f128_ps::<0x31>(top2, end2)),
+                Self(_mm256_permute2f128_ps::<0x31>(top3, end3)),
+            ];
         }
     }
 }
@@ -202,16 +208,16 @@ impl Vector for F32x16 {
     type Mask = __mmask16;
 
     methods! {
-        add(other) => |a, other| _mm512_add_ps(a, other);
-        sub(other) => |a, other| _mm512_sub_ps(a, other);
-        mul(other) => |a, other| _mm512_mul_ps(a, other);
-        div(other) => |a, other| _mm512_div_ps(a, other);
-        max(other) => |a, other| _mm512_max_ps(a, other);
-        min(other) => |a, other| _mm512_min_ps(a, other);
-        sqrt() => |a| _mm512_sqrt_ps(a);
-        round() => |a| _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
-        mul_add(factor, addend) => |a, factor, addend| _mm512_fmadd_ps(a, factor, addend);
-        neg_mul_add(factor, addend) => |a, factor, addend| _mm512_fnmadd_ps(a, factor, addend);
+        add(other) => _mm512_add_ps;
+        sub(other) => _mm512_sub_ps;
+        mul(other) => _mm512_mul_ps;
+        div(other) => _mm512_div_ps;
+        max(other) => _mm512_max_ps;
+        min(other) => _mm512_min_ps;
+        sqrt() => _mm512_sqrt_ps;
+        round() => _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>;
+        mul_add(factor, addend) => _mm512_fmadd_ps;
+        neg_mul_add(factor, addend) => _mm512_fnmadd_ps;
     }
 
     #[inline(always)]
@@ -276,26 +282,32 @@ impl Vector for F32x16 {
     }
 
     #[inline(always)]
-    fn block(row: impl FnMut(usize) -> Self) -> Self::Block {
-        std::array::from_fn(row)
+    fn block(mut row: impl FnMut(usize) -> Self) -> Self::Block {
+        let mut block = [Self::zero(); Self::LANES];
+        for (index, place) in block.iter_mut().enumerate() {
+            *place = row(index);
+        }
+        block
     }
 
     #[inline(always)]
     fn transpose(block: &mut Self::Block) {
         // SAFETY: as in `power_of_two`.
         unsafe {
-            let rows = block.map(|row| row.0);
+            let rows = *block;
             let zero = _mm512_setzero_ps();
             // Each pass exchanges what lies twice as far apart: single numbers, pairs, and then
             // quarters of a vector.
             let mut pairs = [zero; 16];
             for i in 0..8 {
-                pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
-                pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+                pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i].0, rows[2 * i + 1].0);
+                pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i].0, rows[2 * i + 1].0);
             }
             let mut fours = [zero; 16];
             for i in 0..4 {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|k| _mm512_castps_pd(pairs[4 * i + k]));
+                let (a, b) = (_mm512_castps_pd(pairs[4 * i]), _mm512_castps_pd(pairs[4 * i + 1]));
+                let (c, d) =
+                    (_mm512_castps_pd(pairs[4 * i + 2]), _mm512_castps_pd(pairs[4 * i + 3]));
                 fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
                 fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
                 fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
@@ -303,7 +315,7 @@ impl Vector for F32x16 {
             }
             let mut eights = [zero; 16];
             for i in 0..4 {
-                let [a, b, c, d] = [0, 4, 8, 12].map(|k| fours[i + k]);
+                let [a, b, c, d] = [fours[i], fours[4 + i], fours[8 + i], fours[12 + i]];
                 eights[i] = _mm512_shuffle_f32x4::<0x88>(a, b);
                 eights[4 + i] = _mm512_shuffle_f32x4::<0xdd>(a, b);
                 eights[8 + i] = _mm512_shuffle_f32x4::<0x88>(c, d);
@@ -311,7 +323,7 @@ impl Vector for F32x16 {
             }
             let block = block.as_mut_slice();
             for i in 0..4 {
-                let [a, b, c, d] = [0, 4, 8, 12].map(|k| eights[i + k]);
+                let [a, b, c, d] = [eights[i], eights[4 + i], eights[8 + i], eights[12 + i]];
                 block[i] = Self(_mm512_shuffle_f32x4::<0x88>(a, c));
                 block[4 + i] = Self(_mm512_shuffle_f32x4::<0x88>(b, d));
                 block[8 + i] = Self(_mm512_shuffle_f32x4::<0xdd>(a, c));

@@ -124,14 +124,15 @@ impl Maps {
             }
             for tile in 0..self.tiles(1) {
                 let target = target.wrapping_add(tile * stride + channel);
-                transform::both_axes(
-                    transform::input::<V>,
+                transform::both_axes::<transform::Input, V, _, _>(
+                    #[inline(always)]
                     |row, column| {
                         let place = (row * columns + tile * TILE + column) * V::LANES;
                         // SAFETY: six columns from each tile's first are in the buffer.
                         unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
                     },
                     // SAFETY: the caller promises room for this tile.
+                    #[inline(always)]
                     |row, column, value| unsafe {
                         value.store(target.wrapping_add((row * 6 + column) * matrix));
                     },
@@ -247,12 +248,13 @@ unsafe fn write<V: Vector>(
     let buffer = &mut buffer[..TILE * across * TILE * V::LANES];
     for tile in 0..across {
         let sums = sums.wrapping_add(tile * outputs);
-        transform::both_axes(
-            transform::output::<V>,
+        transform::both_axes::<transform::Output, V, _, _>(
             // SAFETY: the caller promises the sums of all tiles.
+            #[inline(always)]
             |row, column| unsafe {
                 V::load(sums.wrapping_add((row * 6 + column) * job.output_matrix))
             },
+            #[inline(always)]
             |row, column, value| {
                 let place = ((row * across + tile) * TILE + column) * V::LANES;
                 // In this order a NaN stays one.
@@ -318,34 +320,20 @@ impl Kernel for TransformKernels<'_, '_> {
         let width = width(self.level, outputs);
         let blocks = outputs.div_ceil(width);
         let buffer = &mut self.buffer[..inputs * 9 * V::LANES];
-        // Vectors of outputs, one for each number of each kernel.
-        let mut turn = |source: &[f32], plane: usize, first: usize, count: usize| {
-            assert!(source.len() >= (V::LANES - 1) * plane + count);
-            let transposition = ToPositions {
-                source: source.as_ptr(),
-                plane,
-                channels: V::LANES,
-                count,
-                target: buffer[first * V::LANES..][..count * V::LANES].as_mut_ptr(),
-                width: V::LANES,
-                stride: V::LANES,
-            };
-            // SAFETY: the source and the target are as long as the sizes say.
-            unsafe { transposition.transpose::<V>() };
-        };
         match self.kernels {
             Kernels::Forward => {
-                turn(&self.weight[self.output * inputs * 9..], inputs * 9, 0, inputs * 9);
+                let source = &self.weight[self.output * inputs * 9..];
+                turn::<V>(source, inputs * 9, inputs * 9, buffer);
             }
             Kernels::Turned => {
-                for input in 0..inputs {
-                    turn(&self.weight[(input * outputs + self.output) * 9..], 9, input * 9, 9);
+                for (input, buffer) in buffer.chunks_exact_mut(9 * V::LANES).enumerate() {
+                    turn::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, 9, buffer);
                 }
             }
         }
         for input in 0..inputs {
-            transform::both_axes(
-                transform::kernel::<V>,
+            transform::both_axes::<transform::Kernel, V, _, _>(
+                #[inline(always)]
                 |row, column| {
                     let number = row * 3 + column;
                     let number = if self.kernels == Kernels::Turned { 8 - number } else { number };
@@ -353,6 +341,7 @@ impl Kernel for TransformKernels<'_, '_> {
                     // SAFETY: the buffer has nine vectors for each input.
                     unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
                 },
+                #[inline(always)]
                 |row, column, value| {
                     let block = (row * 6 + column) * blocks + self.output / width;
                     let place = (block * inputs + input) * width + self.output % width;
@@ -362,4 +351,22 @@ impl Kernel for TransformKernels<'_, '_> {
             );
         }
     }
+}
+
+/// One vector of outputs for each of `count` numbers; outputs are `plane` apart.
+#[inline(always)]
+fn turn<V: Vector>(source: &[f32], plane: usize, count: usize, target: &mut [f32]) {
+    assert!(source.len() >= (V::LANES - 1) * plane + count);
+    assert!(target.len() >= count * V::LANES);
+    let transposition = ToPositions {
+        source: source.as_ptr(),
+        plane,
+        channels: V::LANES,
+        count,
+        target: target.as_mut_ptr(),
+        width: V::LANES,
+        stride: V::LANES,
+    };
+    // SAFETY: the source and the target are as long as the sizes say, as asserted.
+    unsafe { transposition.transpose::<V>() };
 }

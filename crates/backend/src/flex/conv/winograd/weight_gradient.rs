@@ -252,14 +252,15 @@ unsafe fn transform_gradients<V: Vector>(
         }
         for tile in 0..across {
             let target = target.wrapping_add(tile * job.gradient_stride + channel);
-            transform::both_axes(
-                transform::output_adjoint::<V>,
+            transform::both_axes::<transform::OutputAdjoint, V, _, _>(
+                #[inline(always)]
                 |row, column| {
                     let place = ((row * across + tile) * TILE + column) * V::LANES;
                     // SAFETY: the buffer has four rows of four columns for each tile.
                     unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
                 },
                 // SAFETY: the caller promises room for this tile.
+                #[inline(always)]
                 |row, column, value| unsafe {
                     value.store(target.wrapping_add((row * 6 + column) * job.gradient_matrix));
                 },
@@ -328,15 +329,18 @@ impl Kernel for Finish<'_, '_> {
         let turned = &mut self.turned[..inputs * 9 * V::LANES];
         assert!(self.target.len() >= V::LANES * inputs * 9);
         for input in 0..inputs {
-            transform::both_axes(
-                transform::kernel_adjoint::<V>,
+            transform::both_axes::<transform::KernelAdjoint, V, _, _>(
+                #[inline(always)]
                 |row, column| {
                     let place = (row * 6 + column) * matrix + input * outputs + self.first;
-                    self.sums.chunks_exact(MATRICES * matrix).fold(V::zero(), |sum, part| {
+                    let mut sum = V::zero();
+                    for part in self.sums.chunks_exact(MATRICES * matrix) {
                         // SAFETY: whole vectors of outputs from `first` are in each part.
-                        sum.add(unsafe { V::load(part[place..].as_ptr()) })
-                    })
+                        sum = sum.add(unsafe { V::load(part[place..].as_ptr()) });
+                    }
+                    sum
                 },
+                #[inline(always)]
                 |row, column, value| {
                     let place = (input * 9 + row * 3 + column) * V::LANES;
                     // SAFETY: nine vectors for each input.
