@@ -11,12 +11,12 @@ use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{metadata::Metadata, tidy};
+use crate::{kill_test, metadata::Metadata, tidy};
 
 /// The steps of `ci`, in the order they run.
 ///
 /// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
-/// follow one another; `Tests` and `Wgpu` need machine code of their own.
+/// follow one another; `Tests`, `Kills` and `Wgpu` need machine code of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Step {
     /// `cargo fmt`
@@ -31,6 +31,8 @@ pub(crate) enum Step {
     Features,
     /// `cargo test`
     Tests,
+    /// Twenty kills of a training that must end as if there had been none
+    Kills,
     /// A short training on a Vulkan adapter
     Wgpu,
 }
@@ -88,6 +90,13 @@ impl Step {
                 .run()?,
             Self::Features => check_features(shell)?,
             Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
+            Self::Kills => {
+                let profile = "dev".to_owned();
+                kill_test::run(
+                    shell,
+                    &kill_test::Options { times: 20, program: None, profile, seed: None },
+                )?;
+            }
             Self::Wgpu => return train_on_wgpu(shell),
         }
         Ok(Outcome::Passed)

@@ -14,6 +14,7 @@ mod tidy;
 // What a person runs now and then.
 mod bench;
 mod golden;
+mod kill_test;
 
 // What the chores share.
 mod metadata;
@@ -45,6 +46,8 @@ enum Chore {
     Bench(bench::Options),
     /// Make the golden values again and say whether they differ from the committed ones
     Golden,
+    /// Kill training at random moments, resume it, and compare its end with a run left alone
+    KillTest(kill_test::Options),
 }
 
 fn main() -> ExitCode {
@@ -66,5 +69,6 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::run(&shell),
         Chore::Bench(options) => bench::run(&shell, options),
         Chore::Golden => golden::run(&shell),
+        Chore::KillTest(options) => kill_test::run(&shell, options),
     }
 }

@@ -174,3 +174,76 @@ impl Observer for Run<'_> {
         self.files.keeper()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use store::fault;
+
+    use super::*;
+    use crate::{config::Layer, mlp, run_directory::TIME_COLUMNS};
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+            Ok(())
+        }
+    }
+
+    /// Two epochs of two steps, with a checkpoint after every step.
+    fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {
+        let settings = [
+            "data.samples=40",
+            "data.labels=linear",
+            "training.epochs=2",
+            "training.batch_size=16",
+            "checkpoint.every_steps=1",
+            "checkpoint.keep=1",
+            "output.log_every_steps=1",
+        ];
+        let start = Start {
+            observer: &mut Silent,
+            interrupt: Stop::default(),
+            directory: directory.to_owned(),
+            resumes,
+            command_line: Vec::new(),
+            began: Instant::now(),
+        };
+        (mlp::RECIPE.train)(settings.iter().map(|setting| Layer::set(setting)).collect(), start)
+    }
+
+    /// The weights, the metrics without their times, and the names of all files.
+    fn outcome(directory: &Path) -> (Vec<u8>, Vec<String>, Vec<String>) {
+        let metrics = fs::read_to_string(directory.join("metrics.csv")).unwrap();
+        let untimed = |line: &str| line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap().to_owned();
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let weights = fs::read(directory.join("model.safetensors")).unwrap();
+        (weights, metrics.lines().map(untimed).collect(), names)
+    }
+
+    #[test]
+    fn whichever_write_fails_the_run_ends_as_it_would_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let straight = folder.path().join("straight");
+        train(&straight, false).unwrap();
+        for failing_write in 0.. {
+            let directory = folder.path().join(failing_write.to_string());
+            fault::arm(failing_write);
+            let result = train(&directory, false);
+            if fault::disarm() {
+                assert!(failing_write > 80, "only {failing_write} writes");
+                break;
+            }
+            let failure = result.unwrap_err();
+            assert!(failure.to_string().contains("injected"), "{failure}");
+            let begun = directory.join("config.toml").exists();
+            train(&directory, begun).unwrap();
+            assert_eq!(outcome(&directory), outcome(&straight), "write {failing_write}");
+        }
+    }
+}

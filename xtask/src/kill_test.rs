@@ -1,0 +1,212 @@
+//! Kills training at random moments, resumes it, and holds the end against a run that was left
+//! alone.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use xshell::{Shell, cmd};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How many times to kill
+    #[arg(long, default_value_t = 100)]
+    pub(crate) times: usize,
+    /// The program `recipes` to kill; without it, one is built
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// The profile to build it with
+    #[arg(long, value_name = "PROFILE", default_value = "release")]
+    pub(crate) profile: String,
+    /// What the moments follow from; by default the time
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Everything that a resume could forget: order, schedule, average, best epoch, partial sums; and
+/// so many checkpoints that many a kill hits one.
+const TRAIN: &str = "train mlp --progress quiet --run-dir run --set data.labels=linear \
+    --set data.order=shuffled --set training.epochs=120 --set training.batch_size=30 \
+    --set training.micro_batch=20 --set training.ema=0.9 --set training.clip_norm=1.0 \
+    --set schedule.kind=one_cycle --set checkpoint.every_steps=17";
+const RESUME: &str = "resume run --progress quiet";
+
+/// The columns of `metrics.csv` that tell of time; they are the last.
+const TIME_COLUMNS: usize = 3;
+
+/// Kills until `options.times` is reached; an error if a run that was killed ends otherwise than
+/// one that was not.
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let program = match &options.program {
+        Some(program) => program.canonicalize().context("the program cannot be found")?,
+        None => build(shell, &options.profile)?,
+    };
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let seed = options.seed.unwrap_or_else(now);
+    println!("kills {} times, with --seed {seed}", options.times);
+    let mut moments = Moments(seed);
+
+    let alone = shell.create_temp_dir()?;
+    let began = Instant::now();
+    ended(spawn(&program, alone.path(), TRAIN)?)?;
+    let length = began.elapsed();
+    let expected = Outcome::read(alone.path())?;
+    println!("left alone, a run takes {:.2} s", length.as_secs_f64());
+
+    let mut tally = Tally::default();
+    while tally.kills < options.times {
+        let folder = shell.create_temp_dir()?;
+        let kills_left = options.times - tally.kills;
+        run_to_the_end(&program, folder.path(), length, kills_left, &mut moments, &mut tally)?;
+        let outcome = Outcome::read(folder.path())?;
+        ensure!(
+            outcome == expected,
+            "a run that was killed ended otherwise; the folder is kept: {}",
+            keep(folder.path())?.display()
+        );
+    }
+    println!(
+        "{} kills, {} of them before there was a run and {} before its first checkpoint; \
+         {} runs ended, all bit for bit as the one that was left alone",
+        tally.kills, tally.before_run, tally.before_checkpoint, tally.runs
+    );
+    Ok(())
+}
+
+#[derive(Default)]
+struct Tally {
+    kills: usize,
+    before_run: usize,
+    before_checkpoint: usize,
+    runs: usize,
+}
+
+/// Starts a run, kills and resumes it until it ends by itself.
+fn run_to_the_end(
+    program: &Path,
+    folder: &Path,
+    length: Duration,
+    kills_left: usize,
+    moments: &mut Moments,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let mut kills = 0;
+    loop {
+        let begun = folder.join("run/config.toml").exists();
+        let mut child = spawn(program, folder, if begun { RESUME } else { TRAIN })?;
+        if kills < kills_left {
+            thread::sleep(moments.next(length));
+            if child.try_wait()?.is_none() {
+                child.kill()?; // SIGKILL: nothing in the program hears of it
+                child.wait()?;
+                kills += 1;
+                tally.kills += 1;
+                tally.before_run += usize::from(!folder.join("run/config.toml").exists());
+                tally.before_checkpoint += usize::from(!folder.join("run/checkpoints").exists());
+                continue;
+            }
+        }
+        ended(child)?;
+        tally.runs += 1;
+        return Ok(());
+    }
+}
+
+fn spawn(program: &Path, folder: &Path, arguments: &str) -> anyhow::Result<Child> {
+    Command::new(program)
+        .current_dir(folder)
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("`{}` does not start", program.display()))
+}
+
+/// Waits for the end of a run that nobody kills.
+fn ended(child: Child) -> anyhow::Result<()> {
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        bail!("a run failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// What a run leaves, without what tells of time.
+#[derive(PartialEq)]
+struct Outcome {
+    model: Vec<u8>,
+    metrics: String,
+}
+
+impl Outcome {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let run = folder.join("run");
+        let metrics = fs::read_to_string(run.join("metrics.csv")).context("no metrics.csv")?;
+        let untimed = |line: &str| {
+            line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap_or_default().to_owned() + "\n"
+        };
+        Ok(Self {
+            model: fs::read(run.join("model.safetensors")).context("no model.safetensors")?,
+            metrics: metrics.lines().map(untimed).collect(),
+        })
+    }
+}
+
+/// Random moments to kill at, by SplitMix64 (Steele, Lea and Flood, 2014).
+struct Moments(u64);
+
+impl Moments {
+    /// Half of them within the first tenth of a run, where it starts; the others in its first half,
+    /// so that it goes on in spite of all.
+    fn next(&mut self, length: Duration) -> Duration {
+        let share = if self.bits() & 1 == 0 { 0.1 } else { 0.5 };
+        let uniform = (self.bits() >> 11) as f64 / (1u64 << 53) as f64;
+        length.mul_f64(share * uniform)
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}
+
+/// Builds `recipes` and says where it is.
+fn build(shell: &Shell, profile: &str) -> anyhow::Result<PathBuf> {
+    cmd!(shell, "cargo build --package recipes --profile {profile}").run()?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
+    shell.current_dir().join(program).canonicalize().context("cargo built no program")
+}
+
+/// Moves a folder out of the way of its removal.
+fn keep(folder: &Path) -> anyhow::Result<PathBuf> {
+    let kept = env::temp_dir().join(format!("kill-test-{}", std::process::id()));
+    fs::rename(folder, &kept)?;
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_follow_from_the_seed_and_lie_in_the_first_half() {
+        let mut moments = Moments(7);
+        let drawn: Vec<_> = (0..100).map(|_| moments.next(Duration::from_secs(10))).collect();
+        assert!(drawn.iter().all(|moment| *moment < Duration::from_secs(5)));
+        assert!(drawn.iter().any(|moment| *moment > Duration::from_secs(3)));
+        assert!(drawn.iter().filter(|moment| **moment < Duration::from_secs(1)).count() > 40);
+        assert_eq!(Moments(7).next(Duration::from_secs(10)), drawn[0]);
+    }
+}
