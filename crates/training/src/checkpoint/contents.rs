@@ -131,13 +131,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         for (parameter, slot) in parameters.iter().zip(&mut self.slots) {
             let names = kind.slot_names().iter().map(|name| format!("{}.{name}", parameter.path));
             let tensors: Vec<_> = names.filter_map(|name| optimizer.remove(&name)).collect();
-            let tensors = tensors.into_iter().map(|tensor| load(tensor)).collect();
+            let tensors = tensors.into_iter().map(&load).collect();
             *slot = Slot::of(tensors);
         }
-        self.average.0 = parameters
-            .iter()
-            .map(|parameter| average.remove(&parameter.path).map(|value| load(value)))
-            .collect();
+        self.average.0 =
+            parameters.iter().map(|parameter| average.remove(&parameter.path).map(&load)).collect();
         self.carried =
             file(CARRIED).into_iter().map(|(name, rows)| (name, float(load(rows)))).collect();
         for (name, left) in

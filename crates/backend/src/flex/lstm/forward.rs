@@ -73,9 +73,12 @@ impl Kernel for ForwardTask<'_> {
     }
 }
 
-/// The methods' callers answer for this: the numbers of steps, blocks and sequences are inside of
-/// the layer, and nobody else touches these sequences.
+/// What the callers of these methods promise: the numbers of steps, blocks and sequences are inside
+/// of the layer, and nobody else touches these sequences.
 impl Forward<'_> {
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn row(&self, step: usize, sequence: usize) -> *mut f32 {
         let Sizes { batch, .. } = self.sizes;
@@ -83,6 +86,9 @@ impl Forward<'_> {
         unsafe { self.rows.add((step % self.slots * batch + sequence) * self.sizes.stride()) }
     }
 
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn cell(&self, step: usize, sequence: usize) -> *mut f32 {
         let Sizes { batch, .. } = self.sizes;
@@ -91,6 +97,10 @@ impl Forward<'_> {
     }
 
     /// Writes the first state, padded.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn begin(&self, sequence: usize) {
         let (hidden, padded) = (self.sizes.hidden, self.sizes.padded());
@@ -108,6 +118,10 @@ impl Forward<'_> {
     }
 
     /// Completes the row of a step by the input and the bias's one.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn read_input(&self, step: usize, sequence: usize) {
         let Sizes { time, inputs, .. } = self.sizes;
@@ -121,6 +135,10 @@ impl Forward<'_> {
     }
 
     /// A vector of units of `R` sequences: the product, then the gates in registers.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn tile<V: Vector, const R: usize>(&self, step: usize, block: usize, sequence: usize) {
         let sizes = &self.sizes;
@@ -135,6 +153,10 @@ impl Forward<'_> {
     }
 
     /// From the sums of the four gates of a vector of units to its cells and hidden units.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn through_gates<V: Vector>(
         &self,
@@ -163,6 +185,9 @@ impl Forward<'_> {
         }
     }
 
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn write_output(&self, step: usize, sequence: usize) {
         let Sizes { time, hidden, .. } = self.sizes;
@@ -174,6 +199,10 @@ impl Forward<'_> {
     }
 
     /// Writes the last state.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
     unsafe fn finish(&self, sequence: usize) {
         let Sizes { time, hidden, .. } = self.sizes;

@@ -104,6 +104,7 @@ impl Transform<6, 3> for KernelAdjoint {
 /// Applies a transform to both axes of `from(row, column)`, handing each number of the result to
 /// `to(row, column, value)`. Both must be `#[inline(always)]`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "an iterator's closure may not be inlined")]
 pub(super) fn both_axes<T: Transform<N, M>, V: Vector, const N: usize, const M: usize>(
     from: impl Fn(usize, usize) -> V,
     mut to: impl FnMut(usize, usize, V),
