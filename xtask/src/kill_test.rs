@@ -32,9 +32,9 @@ pub(crate) struct Options {
 /// Everything that a resume could forget: order, schedule, average, best epoch, partial sums; and
 /// so many checkpoints that many a kill hits one.
 const TRAIN: &str = "train mlp --progress quiet --run-dir run --set data.labels=linear \
-    --set data.order=shuffled --set training.epochs=120 --set training.batch_size=30 \
+    --set data.order=shuffled --set training.epochs=40 --set training.batch_size=30 \
     --set training.micro_batch=20 --set training.ema=0.9 --set training.clip_norm=1.0 \
-    --set schedule.kind=one_cycle --set checkpoint.every_steps=17";
+    --set schedule.kind=one_cycle --set checkpoint.every_steps=31";
 const RESUME: &str = "resume run --progress quiet";
 
 /// The columns of `metrics.csv` that tell of time; they are the last.
@@ -101,7 +101,7 @@ fn run_to_the_end(
         let begun = folder.join("run/config.toml").exists();
         let mut child = spawn(program, folder, if begun { RESUME } else { TRAIN })?;
         if kills < kills_left {
-            thread::sleep(moments.next(length));
+            thread::sleep(moments.next(length, begun));
             if child.try_wait()?.is_none() {
                 child.kill()?; // SIGKILL: nothing in the program hears of it
                 child.wait()?;
@@ -163,10 +163,14 @@ impl Outcome {
 struct Moments(u64);
 
 impl Moments {
-    /// Half of them within the first tenth of a run, where it starts; the others in its first half,
-    /// so that it goes on in spite of all.
-    fn next(&mut self, length: Duration) -> Duration {
-        let share = if self.bits() & 1 == 0 { 0.1 } else { 0.5 };
+    /// Half of them while a run starts or begins to go on; the others in its first half, so that it
+    /// ends in spite of all.
+    fn next(&mut self, length: Duration, begun: bool) -> Duration {
+        let share = match (self.bits() & 1 == 0, begun) {
+            (true, false) => 0.02,
+            (true, true) => 0.1,
+            (false, _) => 0.5,
+        };
         let uniform = (self.bits() >> 11) as f64 / (1u64 << 53) as f64;
         length.mul_f64(share * uniform)
     }
@@ -203,10 +207,10 @@ mod tests {
     #[test]
     fn moments_follow_from_the_seed_and_lie_in_the_first_half() {
         let mut moments = Moments(7);
-        let drawn: Vec<_> = (0..100).map(|_| moments.next(Duration::from_secs(10))).collect();
+        let drawn: Vec<_> = (0..100).map(|_| moments.next(Duration::from_secs(10), true)).collect();
         assert!(drawn.iter().all(|moment| *moment < Duration::from_secs(5)));
         assert!(drawn.iter().any(|moment| *moment > Duration::from_secs(3)));
         assert!(drawn.iter().filter(|moment| **moment < Duration::from_secs(1)).count() > 40);
-        assert_eq!(Moments(7).next(Duration::from_secs(10)), drawn[0]);
+        assert_eq!(Moments(7).next(Duration::from_secs(10), true), drawn[0]);
     }
 }
