@@ -11,7 +11,8 @@ mod x86;
 use portable::Lanes;
 
 /// A kernel over vectors of any width. Its `run` and all that it calls with a [`Vector`] must be
-/// `#[inline(always)]`, or the instructions would not be those of the level.
+/// `#[inline(always)]`, closures too: what is compiled by itself lacks the level's instructions,
+/// and each of them becomes a call, which is right and ten times slower.
 pub(super) trait Kernel {
     type Output;
 
@@ -97,6 +98,7 @@ impl Level {
 
 /// A vector of f32. The types that need instructions of their own are private to this module, so
 /// that only [`Level::run`] can name them, and their arithmetic is safe to call.
+#[allow(dead_code, reason = "a whole arithmetic, of which kernels take what they need")]
 pub(super) trait Vector: Copy {
     /// Elements of a vector.
     const LANES: usize;
