@@ -18,7 +18,10 @@ use burn::{
     tensor::{ElementConversion, Tensor, backend::Backend},
 };
 use models::losses::squared_error;
-use training::{Event, Observer, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
+use training::{
+    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
+    TrainerConfig,
+};
 
 type Recorded = Autodiff<Selected>;
 
@@ -74,11 +77,9 @@ fn fit(epochs: usize) -> anyhow::Result<f32> {
     let x = Tensor::<Recorded, 1>::from_floats(xs.as_slice(), &device).reshape([SAMPLES, 1]);
     let y = Tensor::<Recorded, 1>::from_floats(ys.as_slice(), &device);
 
-    let config = TrainerConfig::new(
-        OptimizerConfig::new(OptimizerKind::Adam, 0.01),
-        epochs,
-        SAMPLES / BATCH,
-    );
+    let adam = OptimizerConfig::new(OptimizerKind::Adam, 0.01);
+    let mut config = TrainerConfig::new(adam, epochs, SAMPLES / BATCH);
+    config.schedule = ScheduleConfig::new(ScheduleKind::Cosine); // ends calmly, without Adam's spikes
     let mut printer = Printer;
     let mut trainer = Trainer::new(
         Wave::<Recorded>::new(&device),
