@@ -6,4 +6,6 @@ mod commands;
 mod folder;
 mod mistakes;
 mod mlp;
+mod pictures;
 mod resume;
+mod texts;

@@ -1,0 +1,164 @@
+//! Training on pictures and predicting them, from the outside.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::folder::{Folder, shared_data};
+
+/// A picture of one colour as a BMP file of 24 bits.
+fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
+    let row = (side * 3).next_multiple_of(4);
+    let mut bytes = b"BM".to_vec();
+    for value in [54 + row * side, 0, 54, 40, side, side, 1 | (24 << 16), 0, row * side, 0, 0, 0, 0]
+    {
+        bytes.extend(value.to_le_bytes());
+    }
+    let mut line: Vec<u8> = [blue, green, red].repeat(side as usize);
+    line.resize(row as usize, 0);
+    bytes.extend(line.repeat(side as usize));
+    bytes
+}
+
+/// A folder `photos` of dark and of bright pictures.
+fn photos() -> Folder {
+    let folder = Folder::new();
+    for (class, base) in [("dark", 0), ("bright", 200)] {
+        fs::create_dir_all(folder.path("photos").join(class)).unwrap();
+        for picture in 0..20u8 {
+            let colour = [base + picture, base + 2 * picture, base];
+            folder.write(&format!("photos/{class}/{picture}.bmp"), bmp(24, colour));
+        }
+    }
+    folder
+}
+
+const PHOTOS: &str = "--set data.source=image-folder --set data.path=photos --set data.size=20 \
+     --set training.epochs=10 --set training.batch_size=8 --progress quiet";
+
+/// A short run on drawn digits.
+const DIGITS: &str =
+    "train cnn --set data.samples=200 --set training.batch_size=32 --max-steps 6 --progress quiet";
+
+fn weights(folder: &Folder, run: &str) -> Vec<u8> {
+    fs::read(folder.path(run).join("model.safetensors")).unwrap()
+}
+
+#[test]
+fn a_folder_of_pictures_is_learnt_and_new_ones_are_predicted() {
+    let folder = photos();
+    let summary =
+        folder.run(&format!("train cnn {PHOTOS} --json --run-dir run")).succeeded().json();
+    assert_eq!(summary["validation"]["accuracy"], 1.0);
+    assert_eq!(summary["skipped_records"], 0);
+
+    fs::create_dir(folder.path("new")).unwrap();
+    folder.write("new/a.bmp", bmp(31, [5, 5, 5]));
+    folder.write("new/b.bmp", bmp(8, [250, 250, 210]));
+    let predicted = folder.run("predict run new --json").succeeded().stdout;
+    let lines: Vec<Value> =
+        predicted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let classes: Vec<&Value> = lines.iter().map(|line| &line["class"]).collect();
+    assert_eq!(classes, ["dark", "bright"]);
+    assert!(
+        folder.run("predict run new/b.bmp").succeeded().stdout.starts_with("new/b.bmp: bright")
+    );
+}
+
+#[test]
+fn a_picture_that_is_none_is_named_or_skipped() {
+    let folder = photos();
+    folder.write("photos/dark/notes.jpg", "this is text");
+    let refused = folder.run(&format!("train cnn {PHOTOS} --run-dir run"));
+    assert_eq!(refused.code, Some(3), "{refused:#?}");
+    assert!(refused.stderr.contains("photos/dark/notes.jpg"), "{}", refused.stderr);
+    assert!(!folder.path("run").exists());
+
+    let skipped = format!("train cnn {PHOTOS} --set data.on_bad_image=skip --json --run-dir run");
+    let ran = folder.run(&skipped).succeeded();
+    assert_eq!(ran.json()["skipped_records"], 1);
+    assert!(ran.stderr.contains("notes.jpg"), "{}", ran.stderr);
+
+    let refused = folder.run("predict run photos/dark/notes.jpg");
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("notes.jpg"), "{}", refused.stderr);
+}
+
+#[test]
+fn mistakes_are_named_before_anything_runs() {
+    let folder = photos();
+    let check = |arguments: &str, code: i32, message: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
+        assert!(ran.stderr.contains("help: "), "{}", ran.stderr);
+        assert_eq!(folder.entries(), ["photos"]);
+    };
+    check("train cnn --set data.source=image-folder", 2, "needs `data.path`");
+    check(
+        "train cnn --set data.source=image-folder --set data.path=photos",
+        2,
+        "needs `data.size`",
+    );
+    let small = format!("train cnn {PHOTOS} --set data.size=8");
+    check(&small, 2, "images of 8x8 are too small for the network `cnn`");
+    check("train cnn --set augment.rotate=400", 2, "`augment.rotate` must be");
+    check("train cnn --set data.source=idx --set data.path=photos", 3, "photos");
+    check("train resnet --set model.depth=21", 2, "`model.depth` must be 6 n + 2");
+}
+
+#[test]
+fn neither_workers_nor_residency_change_the_result() {
+    let folder = Folder::new();
+    let augment = "--set augment.rotate=10 --set augment.crop_padding=2 --set augment.mixup=0.2";
+    for (run, settings) in [
+        ("resident", "--set data.residency=device"),
+        ("alone", "--set data.residency=host --set data.workers=0"),
+        ("four", "--set data.residency=host --set data.workers=4"),
+    ] {
+        folder.run(&format!("{DIGITS} {augment} {settings} --run-dir {run}")).succeeded();
+    }
+    assert_eq!(weights(&folder, "resident"), weights(&folder, "alone"));
+    assert_eq!(weights(&folder, "resident"), weights(&folder, "four"));
+}
+
+#[test]
+fn micro_batches_give_the_same_update() {
+    let folder = Folder::new();
+    let loss = |settings: &str, run: &str| {
+        let ran = folder.run(&format!("{DIGITS} {settings} --json --run-dir {run}")).succeeded();
+        ran.json()["validation"]["loss"].as_f64().unwrap()
+    };
+    let (whole, parts) = (loss("", "whole"), loss("--set training.micro_batch=12", "parts"));
+    assert!((whole - parts).abs() < 1e-4 * whole, "{whole} and {parts}");
+}
+
+#[test]
+fn every_recipe_for_pictures_trains_and_predicts() {
+    let folder = Folder::new();
+    folder.write("grey.bmp", bmp(40, [128, 128, 128]));
+    for recipe in ["cnn", "simplenet", "resnet"] {
+        let train = format!(
+            "train {recipe} --set data.samples=100 --set training.batch_size=16 --max-steps 2 \
+             --json --progress quiet --run-dir {recipe}"
+        );
+        let summary = folder.run(&train).succeeded().json();
+        assert_eq!(summary["steps"], 2, "{recipe}");
+        assert!(summary["test"]["accuracy"].is_number(), "{recipe}");
+        let predicted = folder.run(&format!("predict {recipe} grey.bmp --json")).succeeded().json();
+        assert_eq!(predicted["top"].as_array().unwrap().len(), 10, "{recipe}");
+    }
+}
+
+#[test]
+fn mnist_is_learnt_from_its_own_files() {
+    let Some(data) = shared_data() else { return };
+    let folder = Folder::new();
+    let train = format!(
+        "train cnn --set data.source=idx --set data.path={} --max-steps 150 --json --progress quiet",
+        data.join("mnist").display()
+    );
+    let summary = folder.run(&train).succeeded().json();
+    let accuracy = summary["test"]["accuracy"].as_f64().unwrap();
+    assert!(accuracy > 0.95, "{accuracy}");
+}

@@ -1,0 +1,95 @@
+//! Training on a text and letting the network write, from the outside.
+
+use crate::folder::Folder;
+
+/// A text that is learnt at once.
+fn alphabet() -> Folder {
+    let folder = Folder::new();
+    folder.write("text.txt", "abcdefgh ".repeat(600));
+    folder
+}
+
+const TRAIN: &str = "train lstm-char --set data.path=text.txt --set data.sequence_length=16 \
+     --set training.batch_size=8 --set model.hidden=32 --set training.epochs=4 --progress quiet";
+
+#[test]
+fn a_text_is_learnt_and_continued() {
+    let folder = alphabet();
+    let summary = folder.run(&format!("{TRAIN} --json --run-dir run")).succeeded().json();
+    let perplexity = summary["validation"]["perplexity"].as_f64().unwrap();
+    assert!(perplexity < 1.2, "{perplexity}");
+
+    let written = folder.run("generate run --prompt abc --length 15 --temperature 0").succeeded();
+    assert_eq!(written.stdout, "abcdefgh abcdefgh \n");
+    let json =
+        folder.run("generate run --prompt abc --length 6 --temperature 0 --json").succeeded();
+    assert_eq!(json.json(), serde_json::json!({"prompt": "abc", "text": "defgh "}));
+}
+
+#[test]
+fn the_seed_decides_what_is_written() {
+    let folder = alphabet();
+    folder.run(&format!("{TRAIN} --max-steps 3 --run-dir run")).succeeded();
+    let write = |seed: u32| {
+        let command = format!("generate run --prompt a --temperature 1.5 --seed {seed}");
+        folder.run(&command).succeeded().stdout
+    };
+    assert_eq!(write(1), write(1));
+    assert_ne!(write(1), write(2));
+}
+
+#[test]
+fn what_cannot_be_written_is_explained() {
+    let folder = alphabet();
+    folder.run(&format!("{TRAIN} --max-steps 2 --run-dir run")).succeeded();
+    let check = |arguments: &[&str], code: i32, message: &str| {
+        let output = folder.command().args(arguments).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(message) && stderr.contains("help: "), "{stderr}");
+    };
+    check(&["generate", "run", "--prompt", ""], 3, "the prompt is empty");
+    check(&["generate", "run", "--prompt", "xyz"], 3, "the prompt");
+    check(&["generate", "nowhere", "--prompt", "a"], 3, "there is no run directory `nowhere`");
+    check(&["generate", "run", "--prompt", "a", "--temperature", "-1"], 2, "`--temperature`");
+    check(&["generate", "run", "--prompt", "a", "--top-p", "1.5"], 2, "`--top-p`");
+    check(&["predict", "run", "text.txt"], 3, "the model reads text, not rows of a table");
+    check(
+        &["train", "lstm-char", "--set", "training.micro_batch=4"],
+        2,
+        "`training.micro_batch` has no effect on `lstm-char`",
+    );
+    check(
+        &[
+            "train",
+            "lstm-char",
+            "--set",
+            "data.path=text.txt",
+            "--set",
+            "data.sequence_length=5000",
+        ],
+        3,
+        "tokens",
+    );
+}
+
+#[test]
+fn words_are_learnt_from_the_primer_and_unknown_ones_are_named() {
+    let folder = Folder::new();
+    let train = "train lstm --max-steps 4 --json --progress quiet --run-dir run";
+    let summary = folder.run(train).succeeded().json();
+    assert!(summary["validation"]["perplexity"].as_f64().unwrap() < 1100.0);
+    // embedding 1000 x 128, four gates of (128 + 128 + 1) x 128, dense 128 x 1000 + 1000
+    assert_eq!(summary["parameters"], 128_000 + 131_584 + 129_000);
+
+    let output =
+        folder.command().args(["generate", "run", "--prompt", "the zyzzyva"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("zyzzyva"));
+    let output = folder
+        .command()
+        .args(["generate", "run", "--prompt", "the gpu", "--length", "5"])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("the gpu"));
+}
