@@ -186,7 +186,7 @@ impl Moments {
 
 /// Builds `recipes` and says where it is.
 fn build(shell: &Shell, profile: &str) -> anyhow::Result<PathBuf> {
-    cmd!(shell, "cargo build --package recipes --profile {profile}").run()?;
+    cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let folder = if profile == "dev" { "debug" } else { profile };
     let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));

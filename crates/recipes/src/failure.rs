@@ -4,7 +4,7 @@ use std::fmt;
 
 use data::DataError;
 use inference::InferenceError;
-use models::ArchitectureError;
+use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
 use training::{ObserverError, TrainError};
 
@@ -68,6 +68,18 @@ impl From<DataError> for Failure {
 impl From<ArchitectureError> for Failure {
     fn from(error: ArchitectureError) -> Self {
         Self::of(ExitCode::Usage, &error, Some(error.help()))
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::of(ExitCode::UserData, &error, Some(error.help()))
+    }
+}
+
+impl From<WeightsError> for Failure {
+    fn from(error: WeightsError) -> Self {
+        Self::of(ExitCode::UserData, &error, Some(error.help()))
     }
 }
 

@@ -12,13 +12,18 @@ pub mod mlp;
 pub mod registry;
 pub mod resnet;
 pub mod simplenet;
+pub mod vgg;
+pub mod vgg_pretrain;
 
 // What recipes of a kind share.
+mod backbone;
+mod features;
 mod image_evaluation;
 mod image_set;
 mod text_evaluation;
 
 // What a run is given and what it leaves.
+mod cache_folder;
 pub mod config;
 #[cfg(feature = "download")]
 mod download;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
     config::{Layer, nearest},
-    lstm, lstm_char, mlp, resnet, simplenet,
+    lstm, lstm_char, mlp, resnet, simplenet, vgg, vgg_pretrain,
 };
 
 /// The recipe that runs when none is named.
@@ -29,8 +29,16 @@ pub struct Recipe {
 }
 
 /// All recipes.
-pub const RECIPES: &[Recipe] =
-    &[mlp::RECIPE, cnn::RECIPE, simplenet::RECIPE, resnet::RECIPE, lstm::RECIPE, lstm_char::RECIPE];
+pub const RECIPES: &[Recipe] = &[
+    mlp::RECIPE,
+    cnn::RECIPE,
+    simplenet::RECIPE,
+    resnet::RECIPE,
+    vgg::RECIPE,
+    vgg_pretrain::RECIPE,
+    lstm::RECIPE,
+    lstm_char::RECIPE,
+];
 
 /// The recipe called `name`.
 ///

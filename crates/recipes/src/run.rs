@@ -8,6 +8,7 @@ use std::{
 use backend::Backend;
 use burn::module::Module;
 use inference::{Description, model_file};
+use models::weights;
 use serde::Serialize;
 use training::{EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained};
 
@@ -134,7 +135,7 @@ impl Run<'_> {
                 format!("to go on: recipes resume {shown}"),
             ));
         }
-        let parameters = trained.model.num_params();
+        let parameters = weights::count(&trained.model);
         let summary = Summary {
             status: trained.status,
             backend: backend::NAME.to_owned(),

@@ -61,6 +61,12 @@ impl<B: Backend> VggClassifier<B> {
         Self { features: features.into_stages(), classifier, dropout }
     }
 
+    /// The network with the front that its features were computed by.
+    pub fn after(self, front: Vgg<B>) -> Self {
+        let features = Vgg::from_stages(self.features).after(front).into_stages();
+        Self { features, ..self }
+    }
+
     /// - `images`: `[batch, channels, height, width]`, for a tail what its front returned
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 2> {

@@ -38,6 +38,13 @@ impl<B: Backend> Vgg<B> {
         (Self { features: front }, Self { features: before.chain(rest).collect() })
     }
 
+    /// A tail with its front again, the reverse of [`split`](Self::split).
+    pub fn after(self, front: Self) -> Self {
+        let own =
+            self.features.into_iter().skip_while(|stage| matches!(stage, Stage::Elsewhere(_)));
+        Self { features: front.features.into_iter().chain(own).collect() }
+    }
+
     /// - `images`: `[batch, channels, height, width]`, for a tail what its front returned
     /// - returns features: `[batch, channels, height, width]`
     pub fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {

@@ -23,13 +23,13 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "N", default_value_t = 200)]
     length: usize,
     /// Below 1 the likely tokens gain, at 0 the likeliest always wins
-    #[arg(long, value_name = "T", default_value_t = 0.8)]
+    #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
     /// Choose only among so many of the likeliest tokens
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     top_k: Option<u64>,
     /// Choose only among the likeliest tokens that together have this probability
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// What the choice follows from
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -16,25 +16,18 @@ use std::{
     time::Duration,
 };
 
-use etcetera::BaseStrategy;
 use ureq::Agent;
+
+use crate::cache_folder::cache_folder;
 
 pub(crate) use self::{
     catalogue::{DataSet, find, names},
     error::DownloadError,
 };
 
-/// Names the folder that data sets are kept in, in place of the platform's own.
-const FOLDER_VARIABLE: &str = "BURN_RECIPES_DATA";
-
-/// The folder that data sets are kept in: what `BURN_RECIPES_DATA` names, else `burn-recipes` in
-/// the platform's folder for caches.
+/// The folder that data sets are kept in.
 pub(crate) fn folder() -> Result<PathBuf, DownloadError> {
-    if let Some(folder) = std::env::var_os(FOLDER_VARIABLE).filter(|name| !name.is_empty()) {
-        return Ok(folder.into());
-    }
-    let platform = etcetera::choose_base_strategy().map_err(|_| DownloadError::NoFolder)?;
-    Ok(platform.cache_dir().join("burn-recipes"))
+    cache_folder().ok_or(DownloadError::NoFolder)
 }
 
 /// What speaks to servers, by the proxy that the environment names, if it does.

@@ -8,7 +8,8 @@ fn list_names_every_recipe() {
     let listed = folder.run("list --json").succeeded().json();
     let names: Vec<&str> =
         listed.as_array().unwrap().iter().map(|recipe| recipe["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["mlp", "cnn", "simplenet", "resnet", "lstm", "lstm-char"]);
+    let recipes = ["mlp", "cnn", "simplenet", "resnet", "vgg", "vgg-pretrain", "lstm", "lstm-char"];
+    assert_eq!(names, recipes);
     assert!(folder.run("list").succeeded().stdout.starts_with("mlp "));
 }
 

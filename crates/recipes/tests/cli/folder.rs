@@ -55,6 +55,7 @@ impl Folder {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recipes"));
         command.current_dir(self.0.path()).stdin(Stdio::null());
+        command.env("BURN_RECIPES_DATA", self.path("cache"));
         command
     }
 

@@ -9,3 +9,4 @@ mod mlp;
 mod pictures;
 mod resume;
 mod texts;
+mod transfer;

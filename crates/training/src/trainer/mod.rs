@@ -44,6 +44,24 @@ pub struct Trained<M> {
     pub best: Option<Best>,
 }
 
+impl<M> Trained<M> {
+    /// The same run with another model, for instance with the parts that were not trained.
+    pub fn map<W>(self, map: impl FnOnce(M) -> W) -> Trained<W> {
+        Trained {
+            model: map(self.model),
+            status: self.status,
+            epochs: self.epochs,
+            steps: self.steps,
+            samples: self.samples,
+            trainable_parameters: self.trainable_parameters,
+            seconds_training: self.seconds_training,
+            train_loss: self.train_loss,
+            validation: self.validation,
+            best: self.best,
+        }
+    }
+}
+
 /// The state of a training run; see the [crate documentation](crate) for the loop around it.
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,

@@ -1,0 +1,225 @@
+//! The features of a frozen network: computed once and kept, or batch by batch.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use backend::{Backend, Part};
+use burn::tensor::Tensor;
+use data::{
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Table,
+    TableBatch, TableLoader, TableTargets, Targets, Task,
+    augment::{AugmentOptions, Augmentation, Augmented},
+};
+use models::{Pass, Vgg, weights};
+use rayon::prelude::*;
+use store::{StoredTensor, TensorFile, create_directory, sha256_hex};
+
+use crate::{Failure, Start};
+
+/// Images that go through the network at a time.
+const IMAGES_AT_A_TIME: usize = 64;
+
+/// A network that is not trained: on the inner backend, in inference mode.
+pub(crate) struct Frozen<B: Backend> {
+    network: Vgg<B>,
+    preprocessing: ImagePreprocessing,
+    /// The hash of its weights.
+    hash: String,
+    device: B::Device,
+}
+
+impl<B: Backend> Frozen<B> {
+    pub(crate) fn new(
+        network: Vgg<B>,
+        preprocessing: ImagePreprocessing,
+        device: &B::Device,
+    ) -> Self {
+        let hash = hash_of(&network);
+        Self { network, preprocessing, hash, device: device.clone() }
+    }
+
+    /// - `images`: normalised, `[batch, channels, height, width]`
+    /// - returns features: `[batch, channels, height, width]`
+    pub(crate) fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 4> {
+        self.network.forward(images, &mut Pass::evaluation())
+    }
+
+    /// The shape of an image's features: `[channels, height, width]`.
+    pub(crate) fn shape(&self) -> [usize; 3] {
+        let shape = self.preprocessing.shape();
+        let image = Tensor::zeros([1, shape.channels, shape.height, shape.width], &self.device);
+        let [_, channels, height, width] = self.forward(image).dims();
+        [channels, height, width]
+    }
+
+    /// The network itself, if its weights are still those that it came with.
+    pub(crate) fn into_network(self) -> Vgg<B> {
+        assert_eq!(self.hash, hash_of(&self.network), "a frozen network has changed");
+        self.network
+    }
+
+    /// The features of all images of a split in their order, from `directory` if they are there.
+    /// Also returns a sentence on where they came from.
+    pub(crate) fn features(
+        &self,
+        split: &Arc<dyn ImageSource>,
+        directory: &Path,
+        start: &mut Start<'_>,
+    ) -> Result<(Table, String), Failure> {
+        let began = Instant::now();
+        let key = self.key(split.as_ref())?;
+        let path = directory.join(format!("{key}.safetensors"));
+        let images = split.labels().len();
+        let count = self.shape().iter().product();
+        if let Some(features) = read(&path, images, count) {
+            let note = format!("the features of {images} images come from `{}`", path.display());
+            return Ok((table(features, split.labels()), note));
+        }
+        let features = self.compute(split, start)?;
+        create_directory(directory)?;
+        let tensors = [
+            ("features", StoredTensor::new(vec![images, count], features.clone())?),
+            ("targets", StoredTensor::new(vec![images], floats(split.labels()))?),
+        ];
+        let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
+        TensorFile { tensors, metadata: serde_json::json!({ "key": key }) }.write(&path)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let note = format!(
+            "the features of {images} images took {seconds:.1} s, and are kept in `{}`",
+            path.display()
+        );
+        Ok((table(features, split.labels()), note))
+    }
+
+    fn compute(
+        &self,
+        split: &Arc<dyn ImageSource>,
+        start: &mut Start<'_>,
+    ) -> Result<Vec<f32>, Failure> {
+        let batching = Batching::evaluation(IMAGES_AT_A_TIME);
+        let workers = backend::device::threads();
+        let split = Arc::clone(split);
+        let loader = ImageLoader::new(split, batching, Residency::Host, workers, &self.device)?;
+        let nothing = AugmentOptions::default();
+        let augmentation = Augmentation::new(&nothing, &self.preprocessing, 0, &self.device);
+        let mut features = Vec::new();
+        let mut done = 0;
+        for batch in loader.batches(0, 0) {
+            let images = augmentation.normalise(batch?.images);
+            done += images.dims()[0];
+            features.extend(self.forward(images).into_data().iter::<f32>());
+            start.prepare("computing features", done, loader.samples());
+        }
+        Ok(features)
+    }
+
+    /// What the features follow from: the weights, the preprocessing, every pixel and label.
+    fn key(&self, split: &dyn ImageSource) -> Result<String, DataError> {
+        let pixels = |image: usize| {
+            let mut pixels = vec![0; split.shape().bytes()];
+            split.read(image, &mut pixels)?;
+            Ok(sha256_hex(&pixels))
+        };
+        let images: Vec<String> = (0..split.labels().len())
+            .into_par_iter()
+            .map(pixels)
+            .collect::<Result<_, DataError>>()?;
+        let preprocessing =
+            serde_json::to_string(&self.preprocessing).expect("plain data has a form in JSON");
+        let parts =
+            [&self.hash, &preprocessing, &format!("{:?}", split.labels()), &images.concat()];
+        Ok(sha256_hex(parts.map(String::as_str).join("\n").as_bytes()))
+    }
+}
+
+/// Where features come from while a head is trained on them.
+pub(crate) enum Features<'a, B: Backend> {
+    /// They lie on the device.
+    Kept {
+        /// The features as rows.
+        rows: TableLoader<B>,
+        /// `[channels, height, width]`
+        shape: [usize; 3],
+    },
+    /// They are computed of each batch of images.
+    Computed {
+        /// The images.
+        images: ImageLoader<B>,
+        /// What is done to the images first.
+        augmentation: Augmentation<B>,
+        /// The frozen network.
+        network: &'a dyn Fn(Tensor<B, 4>) -> Tensor<B, 4>,
+    },
+}
+
+impl<B: Backend> Features<'_, B> {
+    pub(crate) fn steps_per_epoch(&self) -> usize {
+        match self {
+            Self::Kept { rows, .. } => rows.steps_per_epoch(),
+            Self::Computed { images, .. } => images.steps_per_epoch(),
+        }
+    }
+
+    /// The batches of an epoch, with features in the place of images.
+    pub(crate) fn batches(
+        &self,
+        epoch: usize,
+        first_step: usize,
+    ) -> Box<dyn Iterator<Item = Result<(Augmented<B>, Part), DataError>> + '_> {
+        match self {
+            Self::Kept { rows, shape } => {
+                Box::new(rows.batches(epoch, first_step).map(|batch| Ok(from_rows(batch, *shape))))
+            }
+            Self::Computed { images, augmentation, network } => {
+                Box::new(images.batches(epoch, first_step).map(move |batch| {
+                    let batch = batch?;
+                    let mut augmented =
+                        augmentation.apply(batch.images, batch.labels, &batch.samples, epoch);
+                    augmented.images = network(augmented.images);
+                    Ok((augmented, batch.part))
+                }))
+            }
+        }
+    }
+}
+
+/// Features as rows, ready for the loader.
+pub(crate) fn rows<B: Backend>(
+    table: &Table,
+    batching: Batching,
+    device: &B::Device,
+) -> TableLoader<B> {
+    TableLoader::new(table, Task::Multiclass, batching, device)
+}
+
+fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> (Augmented<B>, Part) {
+    let TableTargets::Classes(labels) = batch.targets else {
+        unreachable!("`rows` made a table of several classes");
+    };
+    let [channels, height, width] = shape;
+    let images = batch.features.reshape([batch.part.samples, channels, height, width]);
+    (Augmented { images, labels, mixed: None }, batch.part)
+}
+
+fn table(features: Vec<f32>, labels: &[u32]) -> Table {
+    Table { features, targets: Targets::Classes(labels.to_vec()) }
+}
+
+fn floats(labels: &[u32]) -> Vec<f32> {
+    labels.iter().map(|&label| label as f32).collect()
+}
+
+/// The features in a file; a file that is damaged, or is none, is as good as no file.
+fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
+    let mut file = TensorFile::read(path).ok()?;
+    let features = file.tensors.remove("features")?;
+    (features.shape() == [images, count]).then(|| features.into_parts().1)
+}
+
+fn hash_of<B: Backend>(network: &Vgg<B>) -> String {
+    let mut bytes = Vec::new();
+    for (name, tensor) in weights::to_tensors(network) {
+        bytes.extend(format!("{name} {:?}\n", tensor.shape()).into_bytes());
+        bytes.extend(tensor.values().iter().flat_map(|value| value.to_le_bytes()));
+    }
+    sha256_hex(&bytes)
+}

@@ -1,0 +1,196 @@
+//! Transfer learning: a new head on the frozen features of a pretrained VGG network.
+
+use std::sync::Arc;
+
+use backend::{AutodiffBackend, Backend, Selected, device};
+use burn::{backend::Autodiff, tensor::Tensor};
+use data::{
+    Batching, ImageLoader, ImageSource,
+    augment::{AugmentOptions, Augmentation},
+};
+use inference::{Description, Preprocessing};
+use models::{
+    Architecture, HeadConfig, Pass, VggClassifier, VggClassifierConfig,
+    losses::cross_entropy,
+    metrics::{Evaluation, Summary as MetricSummary, hits},
+    weights,
+};
+use training::{Group, Metrics, Trainer};
+
+use crate::{
+    ExitCode, Failure, Start, Summary,
+    backbone::Model,
+    cache_folder::cache_folder,
+    config::{self, ImageConfig, Layer},
+    features::{Features, Frozen, rows},
+    image_evaluation::image_losses,
+    image_set::ImageSet,
+    registry::Recipe,
+};
+
+/// The recipe as [`crate::registry`] lists it.
+pub const RECIPE: Recipe = Recipe {
+    name: "vgg",
+    summary: "transfer learning: a new head on a pretrained network, for few pictures",
+    task: "image classification",
+    toml: include_str!("vgg.toml"),
+    train: |layers, start| {
+        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let (device, name) = device::open()?;
+        train::<Autodiff<Selected>>(config, start, &device, &name)
+    },
+};
+
+/// Images that are evaluated at a time.
+const EVALUATION_BATCH: usize = 256;
+
+/// Trains on what the configuration names, and leaves a run directory.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data, the weights, the run directory or the training itself.
+pub fn train<B: AutodiffBackend>(
+    mut config: ImageConfig<Model>,
+    mut start: Start<'_>,
+    device: &B::Device,
+    device_name: &str,
+) -> Result<Summary, Failure> {
+    // The data, in the size and the colours that the network takes.
+    let backbone = config.model.network(config.data.size)?;
+    config.data.size = Some(backbone.size);
+    config.data.channels = Some(backbone.channels);
+    let ImageConfig { data, augment, model: settings, training, .. } = &config;
+    let seed = training.seed;
+    let images = ImageSet::read(data, seed, &mut start)?;
+    let classes = images.classes().to_vec();
+
+    // Step 1: choose a pretrained backbone.
+    let pretrained = settings.pretrained::<B::InnerBackend>(&backbone, device)?;
+    let preprocessing = match &pretrained {
+        Some(pretrained) => pretrained.preprocessing(&images.preprocessing),
+        None => images.preprocessing,
+    };
+
+    // Step 2: freeze it, but for the last block where that is to be tuned. What is frozen lies
+    // outside of the trainer, on the backend that records nothing.
+    let blocks = backbone.blocks.len();
+    let frozen_blocks = match (&pretrained, settings.fine_tune) {
+        (None, _) => 0,
+        (Some(_), true) => blocks - 1,
+        (Some(_), false) => blocks,
+    };
+    let mut tail = backbone.init::<B>(seed, device).split(frozen_blocks).1;
+    let mut frozen = backbone.init::<B::InnerBackend>(seed, device).split(0).0;
+    if let Some(pretrained) = pretrained {
+        let (front, trained_tail) = pretrained.network.split(frozen_blocks);
+        tail = weights::load(tail, weights::to_tensors(&trained_tail))?;
+        frozen = front;
+    }
+    let frozen = Frozen::new(frozen, preprocessing.clone(), device);
+
+    // Step 3: add a new head.
+    let head = HeadConfig {
+        inputs: backbone.features(),
+        hidden: settings.hidden.clone(),
+        outputs: classes.len(),
+        dropout: settings.dropout,
+    };
+    let model = VggClassifier::new(tail, head.init::<B>(seed, device));
+    let description = Description {
+        recipe: RECIPE.name.to_owned(),
+        architecture: Architecture::Vgg(VggClassifierConfig { features: backbone, head }),
+        classes,
+        preprocessing: Preprocessing::Image(preprocessing.clone()),
+    };
+
+    // The features that cannot change are computed once.
+    let mut notes = images.notes;
+    let shape = frozen.shape();
+    let keeps = frozen_blocks > 0 && shape.iter().product::<usize>() <= settings.most_kept;
+    let folder = cache_folder().ok_or_else(no_folder)?.join("features");
+    let batching = training.batching(data.order);
+    let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
+    let random =
+        AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default();
+    let train = if keeps && !random {
+        let (table, note) = frozen.features(&images.train, &folder, &mut start)?;
+        notes.push(note);
+        Features::Kept { rows: rows(&table, batching, device), shape }
+    } else {
+        let (residency, workers) = (data.residency, data.workers);
+        Features::Computed {
+            images: ImageLoader::<B>::new(images.train, batching, residency, workers, device)?,
+            augmentation: Augmentation::new(augment, &preprocessing, seed, device),
+            network: &forward,
+        }
+    };
+    let inner_forward = |images| frozen.forward(images);
+    let mut held_out = |split: Arc<dyn ImageSource>| {
+        let batching = Batching::evaluation(EVALUATION_BATCH);
+        if keeps {
+            let (table, _) = frozen.features(&split, &folder, &mut start)?;
+            return Ok(Features::Kept { rows: rows(&table, batching, device), shape });
+        }
+        let (residency, workers) = (data.residency, data.workers);
+        Ok::<_, Failure>(Features::Computed {
+            images: ImageLoader::new(split, batching, residency, workers, device)?,
+            augmentation: Augmentation::new(&AugmentOptions::default(), &preprocessing, 0, device),
+            network: &inner_forward,
+        })
+    };
+    let validation = held_out(images.validation)?;
+    let test = images.test.map(&mut held_out).transpose()?;
+
+    // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
+    run.skipped(images.skipped);
+    let interrupt = run.interrupt();
+    let mut trainer_config = config.trainer(train.steps_per_epoch());
+    if frozen_blocks > 0 {
+        let prefix = "features".to_owned();
+        trainer_config.groups =
+            vec![Group { prefix, learning_rate_factor: settings.fine_tune_factor }];
+    }
+    let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
+            let (batch, part) = batch?;
+            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let logits = trainer.model().forward(batch.images.clone(), &mut pass);
+            trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
+            trainer.map_model(|model| pass.update_statistics(model));
+        }
+        trainer
+            .try_end_epoch(|model| Ok::<_, Failure>(Some(measure(model, &validation, device)?)))?;
+    }
+    let trained = trainer.finish()?;
+    let test = test.map(|split| measure(&trained.model, &split, device)).transpose()?;
+    drop((train, validation));
+    let front = frozen.into_network();
+    run.finish(trained.map(|model| model.after(front)), &description, test)
+}
+
+/// The mean loss and the accuracy on a split.
+fn measure<B: Backend>(
+    model: &VggClassifier<B>,
+    split: &Features<'_, B>,
+    device: &B::Device,
+) -> Result<Metrics, Failure> {
+    let metrics = [("accuracy", MetricSummary::Mean)];
+    let mut evaluation = Evaluation::new(&metrics, device);
+    for batch in split.batches(0, 0) {
+        let (batch, _) = batch?;
+        let logits = model.forward(batch.images, &mut Pass::evaluation());
+        let losses = cross_entropy(logits.clone(), batch.labels.clone());
+        evaluation.add(losses, [hits(logits, batch.labels)]);
+    }
+    Ok(evaluation.finish())
+}
+
+fn no_folder() -> Failure {
+    Failure::new(
+        ExitCode::Usage,
+        "there is no folder to keep features in",
+        "name one in the environment variable `BURN_RECIPES_DATA`",
+    )
+}

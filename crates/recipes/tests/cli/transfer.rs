@@ -1,0 +1,124 @@
+//! Transfer learning from the outside: a backbone is trained, frozen and reused.
+
+use std::{collections::BTreeMap, fs};
+
+use store::{StoredTensor, TensorFile};
+
+use crate::folder::{Folder, Ran};
+
+type Tensors = BTreeMap<String, StoredTensor>;
+
+/// A folder with the run `backbone`, a few steps of `vgg-pretrain`.
+fn pretrained() -> Folder {
+    let folder = Folder::new();
+    pretrain(&folder, "backbone", 0);
+    folder
+}
+
+fn pretrain(folder: &Folder, run: &str, seed: u64) {
+    let train = format!(
+        "train vgg-pretrain --set data.samples=100 --set training.batch_size=32 --max-steps 3 \
+         --progress quiet --seed {seed} --run-dir {run}"
+    );
+    folder.run(&train).succeeded();
+}
+
+/// A short run of `vgg` on few drawn shapes.
+fn transfer(folder: &Folder, settings: &str, run: &str) -> Ran {
+    folder.run(&format!(
+        "train vgg --set model.weights=backbone/model.safetensors --set data.samples=60 \
+         --set training.epochs=2 --set training.batch_size=16 --progress plain {settings} \
+         --run-dir {run}"
+    ))
+}
+
+fn tensors(folder: &Folder, run: &str) -> Tensors {
+    TensorFile::read(&folder.path(run).join("model.safetensors")).unwrap().tensors
+}
+
+/// The names of the features whose values differ.
+fn changed(before: &Tensors, after: &Tensors) -> Vec<String> {
+    let features = before.iter().filter(|(name, _)| name.starts_with("features."));
+    let differ = features.filter(|(name, tensor)| after[*name] != **tensor);
+    differ.map(|(name, _)| name.clone()).collect()
+}
+
+#[test]
+fn the_frozen_part_stays_what_it_was_and_its_features_are_kept() {
+    let folder = pretrained();
+    let first = transfer(&folder, "", "first").succeeded();
+    assert!(first.stderr.contains("the features of 54 images took"), "{}", first.stderr);
+    let second = transfer(&folder, "", "second").succeeded();
+    assert!(second.stderr.contains("the features of 54 images come from"), "{}", second.stderr);
+
+    let (backbone, first) = (tensors(&folder, "backbone"), tensors(&folder, "first"));
+    assert_eq!(changed(&backbone, &first), Vec::<String>::new());
+    assert_eq!(first, tensors(&folder, "second"));
+    let summary = folder.json("first/summary.json");
+    // The head: 128 x 4 x 4 features to 256 units, and those to ten classes.
+    assert_eq!(summary["trainable_parameters"], 2048 * 256 + 256 + 256 * 10 + 10);
+    assert!(summary["parameters"].as_u64() > summary["trainable_parameters"].as_u64());
+}
+
+#[test]
+fn kept_features_are_those_that_are_computed() {
+    let folder = pretrained();
+    transfer(&folder, "", "kept").succeeded();
+    transfer(&folder, "--set model.most_kept=0", "computed").succeeded();
+    assert_eq!(tensors(&folder, "kept"), tensors(&folder, "computed"));
+}
+
+#[test]
+fn features_are_never_those_of_other_weights_or_pictures() {
+    let folder = pretrained();
+    transfer(&folder, "", "run").succeeded();
+    let other_pictures = transfer(&folder, "--seed 1", "pictures").succeeded();
+    assert!(other_pictures.stderr.contains("images took"), "{}", other_pictures.stderr);
+
+    pretrain(&folder, "another", 5);
+    fs::copy(folder.path("another/model.safetensors"), folder.path("backbone/model.safetensors"))
+        .unwrap();
+    let other_weights = transfer(&folder, "", "weights").succeeded();
+    assert!(other_weights.stderr.contains("images took"), "{}", other_weights.stderr);
+}
+
+#[test]
+fn fine_tuning_trains_the_last_block_alone() {
+    let folder = pretrained();
+    transfer(&folder, "--set model.fine_tune=true", "run").succeeded();
+    let changed = changed(&tensors(&folder, "backbone"), &tensors(&folder, "run"));
+    let first_of_last_block = 2 * (2 * 3 + 1); // two blocks of two convolutions, norms and ReLUs
+    let index = |name: &String| name.split('.').nth(1).unwrap().parse::<usize>().unwrap();
+    assert!(changed.iter().map(index).all(|stage| stage >= first_of_last_block), "{changed:?}");
+    let kinds = |kind: &str| changed.iter().filter(|name| name.ends_with(kind)).count();
+    assert_eq!((kinds("weight"), kinds("running_mean")), (6, 3), "{changed:?}");
+}
+
+#[test]
+fn without_weights_everything_is_trained() {
+    let folder = Folder::new();
+    let train = "train vgg --set data.samples=60 --set training.batch_size=16 --max-steps 2 --json \
+                 --progress quiet --run-dir run";
+    let summary = folder.run(train).succeeded().json();
+    assert_eq!(summary["parameters"], summary["trainable_parameters"]);
+}
+
+#[test]
+fn weights_that_cannot_be_used_are_explained() {
+    let folder = pretrained();
+    let check = |weights: &str, message: &str| {
+        let ran = folder.run(&format!("train vgg --set model.weights={weights} --run-dir run"));
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
+        assert!(ran.stderr.contains("help: "), "{}", ran.stderr);
+        assert!(!folder.path("run").exists());
+    };
+    check("nowhere.pth", "nowhere.pth");
+    folder.write("text.pth", "no weights");
+    check("text.pth", "text.pth");
+    let bytes = fs::read(folder.path("backbone/model.safetensors")).unwrap();
+    folder.write("cut.safetensors", &bytes[..bytes.len() / 2]);
+    check("cut.safetensors", "cut.safetensors");
+    let other = "backbone/model.safetensors --set model.backbone=vgg11";
+    check(other, "is not of the backbone");
+}
