@@ -143,13 +143,16 @@ pub(crate) enum Features<'a, B: Backend> {
     /// They are computed of each batch of images.
     Computed {
         /// The images.
-        images: ImageLoader<B>,
+        images: Box<ImageLoader<B>>,
         /// What is done to the images first.
         augmentation: Augmentation<B>,
         /// The frozen network.
         network: &'a dyn Fn(Tensor<B, 4>) -> Tensor<B, 4>,
     },
 }
+
+/// Features in the place of images, and their share of the update.
+type FeatureBatch<B> = (Augmented<B>, Part);
 
 impl<B: Backend> Features<'_, B> {
     pub(crate) fn steps_per_epoch(&self) -> usize {
@@ -159,12 +162,12 @@ impl<B: Backend> Features<'_, B> {
         }
     }
 
-    /// The batches of an epoch, with features in the place of images.
+    /// The batches of an epoch.
     pub(crate) fn batches(
         &self,
         epoch: usize,
         first_step: usize,
-    ) -> Box<dyn Iterator<Item = Result<(Augmented<B>, Part), DataError>> + '_> {
+    ) -> Box<dyn Iterator<Item = Result<FeatureBatch<B>, DataError>> + '_> {
         match self {
             Self::Kept { rows, shape } => {
                 Box::new(rows.batches(epoch, first_step).map(|batch| Ok(from_rows(batch, *shape))))
@@ -191,7 +194,7 @@ pub(crate) fn rows<B: Backend>(
     TableLoader::new(table, Task::Multiclass, batching, device)
 }
 
-fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> (Augmented<B>, Part) {
+fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatch<B> {
     let TableTargets::Classes(labels) = batch.targets else {
         unreachable!("`rows` made a table of several classes");
     };

@@ -119,7 +119,13 @@ pub fn train<B: AutodiffBackend>(
     } else {
         let (residency, workers) = (data.residency, data.workers);
         Features::Computed {
-            images: ImageLoader::<B>::new(images.train, batching, residency, workers, device)?,
+            images: Box::new(ImageLoader::<B>::new(
+                images.train,
+                batching,
+                residency,
+                workers,
+                device,
+            )?),
             augmentation: Augmentation::new(augment, &preprocessing, seed, device),
             network: &forward,
         }
@@ -133,7 +139,7 @@ pub fn train<B: AutodiffBackend>(
         }
         let (residency, workers) = (data.residency, data.workers);
         Ok::<_, Failure>(Features::Computed {
-            images: ImageLoader::new(split, batching, residency, workers, device)?,
+            images: Box::new(ImageLoader::new(split, batching, residency, workers, device)?),
             augmentation: Augmentation::new(&AugmentOptions::default(), &preprocessing, 0, device),
             network: &inner_forward,
         })
