@@ -77,11 +77,13 @@ impl<B: Backend> Frozen<B> {
         let features = self.compute(split, start)?;
         create_directory(directory)?;
         let tensors = [
-            ("features", StoredTensor::new(vec![images, count], features.clone())?),
+            ("features", StoredTensor::new(vec![images, count], features)?),
             ("targets", StoredTensor::new(vec![images], floats(split.labels()))?),
         ];
         let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
-        TensorFile { tensors, metadata: serde_json::json!({ "key": key }) }.write(&path)?;
+        let mut file = TensorFile { tensors, ..TensorFile::default() };
+        file.write(&path)?;
+        let features = file.tensors.remove("features").expect("just put there").into_parts().1;
         let seconds = began.elapsed().as_secs_f64();
         let note = format!(
             "the features of {images} images took {seconds:.1} s, and are kept in `{}`",
@@ -219,10 +221,5 @@ fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
 }
 
 fn hash_of<B: Backend>(network: &Vgg<B>) -> String {
-    let mut bytes = Vec::new();
-    for (name, tensor) in weights::to_tensors(network) {
-        bytes.extend(format!("{name} {:?}\n", tensor.shape()).into_bytes());
-        bytes.extend(tensor.values().iter().flat_map(|value| value.to_le_bytes()));
-    }
-    sha256_hex(&bytes)
+    weights::fingerprint(&weights::to_tensors(network))
 }

@@ -10,7 +10,7 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, HeadConfig, Pass, VggClassifier, VggClassifierConfig,
+    Architecture, HeadConfig, Initializer, Pass, VggClassifier, VggClassifierConfig,
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
     weights,
@@ -79,14 +79,16 @@ pub fn train<B: AutodiffBackend>(
         (Some(_), true) => blocks - 1,
         (Some(_), false) => blocks,
     };
-    let mut tail = backbone.init::<B>(seed, device).split(frozen_blocks).1;
-    let mut frozen = backbone.init::<B::InnerBackend>(seed, device).split(0).0;
-    if let Some(pretrained) = pretrained {
-        let (front, trained_tail) = pretrained.network.split(frozen_blocks);
-        tail = weights::load(tail, weights::to_tensors(&trained_tail))?;
-        frozen = front;
-    }
-    let frozen = Frozen::new(frozen, preprocessing.clone(), device);
+    let blank = || backbone.build::<B::InnerBackend>(&Initializer::blank(device));
+    let (front, tail) = match pretrained {
+        None => (blank().split(0).0, backbone.init::<B>(seed, device)),
+        Some(pretrained) => {
+            let (front, tail) = pretrained.network.split(frozen_blocks);
+            let recorded = backbone.build::<B>(&Initializer::blank(device)).split(frozen_blocks).1;
+            (front, weights::load(recorded, weights::to_tensors(&tail))?)
+        }
+    };
+    let frozen = Frozen::new(front, preprocessing.clone(), device);
 
     // Step 3: add a new head.
     let head = HeadConfig {
