@@ -50,7 +50,7 @@ def resnet():
     def norm(maps):
         return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(maps)
 
-    images = keras.Input(batches[0][0].shape[2:] + (sizes["channels"],))
+    images = keras.Input(tuple(batches[0][0].shape[1:]))
     maps = layers.ReLU()(norm(conv(images, 16)))
     for channels in 16, 32, 64:
         for _ in range((sizes["depth"] - 2) // 6):
