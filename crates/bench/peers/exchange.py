@@ -21,6 +21,12 @@ def read(folder):
     return case, load_file(folder / "weights.safetensors"), pairs
 
 
+def read_validation(folder):
+    """Inputs and targets of the split on which accuracy is measured."""
+    split = load_file(Path(folder) / "validation.safetensors")
+    return split["inputs"], split["targets"]
+
+
 def peak_memory_bytes():
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024

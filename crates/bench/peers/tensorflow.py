@@ -184,6 +184,38 @@ def infer(steps):
     return run
 
 
-run = train if case["task"] == "train" else infer
+def reach(_):
+    """Trains until a share of the validation split is classified rightly."""
+    goal = case["goal"]
+    inputs, targets = (tf.concat(tensors, 0) for tensors in zip(*batches))
+    held_out, labels = exchange.read_validation(sys.argv[1])
+    held_out = tensor(held_out)
+    size, generator = len(batches[0][0]), np.random.default_rng(0)
+    for variable, value in zip(state, initial):
+        variable.assign(value)
+
+    def accuracy():
+        starts = range(0, len(labels), 256)
+        logits = [forward(held_out[start:start + 256]).numpy() for start in starts]
+        return (np.concatenate(logits).argmax(1) == labels).mean()
+
+    def run():
+        rates = iter(goal["learning_rates"])
+        order = np.arange(len(inputs))
+        for _ in range(goal["epochs"]):
+            for start in range(0, len(order), size):
+                rows = order[start:start + size]
+                rule.learning_rate.assign(next(rates))
+                step(tf.gather(inputs, rows), tf.gather(targets, rows))
+            if accuracy() >= goal["accuracy"]:
+                return
+            order = generator.permutation(len(inputs))
+        raise SystemExit("the accuracy was not reached")
+
+    return run
+
+
+run = infer if case["task"] == "infer" else train
 losses = run(case["compared"])()
-exchange.serve(tf.__version__, losses, case["steps"], run)
+timed = reach if case["task"] == "reach" else run
+exchange.serve(tf.__version__, losses, case["steps"], timed)

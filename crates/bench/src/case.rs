@@ -35,6 +35,8 @@ pub(crate) struct Trial {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) peers: &'static [Peer],
+    /// Where it is not the number that was asked for.
+    pub(crate) threads: Option<usize>,
 }
 
 /// What is measured.
@@ -43,6 +45,8 @@ pub(crate) enum What {
     Train(TrainJob),
     /// The same, from the start of the process to the end of the first step.
     FirstStep(TrainJob),
+    /// Training to an accuracy, the whole of it.
+    Reach(TrainJob),
     /// The forward pass on batches of samples of a shape.
     Infer { architecture: Described, sample: Vec<usize>, batch: usize, steps: u64 },
     /// A part of a step of a recipe.
@@ -58,7 +62,7 @@ pub(crate) enum What {
 
 impl Trial {
     fn new(name: impl Into<String>, peers: &'static [Peer], what: What) -> Self {
-        Self { name: name.into(), what, peers }
+        Self { name: name.into(), what, peers, threads: None }
     }
 
     /// Weights and batches where there are any, the steps of a round, and how many are compared.
@@ -73,6 +77,10 @@ impl Trial {
                     counted.then(|| Exchange::of_training(&job.recipe, &job.settings, batches));
                 (exchange.transpose()?.flatten(), job.steps, compared)
             }
+            What::Reach(job) => {
+                let exchange = Exchange::of_goal(&job.settings, job.accuracy.unwrap_or(1.0))?;
+                (Some(exchange), 1, COMPARED)
+            }
             What::Infer { architecture, sample, batch, steps } => {
                 let exchange = Exchange::of_inference(architecture, sample, *batch)?;
                 (Some(exchange), if quick { 1 } else { *steps }, 1)
@@ -85,6 +93,7 @@ impl Trial {
     pub(crate) fn job(&self, folder: &Path, quick: bool) -> anyhow::Result<Job> {
         Ok(match &self.what {
             What::Train(job) | What::FirstStep(job) => Job::Train(shortened(job, quick)),
+            What::Reach(job) => Job::Train(job.clone()),
             What::Infer { .. } => Job::Infer(folder.to_owned()),
             What::Stage { stage, recipe, settings } => Job::Stage(StageJob {
                 stage: *stage,

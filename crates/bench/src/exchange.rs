@@ -34,13 +34,29 @@ pub(crate) struct Case {
     /// The first steps, whose losses are compared.
     pub(crate) compared: u64,
     pub(crate) threads: usize,
+    /// What is to be reached.
+    #[serde(default)]
+    pub(crate) goal: Option<Goal>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Task {
+    /// Steps.
     Train,
+    /// Forward passes.
     Infer,
+    /// Training until the goal is reached.
+    Reach,
+}
+
+/// An accuracy on the validation split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Goal {
+    pub(crate) accuracy: f64,
+    pub(crate) epochs: usize,
+    /// Of every step.
+    pub(crate) learning_rates: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +88,8 @@ pub(crate) struct Exchange {
     pub(crate) weights: BTreeMap<String, StoredTensor>,
     /// Inputs and targets.
     pub(crate) batches: Vec<(StoredTensor, StoredTensor)>,
+    /// What is to be reached, and the inputs and targets on which it is measured.
+    pub(crate) goal: Option<(Goal, StoredTensor, StoredTensor)>,
 }
 
 impl Exchange {
@@ -92,6 +110,12 @@ impl Exchange {
             _ => return Ok(None),
         };
         Ok(Some(exchange))
+    }
+
+    /// All full batches of the first epoch of `cnn`, and the split on which `accuracy` is to be
+    /// reached.
+    pub(crate) fn of_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Self> {
+        images::cnn_goal(settings, accuracy)
     }
 
     /// A network with its initial weights, and random inputs.
@@ -126,6 +150,7 @@ impl Exchange {
             optimizer: OptimizerConfig::new(OptimizerKind::Sgd, 0.0),
             weights,
             batches: vec![(inputs, targets)],
+            goal: None,
         })
     }
 
@@ -149,7 +174,7 @@ impl Exchange {
         };
         let forward: u64 = layers.iter().map(|layer: &Layer| layer.multiply_adds).sum();
         let passes = match self.task {
-            Task::Train => 3,
+            Task::Train | Task::Reach => 3,
             Task::Infer => 1,
         };
         (2 * passes * forward) as f64 * self.batch() as f64
@@ -163,15 +188,25 @@ impl Exchange {
         compared: u64,
         threads: usize,
     ) -> anyhow::Result<()> {
-        let Self { task, architecture, loss, optimizer, weights, batches } = self;
-        let case = Case { task, architecture, loss, optimizer, steps, compared, threads };
+        let Self { task, architecture, loss, optimizer, weights, batches, goal } = self;
+        let pair = |name: &str, inputs, targets| {
+            let tensors = [("inputs", inputs), ("targets", targets)];
+            let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
+            TensorFile { tensors, ..TensorFile::default() }.write(&folder.join(name))
+        };
+        let goal = match goal {
+            None => None,
+            Some((goal, inputs, targets)) => {
+                pair("validation.safetensors", inputs, targets)?;
+                Some(goal)
+            }
+        };
+        let case = Case { task, architecture, loss, optimizer, steps, compared, threads, goal };
         store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&case)?)?;
-        let file = |tensors| TensorFile { tensors, ..TensorFile::default() };
-        file(weights).write(&folder.join("weights.safetensors"))?;
+        let file = TensorFile { tensors: weights, ..TensorFile::default() };
+        file.write(&folder.join("weights.safetensors"))?;
         let (inputs, targets) = batches.into_iter().unzip();
-        let tensors = [("inputs", stack(inputs)?), ("targets", stack(targets)?)];
-        let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
-        Ok(file(tensors).write(&folder.join("batches.safetensors"))?)
+        Ok(pair("batches.safetensors", stack(inputs)?, stack(targets)?)?)
     }
 }
 

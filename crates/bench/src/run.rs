@@ -1,9 +1,6 @@
 //! Runs the trials of cases: processes take turns, and losses are compared before times are told.
 
-use std::{
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use backend::Peaks;
@@ -18,10 +15,10 @@ use crate::{
     peers::Peer,
 };
 
-/// How far apart the first losses may be, relative to ours. Both sides add in another order, which
-/// is 1e-7 in the first step and doubles from step to step in a network that learns fast; another
-/// network, optimizer or batch is off by 1e-2 from the start.
-const TOLERANCE: f64 = 2e-3;
+/// How far apart the first losses may be, relative to ours. The two sides add in another order, which
+/// makes a difference of 1e-7 in the first step and up to 4e-5 in the twentieth; another network,
+/// optimizer or batch is off by more than 1e-2.
+const TOLERANCE: f64 = 1e-3;
 
 /// How to measure.
 #[derive(Clone, Debug)]
@@ -86,8 +83,9 @@ impl Bench {
         let (exchange, steps, compared) = trial.exchange(self.options.quick)?;
         let flops = exchange.as_ref().map(Exchange::flops);
         let comparable = exchange.is_some();
+        let threads = trial.threads.unwrap_or(self.options.threads);
         if let Some(exchange) = exchange {
-            exchange.write(folder, steps, compared, self.options.threads)?;
+            exchange.write(folder, steps, compared, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
         let peers: Vec<Peer> = trial
@@ -97,11 +95,14 @@ impl Bench {
             .filter(|&peer| comparable && self.peers.has(peer))
             .collect();
         let mut entry = match &trial.what {
-            What::FirstStep(_) => self.first_steps(&trial.name, &job, &peers, folder)?,
+            What::FirstStep(_) => self.first_steps(trial, &job, &peers, folder)?,
             _ => self.rounds(trial, &job, &peers, folder)?,
         };
-        if let (Some(flops), false) = (flops, matches!(trial.what, What::FirstStep(_))) {
-            entry.count(flops, self.peaks.multiply_adds_per_second);
+        let of_a_step = !matches!(trial.what, What::FirstStep(_) | What::Reach(_));
+        if let Some(flops) = flops.filter(|_| of_a_step) {
+            // The peak is that of all threads that were asked for.
+            let share = threads.min(self.options.threads) as f64 / self.options.threads as f64;
+            entry.count(flops, self.peaks.multiply_adds_per_second * share);
         }
         Ok(entry)
     }
@@ -114,7 +115,8 @@ impl Bench {
         peers: &[Peer],
         folder: &Path,
     ) -> anyhow::Result<Entry> {
-        let mut ours = self.ours(job, folder)?;
+        let threads = trial.threads.unwrap_or(self.options.threads);
+        let mut ours = self.ours(job, threads, folder)?;
         let (ready, _) = ours.ready()?;
         let mut others = Vec::new();
         for &peer in peers {
@@ -124,18 +126,22 @@ impl Bench {
             others.push((peer.name(), its.version, Some(difference), child, Rounds::default()));
         }
         if let Some((name, job)) = trial.against(folder, self.options.quick) {
-            let mut child = self.ours(&job, folder)?;
+            let mut child = self.ours(&job, threads, folder)?;
             child.ready()?;
             others.push((name, String::new(), None, child, Rounds::default()));
         }
         let mut rounds = Rounds::default();
-        for _ in 0..self.options.rounds.max(1) {
+        let count = match trial.what {
+            What::Reach(_) => 1, // a minute or more
+            _ => self.options.rounds.max(1),
+        };
+        for _ in 0..count {
             rounds.0.push(ours.round()?);
             for (name, _, _, child, rounds) in &mut others {
                 rounds.0.push(child.round().context(*name)?);
             }
         }
-        let mut entry = Entry::new(&trial.name, self.options.threads, &rounds);
+        let mut entry = Entry::new(&trial.name, threads, &rounds);
         for (name, version, difference, _, rounds) in others {
             entry.add(name, version, difference, &rounds);
         }
@@ -145,17 +151,18 @@ impl Bench {
     /// Each round is a process of its own, from its start to the end of its first step.
     fn first_steps(
         &self,
-        name: &str,
+        trial: &Trial,
         job: &Job,
         peers: &[Peer],
         folder: &Path,
     ) -> anyhow::Result<Entry> {
+        let threads = self.options.threads;
         let mut rounds = Rounds::default();
         let mut others: Vec<_> =
             peers.iter().map(|&peer| (peer, String::new(), 0.0, Rounds::default())).collect();
         let measured = |seconds| Measured { seconds, samples: 1, ..Measured::default() };
         for _ in 0..self.options.rounds.clamp(1, 3) {
-            let (ready, seconds) = self.ours(job, folder)?.ready()?;
+            let (ready, seconds) = self.ours(job, threads, folder)?.ready()?;
             rounds.0.push(measured(seconds));
             for (peer, version, difference, rounds) in &mut others {
                 let (its, seconds) = self.peers.start(*peer, folder)?.ready()?;
@@ -164,15 +171,15 @@ impl Bench {
                 rounds.0.push(measured(seconds));
             }
         }
-        let mut entry = Entry::new(name, self.options.threads, &rounds);
+        let mut entry = Entry::new(&trial.name, threads, &rounds);
         for (peer, version, difference, rounds) in others {
             entry.add(peer.name(), version, Some(difference), &rounds);
         }
         Ok(entry)
     }
 
-    fn ours(&self, job: &Job, folder: &Path) -> anyhow::Result<Child> {
-        Child::ours(&self.options.program, job, self.options.threads, folder)
+    fn ours(&self, job: &Job, threads: usize, folder: &Path) -> anyhow::Result<Child> {
+        Child::ours(&self.options.program, job, threads, folder)
     }
 }
 
@@ -192,10 +199,8 @@ fn compare(ours: &Ready, its: &Ready) -> anyhow::Result<f64> {
     for (step, (ours, its)) in ours.losses.iter().zip(&its.losses).enumerate() {
         let difference = (ours - its).abs() / ours.abs().max(1e-12);
         if difference.is_nan() || difference > TOLERANCE {
-            let mut message = format!("it computes something else: in step {} ", step + 1);
-            // Writing to a `String` cannot fail.
-            let _ = write!(message, "its loss is {its} and ours {ours}");
-            bail!(message);
+            let step = step + 1;
+            bail!("it computes something else: in step {step} its loss is {its} and ours {ours}");
         }
         largest = largest.max(difference);
     }
@@ -214,7 +219,7 @@ mod tests {
     fn losses_that_differ_are_an_error_that_names_the_step() {
         let ours = ready(&[2.0, 1.0]);
         assert_eq!(compare(&ours, &ours).unwrap(), 0.0);
-        assert!(compare(&ours, &ready(&[2.0, 1.001])).is_ok());
+        assert!(compare(&ours, &ready(&[2.0, 1.0005])).is_ok());
         let error = compare(&ours, &ready(&[2.0, 1.01])).unwrap_err().to_string();
         assert!(error.contains("in step 2 its loss is 1.01 and ours 1"), "{error}");
         assert!(compare(&ours, &ready(&[2.0, f64::NAN])).is_err());

@@ -1,5 +1,7 @@
 //! The list of benchmarks.
 
+use anyhow::Context;
+
 use super::*;
 
 /// All benchmarks, in the order in which they run.
@@ -146,6 +148,32 @@ pub const CASES: &[Case] = &[
             })
             .collect())
     }),
+    on_request("scaling-threads", "a step of cnn, lstm and resnet by the threads", |_| {
+        let most = std::thread::available_parallelism().map_or(1, usize::from);
+        let counts = std::iter::successors(Some(1), |count| Some(count * 2));
+        let counts = counts.take_while(|&count| count <= most);
+        Ok(counts
+            .flat_map(|count| ["cnn", "lstm", "resnet"].map(|recipe| (recipe, count)))
+            .map(|(recipe, count)| {
+                let trial = series("scaling-threads", recipe, "threads", count, &[]);
+                Trial { threads: Some(count), ..trial }
+            })
+            .collect())
+    }),
+    on_request(
+        "time-to-accuracy",
+        "cnn on MNIST to 99 % on images held out; needs --data",
+        |options| {
+            let folder = options.data.as_ref();
+            let folder = folder.context("name the folder of MNIST's files: `--data FOLDER`")?;
+            let data = [format!("data.path={}", folder.display()), "data.source=idx".to_owned()];
+            let job =
+                TrainJob { unit: Unit::Run, accuracy: Some(0.99), ..train("cnn", &[], 1_000_000) };
+            let job = TrainJob { settings: data.into(), ..job };
+            let peers = &[Peer::Pytorch, Peer::Tensorflow];
+            Ok(vec![Trial::new("time-to-accuracy", peers, What::Reach(job))])
+        },
+    ),
 ];
 
 /// A learning rate that stays, as the peers have it.

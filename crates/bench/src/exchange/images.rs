@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use backend::{Selected, device::Device};
 use data::{
-    Batching, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Subset,
+    Batching, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency, Subset,
     augment::Augmentation,
     drawn::{digits, shapes},
     idx::read_idx,
@@ -22,9 +22,9 @@ use recipes::{
 };
 use serde::de::DeserializeOwned;
 use store::StoredTensor;
-use training::OptimizerConfig;
+use training::{OptimizerConfig, RunLength, ScheduleConfig};
 
-use super::{Described, Exchange, Loss, Task, initial, resolved, stored};
+use super::{Described, Exchange, Goal, Loss, Task, initial, resolved, stored};
 
 /// What a network needs to know of the images.
 struct Prepared<Model> {
@@ -34,7 +34,11 @@ struct Prepared<Model> {
     classes: usize,
     seed: u64,
     optimizer: OptimizerConfig,
+    schedule: ScheduleConfig,
+    epochs: usize,
     batches: Vec<(StoredTensor, StoredTensor)>,
+    held_out: Arc<dyn ImageSource>,
+    augmentation: Augmentation<Selected>,
 }
 
 impl<Model: DeserializeOwned + Check> Prepared<Model> {
@@ -57,8 +61,8 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
             train if shape == own => train,
             train => Arc::new(Fitted::new(train, shape, data.resize)),
         };
-        let train: Arc<dyn ImageSource> =
-            Arc::new(Subset::divide(&fitted, data.validation, seed)?.0);
+        let (train, held_out) = Subset::divide(&fitted, data.validation, seed)?;
+        let train: Arc<dyn ImageSource> = Arc::new(train);
         let preprocessing = match data.normalise {
             Normalise::Measured => ImagePreprocessing::measured(train.as_ref(), data.resize)?,
             Normalise::Unit => ImagePreprocessing::identity(shape, data.resize),
@@ -75,13 +79,17 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
             first.push((stored(batch.images)?, stored(batch.labels.float())?));
         }
         Ok(Self {
+            epochs: config.training.epochs,
             model: config.model,
             channels: shape.channels,
             size: shape.height,
             classes,
             seed,
             optimizer: config.optimizer,
+            schedule: config.schedule,
             batches: first,
+            held_out: Arc::new(held_out),
+            augmentation,
         })
     }
 
@@ -93,6 +101,7 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
             weights: initial(&architecture, self.seed, &Device::default()),
             architecture: Described::Whole(architecture),
             batches: self.batches,
+            goal: None,
         }
     }
 }
@@ -101,6 +110,39 @@ pub(super) fn cnn(settings: &[String], batches: usize) -> anyhow::Result<Exchang
     let images = Prepared::<cnn::Model>::new(&cnn::RECIPE, settings, batches)?;
     let Prepared { channels, size, classes, .. } = images;
     Ok(images.exchange(Architecture::Cnn(CnnConfig { channels, size, classes })))
+}
+
+/// All full batches of the first epoch, and the split that is held out.
+pub(super) fn cnn_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Exchange> {
+    let mut images = Prepared::<cnn::Model>::new(&cnn::RECIPE, settings, usize::MAX)?;
+    let Prepared { channels, size, classes, .. } = images;
+    let batch = images.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0]);
+    images.batches.retain(|(inputs, _)| inputs.shape()[0] == batch);
+    let steps_per_epoch = images.batches.len() as u64;
+    let run = RunLength { steps: steps_per_epoch * images.epochs as u64, steps_per_epoch };
+    let rate = |step| images.schedule.learning_rate(images.optimizer.learning_rate, step, run);
+    let goal = Goal {
+        accuracy,
+        epochs: images.epochs,
+        learning_rates: (0..run.steps).map(rate).collect(),
+    };
+    let device = Device::default();
+    let count = images.held_out.labels().len();
+    let held_out = Arc::clone(&images.held_out);
+    let loader = ImageLoader::<Selected>::new(
+        held_out,
+        Batching::evaluation(count),
+        Residency::Host,
+        0,
+        &device,
+    )?;
+    let Some(split) = loader.batches(0, 0).next() else { bail!("nothing is held out") };
+    let split = split?;
+    let inputs = stored(images.augmentation.normalise(split.images))?;
+    let labels = stored(split.labels.float())?;
+    let architecture = Architecture::Cnn(CnnConfig { channels, size, classes });
+    let exchange = images.exchange(architecture);
+    Ok(Exchange { task: Task::Reach, goal: Some((goal, inputs, labels)), ..exchange })
 }
 
 pub(super) fn simplenet(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {

@@ -41,5 +41,6 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
         weights: initial(&architecture, seed, &device),
         architecture: Described::Whole(architecture),
         batches: loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?,
+        goal: None,
     })
 }

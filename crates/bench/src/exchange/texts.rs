@@ -44,5 +44,6 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
         weights: initial(&architecture, seed, &device),
         architecture: Described::Whole(architecture),
         batches: loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?,
+        goal: None,
     })
 }

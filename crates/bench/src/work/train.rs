@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use recipes::{Failure, Start, Summary, config::Layer, registry};
 use serde::{Deserialize, Serialize};
 use training::{Event, Observer, ObserverError, Stop};
@@ -28,6 +28,8 @@ pub struct TrainJob {
     pub unit: Unit,
     /// Whether memory is looked at on the way.
     pub watches_memory: bool,
+    /// Ends a round once validation is so accurate; its seconds are those until then.
+    pub accuracy: Option<f64>,
 }
 
 /// What is timed.
@@ -39,6 +41,8 @@ pub enum Unit {
     Step,
     /// One pass over the data.
     Epoch,
+    /// The whole run.
+    Run,
 }
 
 pub(super) struct Train {
@@ -51,7 +55,22 @@ impl Train {
     }
 
     fn train(&self, steps: u64, more: &[String], heard: &mut Heard) -> anyhow::Result<Summary> {
-        train(&self.job.recipe, &[&self.job.settings, more].concat(), steps, heard)
+        let settings = [&self.job.settings, more].concat();
+        train(&self.job.recipe, &settings, steps, heard, Stop::default())
+    }
+
+    /// Trains until validation is as accurate as is asked for.
+    fn reach(&self, accuracy: f64) -> anyhow::Result<Measured> {
+        let stop = Stop::default();
+        let mut heard = Heard { goal: Some((accuracy, stop.clone())), ..Heard::default() };
+        // The run that is stopped there ends as one that was interrupted.
+        let ended = train(&self.job.recipe, &self.job.settings, self.job.steps, &mut heard, stop);
+        let Some(seconds) = heard.reached else {
+            ended?;
+            bail!("no epoch ended with an accuracy of {accuracy}");
+        };
+        let peak_memory_bytes = memory::peak_bytes();
+        Ok(Measured { seconds, samples: 1, peak_memory_bytes, ..Measured::default() })
     }
 }
 
@@ -61,13 +80,14 @@ pub(super) fn train(
     settings: &[String],
     steps: u64,
     observer: &mut dyn Observer,
+    interrupt: Stop,
 ) -> anyhow::Result<Summary> {
     let folder = tempfile::tempdir().context("no temporary folder for a run")?;
     let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
     layers.push(Layer::max_steps(steps));
     let start = Start {
         observer,
-        interrupt: Stop::default(),
+        interrupt,
         directory: folder.path().join("run"),
         resumes: false,
         command_line: std::env::args().collect(),
@@ -94,11 +114,15 @@ impl Work for Train {
     }
 
     fn round(&mut self) -> anyhow::Result<Measured> {
+        if let Some(accuracy) = self.job.accuracy {
+            return self.reach(accuracy);
+        }
         let mut heard = Heard { watches_memory: self.job.watches_memory, ..Heard::default() };
         let summary = self.train(self.job.steps, &[], &mut heard)?;
         let units = match self.job.unit {
             Unit::Step => summary.steps,
             Unit::Epoch => summary.epochs as u64,
+            Unit::Run => 1,
         };
         Ok(Measured {
             seconds: summary.seconds_training / units as f64,
@@ -118,6 +142,10 @@ struct Heard {
     waits: Vec<f64>,
     watches_memory: bool,
     resident: Vec<u64>,
+    began: Option<Instant>,
+    goal: Option<(f64, Stop)>,
+    /// Seconds from the start of training to the goal.
+    reached: Option<f64>,
 }
 
 impl Heard {
@@ -138,7 +166,18 @@ impl Observer for Heard {
                     self.resident.extend(memory::resident_bytes());
                 }
             }
-            Event::Epoch { data_wait, .. } => self.waits.push(*data_wait),
+            Event::Start { .. } => self.began = Some(Instant::now()),
+            Event::Epoch { data_wait, validation, .. } => {
+                self.waits.push(*data_wait);
+                let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));
+                if let (Some((goal, stop)), Some(accuracy)) = (&self.goal, accuracy)
+                    && accuracy >= goal
+                    && self.reached.is_none()
+                {
+                    self.reached = self.began.map(|began| began.elapsed().as_secs_f64());
+                    stop.request();
+                }
+            }
             _ => {}
         }
         Ok(())
