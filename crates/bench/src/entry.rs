@@ -118,7 +118,8 @@ impl Entry {
             batch: last.samples,
             median_seconds,
             spread: rounds.spread(),
-            samples_per_second: last.samples as f64 / median_seconds,
+            // A part of a step may be too short to be told from its surroundings.
+            samples_per_second: last.samples as f64 / median_seconds.max(1e-9),
             peak_memory_bytes: rounds.peak_memory_bytes(),
             memory_growth_bytes: last.memory_growth_bytes,
             data_wait: last.data_wait,

@@ -62,10 +62,6 @@ fn ratios(entries: &[Entry]) -> Result<String> {
             .y_label_area_size(180)
             .build_cartesian_2d((smallest..largest).log_scale(), 0.0..rows as f64)
             .map_err(failed)?;
-        let label = |row: &f64| {
-            let bar = bars.iter().rev().nth(row.floor() as usize);
-            bar.map_or_else(String::new, |bar| bar.0.to_owned())
-        };
         chart
             .configure_mesh()
             .disable_y_mesh()
@@ -88,13 +84,13 @@ fn ratios(entries: &[Entry]) -> Result<String> {
                 Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled())
             });
         }
-        // The name of an entry and the number stand at the ends of its bar.
-        for (row, bar) in bars.iter().rev().enumerate() {
-            let (x, y) = chart.backend_coord(&(bar.2.max(1.0), row as f64 + 0.75));
-            area.draw(&Text::new(format!("{:.2}", bar.2), (x + 4, y), font(12))).map_err(failed)?;
-            let first = bars.iter().position(|other| other.0 == bar.0);
+        // The ratio stands at the end of a bar, the entry's name before the first of its bars.
+        for (row, &(entry, _, ratio)) in bars.iter().rev().enumerate() {
+            let (x, y) = chart.backend_coord(&(ratio.max(1.0), row as f64 + 0.75));
+            area.draw(&Text::new(format!("{ratio:.2}"), (x + 4, y), font(12))).map_err(failed)?;
+            let first = bars.iter().position(|bar| bar.0 == entry);
             if first == Some(rows - 1 - row) {
-                area.draw(&Text::new(label(&(row as f64)), (12, y), font(12))).map_err(failed)?;
+                area.draw(&Text::new(entry.to_owned(), (12, y), font(12))).map_err(failed)?;
             }
         }
         legend(&mut chart)?;

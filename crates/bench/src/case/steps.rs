@@ -28,7 +28,7 @@ pub const CASES: &[Case] = &[
         Ok(vec![with(CONSTANT, job, "resnet-step", peers::ALL)])
     }),
     step("vgg-pretrain-step", "a step of a small VGG: 3x32x32, batch 128, SGD", |_| {
-        let job = train("vgg-pretrain", &["optimizer.learning_rate=0.01"], 6);
+        let job = train("vgg-pretrain", &["optimizer.learning_rate=1e-3"], 6);
         Ok(vec![with(CONSTANT, job, "vgg-pretrain-step", peers::PYTORCH_ONLY)])
     }),
     step(
@@ -74,7 +74,8 @@ pub const CASES: &[Case] = &[
     }),
     step("memory-growth", "what memory 10,000 steps leave behind", |_| {
         let watched = |job| TrainJob { watches_memory: true, compared: 1, ..job };
-        let mlp = train("mlp", &["training.epochs=400"], 10_000);
+        let mlp = ["model.hidden=[10]", "data.order=file", "training.epochs=400"];
+        let mlp = train("mlp", &mlp, 10_000);
         let small = ["training.batch_size=8", "data.samples=400", "training.epochs=1000"];
         let cnn = train("cnn", &small, 10_000);
         Ok(vec![

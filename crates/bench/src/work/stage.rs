@@ -234,30 +234,36 @@ impl Steps {
                 sync(&device);
                 Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64())
             };
-            let (mut forward, mut backward, mut whole) = (0.0, 0.0, 0.0);
-            for _ in 0..repetitions {
+            let mut times: [Vec<f64>; 3] = Default::default();
+            for _ in 0..repetitions.max(1) {
                 let pass = || Pass::training(0, 0, 0);
                 let mut found = None;
-                forward += timed(&mut || {
+                times[0].push(timed(&mut || {
                     found = Some(losses(trainer.model(), &mut pass()));
                     Ok(())
-                })?;
+                })?);
                 let loss = found.take().context("no losses")?.mean();
-                backward += timed(&mut || {
+                times[1].push(timed(&mut || {
                     drop(loss.backward());
                     Ok(())
-                })?;
+                })?);
                 let again = losses(trainer.model(), &mut pass());
                 let part = Part::whole(again.dims()[0]);
-                whole += timed(&mut || Ok(trainer.step(again.clone(), part)?))?;
+                let mut again = Some(again); // consumed, so that the graph goes with it
+                times[2].push(timed(&mut || {
+                    Ok(trainer.step(again.take().context("no losses")?, part)?)
+                })?);
             }
-            let seconds = match stage {
+            let [forward, backward, whole] = times.map(|mut seconds| {
+                seconds.sort_by(f64::total_cmp);
+                seconds[seconds.len() / 2]
+            });
+            Ok(match stage {
                 Stage::Forward => forward,
                 Stage::Backward => backward,
                 // A step of the trainer is a backward pass and the update.
                 _ => (whole - backward).max(0.0),
-            };
-            Ok(seconds / repetitions as f64)
+            })
         })
     }
 }
