@@ -31,7 +31,7 @@ pub struct Options {
     pub rounds: usize,
     /// A folder with data sets, MNIST's in `mnist`.
     pub data: Option<PathBuf>,
-    /// Divides the steps of each round, for a quick look.
+    /// At most three steps a round: shows that everything runs, and no speed worth telling.
     pub quick: bool,
 }
 
@@ -131,8 +131,10 @@ impl Bench {
             others.push((name, String::new(), None, child, Rounds::default()));
         }
         let mut rounds = Rounds::default();
-        let count = match trial.what {
-            What::Reach(_) => 1, // a minute or more
+        let count = match &trial.what {
+            // A minute or more; and memory is the same in each round.
+            What::Reach(_) => 1,
+            What::Train(job) if job.watches_memory => 1,
             _ => self.options.rounds.max(1),
         };
         for _ in 0..count {

@@ -1,8 +1,12 @@
 //! What can be measured, by name.
 
+mod parts;
+mod series;
 mod steps;
 
 use std::path::Path;
+
+use anyhow::Context;
 
 use models::{Architecture, CnnConfig, ResNetConfig, TextLstmConfig, VggConfig};
 
@@ -12,8 +16,6 @@ use crate::{
     peers::{self, Peer},
     work::{SourceJob, SourceKind, Stage, StageJob, TrainJob, Unit},
 };
-
-pub use self::steps::CASES;
 
 /// The first losses that must agree.
 const COMPARED: u64 = 20;
@@ -27,10 +29,45 @@ pub struct Case {
     pub summary: &'static str,
     /// Whether it runs only when it is named.
     pub on_request: bool,
-    pub(crate) trials: fn(&Options) -> anyhow::Result<Vec<Trial>>,
+    pub(crate) trials: Trials,
+}
+
+/// All benchmarks, in the order in which they run.
+pub const CASES: &[Case] = &[
+    usual("mlp-step", "a step of the tutorial's MLP: 20-10-1, batch 40, Adam", steps::mlp),
+    usual("cnn-step", "a step of Keras's network: 28x28, batch 128, Adam", steps::cnn),
+    usual("simplenet-step", "a step of the second tutorial's: 32x32, batch 64", steps::simplenet),
+    usual("resnet-step", "a step of ResNet-20: 3x32x32, batch 128, SGD", steps::resnet),
+    usual("vgg-pretrain-step", "a step of a small VGG: 3x32x32, batch 128", steps::vgg_pretrain),
+    usual("lstm-step", "a step of Keras's generator: 20 words, 128 units, batch 128", steps::lstm),
+    usual("lstm-char-step", "a step by characters: 64 of them, 256 units", steps::lstm_char),
+    usual("inference", "latency at batch 1 and throughput of the networks", parts::inference),
+    usual("vgg16-forward", "the features of VGG-16 on 8 of 3x224x224", parts::vgg16_forward),
+    usual("vgg-head-epoch", "an epoch of a head: kept features, or VGG-16", parts::vgg_head_epoch),
+    usual("first-step", "from the process's start to the end of a step", steps::first_step),
+    usual("memory-growth", "what 10,000 steps leave behind in memory", steps::memory_growth),
+    usual("stages", "decode, upload, augment, forward, backward, update", parts::stages),
+    usual("sources", "batches of each source, alone and while training", parts::sources),
+    on_request("scaling-batch", "a step of mlp, cnn and lstm at batch 1 to 4096", series::batch),
+    on_request("scaling-width", "a step of mlp and lstm by hidden units", series::width),
+    on_request("scaling-sequence", "a step of lstm by the words of a window", series::sequence),
+    on_request("scaling-data", "a step of mlp and cnn by the samples there are", series::data),
+    on_request("scaling-threads", "a step of cnn, lstm and resnet by threads", series::threads),
+    on_request("time-to-accuracy", "cnn on MNIST to 99 %; needs --data", steps::time_to_accuracy),
+];
+
+type Trials = fn(&Options) -> anyhow::Result<Vec<Trial>>;
+
+const fn usual(name: &'static str, summary: &'static str, trials: Trials) -> Case {
+    Case { name, summary, on_request: false, trials }
+}
+
+const fn on_request(name: &'static str, summary: &'static str, trials: Trials) -> Case {
+    Case { name, summary, on_request: true, trials }
 }
 
 /// What becomes one entry.
+#[derive(Clone)]
 pub(crate) struct Trial {
     pub(crate) name: String,
     pub(crate) what: What,
@@ -40,6 +77,7 @@ pub(crate) struct Trial {
 }
 
 /// What is measured.
+#[derive(Clone)]
 pub(crate) enum What {
     /// Training by a recipe.
     Train(TrainJob),

@@ -110,21 +110,21 @@ impl Work for Repeated {
 }
 
 /// Work whose time is that of all of it, the device's included.
-fn whole(device: Device, mut work: impl FnMut() -> anyhow::Result<()> + 'static) -> Timed {
+fn whole(mut work: impl FnMut() -> anyhow::Result<()> + 'static) -> Timed {
     Box::new(move |repetitions| {
-        sync(&device);
+        sync();
         let start = Instant::now();
         for _ in 0..repetitions {
             work()?;
         }
-        sync(&device);
+        sync();
         Ok(start.elapsed().as_secs_f64() / repetitions as f64)
     })
 }
 
 /// Waits for the device; what has failed there will be told by what is read from it.
-fn sync(device: &Device) {
-    let _ = <Selected as burn::tensor::backend::Backend>::sync(device);
+fn sync() {
+    let _ = <Selected as burn::tensor::backend::Backend>::sync(&Device::default());
 }
 
 fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
@@ -139,14 +139,13 @@ fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
         }
         Ok(())
     };
-    Ok((count, whole(Device::default(), work)))
+    Ok((count, whole(work)))
 }
 
 fn upload(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
     let (inputs, _) = exchange.batches.into_iter().next().context("no batch")?;
-    let to = device.clone();
-    Ok(whole(device, move || {
-        drop(floats::<Selected, 1>(flat(&inputs), &to));
+    Ok(whole(move || {
+        drop(floats::<Selected, 1>(flat(&inputs), &device));
         Ok(())
     }))
 }
@@ -164,7 +163,7 @@ fn augment(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
         AugmentOptions { crop_padding: 4, horizontal_flip: 0.5, ..AugmentOptions::default() };
     let augmentation = Augmentation::new(&options, &preprocessing, 0, &device);
     let samples: Vec<usize> = (0..batch).collect();
-    Ok(whole(device, move || {
+    Ok(whole(move || {
         drop(augmentation.apply(images.clone(), labels.clone(), &samples, 0));
         Ok(())
     }))
@@ -179,7 +178,7 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
     let labels = floats::<Recorded, 1>(targets, &device).int();
     let network = architecture.load::<Recorded>(exchange.weights, &device)?;
     let config = TrainerConfig::new(exchange.optimizer, 1, usize::MAX / 2);
-    let steps = Steps { stage, config, device: device.clone() };
+    let steps = Steps { stage, config };
     Ok(match network {
         Network::Cnn(network) => {
             let images: Tensor<Recorded, 4> = floats(inputs, &device);
@@ -208,7 +207,6 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
 struct Steps {
     stage: Stage,
     config: TrainerConfig,
-    device: Device,
 }
 
 impl Steps {
@@ -221,17 +219,22 @@ impl Steps {
     where
         M: AutodiffModule<Recorded> + 'static,
     {
-        let Self { stage, config, device } = self;
+        let Self { stage, config } = self;
         Box::new(move |repetitions| {
             let mut silent = Silent;
             let interrupt = Stop::default();
-            let mut trainer =
-                Trainer::new(model.clone(), config.clone(), &device, &mut silent, interrupt)?;
+            let mut trainer = Trainer::new(
+                model.clone(),
+                config.clone(),
+                &Device::default(),
+                &mut silent,
+                interrupt,
+            )?;
             let timed = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
-                sync(&device);
+                sync();
                 let start = Instant::now();
                 work()?;
-                sync(&device);
+                sync();
                 Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64())
             };
             let mut times: [Vec<f64>; 3] = Default::default();

@@ -41,6 +41,19 @@ fn the_device_of_this_build_is_usable() {
 }
 
 #[test]
+fn the_peaks_of_the_usable_device_are_measured() {
+    let devices = Folder::new().run("devices --bench --json").succeeded().json();
+    for device in devices.as_array().unwrap() {
+        let measured = device.get("peaks");
+        assert_eq!(measured.is_some(), device["usable"] == true);
+        for (name, speed) in measured.into_iter().flat_map(|peaks| peaks.as_object().unwrap()) {
+            // A million a second is slow for anything.
+            assert!(speed.as_f64().unwrap() > 1e6, "{name}: {speed}");
+        }
+    }
+}
+
+#[test]
 fn help_and_completions_go_to_stdout() {
     let folder = Folder::new();
     for arguments in ["--help", "help train", "train --help", "completions bash", "--version"] {

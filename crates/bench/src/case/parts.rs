@@ -1,0 +1,72 @@
+//! Inference, the parts of a step, sources, and the head of a frozen network.
+
+use super::{steps::CONSTANT, *};
+
+pub(super) fn inference(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let cnn = Described::Whole(Architecture::Cnn(CnnConfig::default()));
+    let resnet = Described::Whole(Architecture::ResNet(ResNetConfig::default()));
+    let text = Described::Whole(Architecture::TextLstm(TextLstmConfig::default()));
+    Ok(vec![
+        infer("cnn-latency", &cnn, &[1, 28, 28], 1, 1000, peers::ALL),
+        infer("cnn-throughput", &cnn, &[1, 28, 28], 256, 10, peers::ALL),
+        infer("resnet-latency", &resnet, &[3, 32, 32], 1, 100, peers::PYTORCH_ONLY),
+        infer("resnet-throughput", &resnet, &[3, 32, 32], 128, 4, peers::PYTORCH_ONLY),
+        infer("lstm-latency", &text, &[20], 1, 500, peers::WITHOUT_IMAGES),
+    ])
+}
+
+pub(super) fn vgg16_forward(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let features = VggConfig::imagenet(16, false)?;
+    let network = Described::Features { network: "vgg".to_owned(), features, head: None };
+    Ok(vec![infer("vgg16-forward", &network, &[3, 224, 224], 8, 1, peers::PYTORCH_ONLY)])
+}
+
+fn infer(
+    name: &str,
+    architecture: &Described,
+    sample: &[usize],
+    batch: usize,
+    steps: u64,
+    peers: &'static [Peer],
+) -> Trial {
+    let (architecture, sample) = (architecture.clone(), sample.to_vec());
+    Trial::new(name, peers, What::Infer { architecture, sample, batch, steps })
+}
+
+pub(super) fn vgg_head_epoch(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    let size = if options.quick { 32 } else { 224 };
+    let network = VggConfig { size, ..VggConfig::imagenet(16, false)? };
+    let size = format!("data.size={size}");
+    let settings = owned(&["data.samples=60", "schedule.kind=constant", &size]);
+    let what = What::Head { backbone: "vgg16", network, settings };
+    Ok(vec![Trial::new("vgg-head-epoch", &[], what)])
+}
+
+pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe: &'static str, stage, name: &str| {
+        let settings = owned(CONSTANT);
+        Trial::new(format!("stage/{recipe}/{name}"), &[], What::Stage { stage, recipe, settings })
+    };
+    let decode = What::Stage { stage: Stage::Decode, recipe: "cnn", settings: Vec::new() };
+    let mut stages = vec![Trial::new("stage/decode", &[], decode)];
+    for recipe in ["cnn", "resnet"] {
+        stages.push(of(recipe, Stage::Upload, "upload"));
+        stages.push(of(recipe, Stage::Augment, "augment"));
+    }
+    for recipe in ["cnn", "resnet", "lstm"] {
+        stages.push(of(recipe, Stage::Forward, "forward"));
+        stages.push(of(recipe, Stage::Backward, "backward"));
+        stages.push(of(recipe, Stage::Update, "update"));
+    }
+    Ok(stages)
+}
+
+pub(super) fn sources(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let trials = SourceKind::ALL.into_iter().flat_map(|(name, kind)| {
+        [
+            Trial::new(format!("source/{name}"), &[], What::Source(kind)),
+            Trial::new(format!("source/{name}/training"), &[], What::SourceInTraining(kind)),
+        ]
+    });
+    Ok(trials.collect())
+}

@@ -1,0 +1,74 @@
+//! Series that show how the cost of a step grows: the same recipe with one number changed.
+
+use super::{
+    steps::{CONSTANT, train},
+    *,
+};
+
+pub(super) fn batch(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe| {
+        let numbers = [1, 4, 16, 64, 256, 1024, 4096];
+        series("scaling-batch", recipe, "batch", &numbers, |n| format!("training.batch_size={n}"))
+    };
+    Ok([of("mlp"), of("cnn"), of("lstm")].concat())
+}
+
+pub(super) fn width(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe, numbers: &[usize], key: fn(usize) -> String| {
+        series("scaling-width", recipe, "units", numbers, key)
+    };
+    let mlp = of("mlp", &[16, 64, 256, 1024, 4096], |n| format!("model.hidden=[{n}]"));
+    let lstm = of("lstm", &[16, 64, 256, 1024], |n| format!("model.hidden={n}"));
+    Ok([mlp, lstm].concat())
+}
+
+pub(super) fn sequence(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let lengths = [5, 10, 20, 40, 80, 160];
+    let setting = |n| format!("data.sequence_length={n}");
+    Ok(series("scaling-sequence", "lstm", "words", &lengths, setting))
+}
+
+pub(super) fn data(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe| {
+        let numbers = [1000, 4000, 16_000, 64_000];
+        series("scaling-data", recipe, "samples", &numbers, |n| format!("data.samples={n}"))
+    };
+    Ok([of("mlp"), of("cnn")].concat())
+}
+
+pub(super) fn threads(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    let doubled = std::iter::successors(Some(1), |count| Some(count * 2));
+    let counts: Vec<usize> = doubled.take_while(|&count| count <= most).collect();
+    let of = |recipe| {
+        let nothing = |_| "training.seed=0".to_owned(); // only the threads change
+        let trials = series("scaling-threads", recipe, "threads", &counts, nothing);
+        let trials = trials.into_iter().zip(&counts);
+        trials.map(|(trial, &count)| Trial { threads: Some(count), ..trial }).collect::<Vec<_>>()
+    };
+    Ok([of("cnn"), of("lstm"), of("resnet")].concat())
+}
+
+/// A trial for each number, such as `scaling-batch/mlp/batch=64`.
+///
+/// - `setting`: what a number changes
+fn series(
+    case: &str,
+    recipe: &str,
+    what: &str,
+    numbers: &[usize],
+    setting: impl Fn(usize) -> String,
+) -> Vec<Trial> {
+    let (steps, own): (u64, &[&str]) = match recipe {
+        "mlp" => (200, &["model.hidden=[10]", "data.order=file", "data.samples=8192"]),
+        "cnn" => (4, &["data.samples=6000", "training.epochs=1000"]),
+        _ => (4, &["training.epochs=1000"]),
+    };
+    let trial = |&number: &usize| {
+        let job = train(recipe, &[CONSTANT, own].concat(), steps);
+        let settings = [job.settings, vec![setting(number)]].concat();
+        let job = TrainJob { settings, compared: 1, ..job };
+        Trial::new(format!("{case}/{recipe}/{what}={number}"), &[], What::Train(job))
+    };
+    numbers.iter().map(trial).collect()
+}
