@@ -66,6 +66,7 @@ fn ratios(entries: &[Entry]) -> Result<String> {
             .configure_mesh()
             .disable_y_mesh()
             .axis_style(INK)
+            .max_light_lines(1)
             .light_line_style(INK.mix(0.1))
             .bold_line_style(INK.mix(0.3))
             .label_style(font(12))
@@ -157,6 +158,7 @@ fn growth(series: &Series) -> Result<String> {
         chart
             .configure_mesh()
             .axis_style(INK)
+            .max_light_lines(1)
             .light_line_style(INK.mix(0.1))
             .bold_line_style(INK.mix(0.3))
             .label_style(font(12))

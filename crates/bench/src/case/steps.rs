@@ -23,8 +23,8 @@ pub(super) fn resnet(_: &Options) -> anyhow::Result<Vec<Trial>> {
 }
 
 pub(super) fn vgg_pretrain(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    // At a higher rate this network doubles a difference of rounding in each of the first steps.
-    let settings = ["optimizer.learning_rate=1e-3"];
+    // At 1e-3 PyTorch in f32 is already 8e-4 away from PyTorch in f64 after eight steps.
+    let settings = ["optimizer.learning_rate=1e-4"];
     step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::PYTORCH_ONLY)
 }
 
