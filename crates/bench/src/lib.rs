@@ -3,9 +3,9 @@
 //! A [`Case`] is a list of trials, and a trial becomes an [`Entry`]. What a trial measures runs in a
 //! process of its own, ours as a child of this program and each peer as a Python script, so that
 //! memory, threads and the time from the start of the process are those of the one thing measured.
-//! The processes stay, and take turns: a round of ours, a round of each peer, and again ([`run`]).
+//! The processes stay, and take turns: a round of ours, a round of each peer, and again (`run.rs`).
 //!
-//! Peers are given the weights and the batches of the very run that is measured ([`exchange`]), and
+//! Peers are given the weights and the batches of the very run that is measured (`exchange`), and
 //! no time is told before their losses are ours.
 
 // What is measured.

@@ -24,7 +24,7 @@ pub(super) fn resnet(_: &Options) -> anyhow::Result<Vec<Trial>> {
 
 pub(super) fn vgg_pretrain(_: &Options) -> anyhow::Result<Vec<Trial>> {
     // At 1e-3 PyTorch in f32 is already 8e-4 away from PyTorch in f64 after eight steps.
-    let settings = ["optimizer.learning_rate=1e-4"];
+    let settings = ["optimizer.learning_rate=3e-5"];
     step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::PYTORCH_ONLY)
 }
 
