@@ -1,18 +1,23 @@
-//! Images as a recipe trains on them: read, brought to one shape, and split.
+//! Images as a recipe trains on them: read, brought to one shape, split, and loaded.
 
 use std::sync::Arc;
 
+use backend::AutodiffBackend;
 use data::{
-    Fitted, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    Fitted, ImageLoader, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
     idx::read_idx,
     image_folder::{ImageFolder, open_image_folder},
 };
+use inference::{Description, Preprocessing};
+use models::Architecture;
 
 use crate::{
     Failure, Start,
-    config::{Drawing, ImageData, ImageOrigin, Normalise},
+    config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
+    image_evaluation::ImageEvaluation,
 };
 
 /// Decoded images of a folder up to this size stay in memory.
@@ -65,6 +70,60 @@ impl ImageSet {
 
     pub(crate) fn classes(&self) -> &[String] {
         self.train.classes()
+    }
+}
+
+/// The images of a recipe whose whole network is trained, ready for its loop.
+pub(crate) struct TrainingImages<B: AutodiffBackend> {
+    pub(crate) train: ImageLoader<B>,
+    pub(crate) augmentation: Augmentation<B>,
+    pub(crate) validation: ImageEvaluation<B::InnerBackend>,
+    pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
+    pub(crate) preprocessing: ImagePreprocessing,
+    pub(crate) classes: Vec<String>,
+    /// What the user should know, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// Files that could not be decoded.
+    pub(crate) skipped: usize,
+}
+
+impl<B: AutodiffBackend> TrainingImages<B> {
+    /// Reads what the configuration names, and brings to the device what is to lie there.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the data.
+    pub(crate) fn open<Model>(
+        config: &ImageConfig<Model>,
+        start: &mut Start<'_>,
+        device: &B::Device,
+    ) -> Result<Self, Failure> {
+        let ImageConfig { data, augment, training, .. } = config;
+        let images = ImageSet::read(data, training.seed, start)?;
+        let classes = images.classes().to_vec();
+        let ImageSet { preprocessing, notes, skipped, .. } = images;
+        let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
+        let batching = training.batching(data.order);
+        Ok(Self {
+            train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
+            augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),
+            validation: evaluation(images.validation)?,
+            test: images.test.map(evaluation).transpose()?,
+            preprocessing,
+            classes,
+            notes,
+            skipped,
+        })
+    }
+
+    /// The description of a network that is trained on these images.
+    pub(crate) fn describe(&self, recipe: &str, architecture: Architecture) -> Description {
+        Description {
+            recipe: recipe.to_owned(),
+            architecture,
+            classes: self.classes.clone(),
+            preprocessing: Preprocessing::Image(self.preprocessing.clone()),
+        }
     }
 }
 

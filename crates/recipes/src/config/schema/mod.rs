@@ -68,6 +68,15 @@ pub struct ImageConfig<Model> {
     pub output: Output,
 }
 
+/// The table `[model]` of a recipe whose network has no settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoSettings {}
+
+impl Check for NoSettings {
+    fn check(&self, _: &mut Checker<'_>) {}
+}
+
 impl<Data: Check, Model: Check> Check for Config<Data, Model> {
     fn check(&self, checker: &mut Checker<'_>) {
         self.data.check(checker);
