@@ -20,6 +20,7 @@ mod backbone;
 mod features;
 mod image_evaluation;
 mod image_set;
+mod pretrained;
 mod text_evaluation;
 
 // What a run is given and what it leaves.

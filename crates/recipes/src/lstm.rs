@@ -70,9 +70,12 @@ pub fn train<B: AutodiffBackend>(
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
     let batching = config.training.batching(Order::Shuffled);
     let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
-    let held_out = corpus.validation.map(windows).transpose()?;
-    let evaluated = Batching::evaluation(EVALUATION_BATCH);
-    let validation = held_out.map(|windows| TokenLoader::windows(windows, evaluated, device));
+    let held_out = |tokens| {
+        let batching = Batching::evaluation(EVALUATION_BATCH);
+        Ok::<_, Failure>(TokenLoader::windows(windows(tokens)?, batching, device))
+    };
+    let validation = corpus.validation.map(held_out).transpose()?;
+    let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
     let network = TextLstmConfig {
@@ -107,5 +110,6 @@ pub fn train<B: AutodiffBackend>(
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
     let trained = trainer.finish()?;
-    run.finish(trained, &description, None)
+    let test = test.map(|split| measure(&trained.model, &split, device));
+    run.finish(trained, &description, test)
 }

@@ -4,7 +4,7 @@ use backend::{AutodiffBackend, Selected, device, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     DataError, TokenLoader,
-    text::{Streams, read_text},
+    text::{Streams, Tokens, read_text},
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
@@ -84,11 +84,12 @@ pub fn train<B: AutodiffBackend>(
     let rows = config.training.batch_size;
     let streams = |tokens, rows| Streams::new(tokens, rows, length).map_err(DataError::from);
     let train = TokenLoader::<B>::streams(streams(corpus.train, rows)?, device);
-    let held_out = corpus.validation.map(|tokens| {
+    let held_out = |tokens: Tokens| {
         let fitting = (tokens.len() / (length + 1)).clamp(1, rows);
-        streams(tokens, fitting)
-    });
-    let validation = held_out.transpose()?.map(|streams| TokenLoader::streams(streams, device));
+        Ok::<_, Failure>(TokenLoader::streams(streams(tokens, fitting)?, device))
+    };
+    let validation = corpus.validation.map(held_out).transpose()?;
+    let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
     let network = TextLstmConfig {
@@ -128,7 +129,8 @@ pub fn train<B: AutodiffBackend>(
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
     let trained = trainer.finish()?;
-    run.finish(trained, &description, None)
+    let test = test.map(|split| measure(&trained.model, &split, device));
+    run.finish(trained, &description, test)
 }
 
 /// The state that the batch before left, one for each layer; none at the beginning of the text.

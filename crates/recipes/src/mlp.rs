@@ -4,15 +4,15 @@ use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::backend::Autodiff;
 use burn::tensor::Tensor;
 use data::{
-    Batching, Order, Table, TableBatch, TableLoader, TablePreprocessing, TableSplits, TableTargets,
-    TargetKind, Targets, Task,
+    Batching, CategoryEncoding, Order, Table, TableBatch, TableLoader, TablePreprocessing,
+    TableSplits, TableTargets, TargetKind, Targets, Task,
     csv_table::read_csv,
     npy::read_npy,
     synthetic::{Labels, read_synthetic},
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, Mlp, MlpConfig,
+    Architecture, FeatureEmbedding, Mlp, MlpConfig,
     losses::{binary_cross_entropy, cross_entropy, squared_error},
     metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
 };
@@ -48,12 +48,16 @@ pub struct Model {
     /// Units of each hidden layer.
     #[serde(default, serialize_with = "config::unset_as_empty")]
     pub hidden: Option<Vec<usize>>,
+    /// Numbers that stand for a category; one number a category, 0 or 1, where there is none.
+    #[serde(default, serialize_with = "config::unset_as_empty")]
+    pub embedding: Option<usize>,
 }
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
         let widths = self.hidden.as_deref().unwrap_or_default();
         checker.require("model.hidden", !widths.contains(&0), "widths of at least 1");
+        checker.require("model.embedding", self.embedding != Some(0), "at least 1");
     }
 }
 
@@ -73,7 +77,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
 
     // The data.
-    let splits = read(&config.data, seed)?;
+    let splits = read(&config, seed)?;
     let task = splits.preprocessing.task();
     let batching = Batching {
         order: config.data.order.unwrap_or_default(),
@@ -88,10 +92,13 @@ pub fn train<B: AutodiffBackend>(
 
     // The network.
     let classes = splits.preprocessing.target.classes();
+    let width = config.model.embedding.unwrap_or_default();
+    let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
     let network = MlpConfig {
         inputs: splits.preprocessing.width(),
         hidden: config.model.hidden.clone().unwrap_or_default(),
         outputs: if task == Task::Multiclass { classes.len() } else { 1 },
+        embeddings: splits.preprocessing.indexed().into_iter().map(embedding).collect(),
     };
     let model = network.init::<B>(seed, device);
     let description = Description {
@@ -134,9 +141,14 @@ fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, 
     config
 }
 
-fn read(data: &TableData, seed: u64) -> Result<TableSplits, Failure> {
+fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
+    let data = &config.data;
+    let categories = match config.model.embedding {
+        Some(_) => CategoryEncoding::Index,
+        None => CategoryEncoding::OneHot,
+    };
     Ok(match data.source {
-        Source::Csv => read_csv(&data.csv_options(), seed)?,
+        Source::Csv => read_csv(&data.csv_options(categories), seed)?,
         Source::Npy => read_npy(&data.npy_options(), seed)?,
         Source::Synthetic => read_synthetic(&data.synthetic_options(), seed)?,
     })

@@ -46,7 +46,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         ((0..records.rows()).collect(), None)
     };
 
-    let preprocessing = fit::fit(&schema, &records, &train_rows);
+    let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {
         let target = schema.target.name;
         return Err(DataError::NoFeatures { path: options.path.clone(), target });

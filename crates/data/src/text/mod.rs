@@ -30,6 +30,9 @@ mod tokens;
 mod streams;
 mod windows;
 
+use std::path::PathBuf;
+
+use self::corpus::{Text, Texts};
 use crate::DataError;
 
 pub use self::{
@@ -54,8 +57,12 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
-    let Some(path) = &options.path else {
-        return Ok(corpus::encode(PRIMER, "the built-in text", options)?);
+    let read = |path: &Option<PathBuf>| path.as_deref().map(Text::read).transpose();
+    let primer = || Text { content: PRIMER.into(), name: "the built-in text".into() };
+    let texts = Texts {
+        text: read(&options.path)?.unwrap_or_else(primer),
+        validation: read(&options.validation_path)?,
+        test: read(&options.test_path)?,
     };
-    Ok(corpus::encode(&files::read(path)?, &format!("`{}`", path.display()), options)?)
+    Ok(corpus::encode(&texts, options)?)
 }

@@ -7,9 +7,9 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, generate::GenerateArguments, inspect::InspectArguments,
-    predict::PredictArguments, resume::ResumeArguments, train::TrainArguments,
-    verify_resume::VerifyArguments,
+    copy::CopyArguments, export::ExportArguments, generate::GenerateArguments,
+    inspect::InspectArguments, predict::PredictArguments, resume::ResumeArguments,
+    train::TrainArguments, verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -77,6 +77,12 @@ Examples:
   recipes generate runs/text --prompt \"The GPU\"
   recipes generate runs/text --prompt \"The GPU\" --temperature 0.5 --length 500 --seed 1")]
     Generate(GenerateArguments),
+    /// Write a run's model into a file for other programs
+    #[command(after_help = "\
+Examples:
+  recipes export runs/first --format safetensors --output first.safetensors
+  recipes export runs/first --format safetensors --precision f16")]
+    Export(ExportArguments),
     /// Copy a recipe's settings, with their comments, into a file of your own
     #[command(after_help = "\
 Example:

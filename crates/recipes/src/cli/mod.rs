@@ -4,6 +4,7 @@ mod arguments;
 mod augmented;
 mod copy;
 mod devices;
+mod export;
 mod generate;
 #[cfg(feature = "download")]
 mod get;
@@ -49,6 +50,7 @@ pub fn main() -> process::ExitCode {
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Generate(options)) => generate::run(&options, &output),
+        Some(Command::Export(options)) => export::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
