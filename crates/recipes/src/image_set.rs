@@ -25,6 +25,9 @@ const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
 
+/// Hears what is done before the first step: the task, how much is done, and of how much.
+pub(crate) type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
+
 /// Everything that a recipe needs to know about its images before the first step.
 pub(crate) struct ImageSet {
     pub(crate) train: Source,
@@ -38,7 +41,7 @@ pub(crate) struct ImageSet {
 }
 
 impl ImageSet {
-    /// Reads what the configuration names.
+    /// Reads what the configuration names; `progress` is told what is done, and how far it is.
     ///
     /// # Errors
     ///
@@ -46,9 +49,9 @@ impl ImageSet {
     pub(crate) fn read(
         data: &ImageData,
         seed: u64,
-        start: &mut Start<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
-        let found = Found::read(data, seed, start)?;
+        let found = Found::read(data, seed, progress)?;
         let fit = |source| fit(source, data);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
@@ -99,7 +102,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         device: &B::Device,
     ) -> Result<Self, Failure> {
         let ImageConfig { data, augment, training, .. } = config;
-        let images = ImageSet::read(data, training.seed, start)?;
+        let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         let classes = images.classes().to_vec();
         let ImageSet { preprocessing, notes, skipped, .. } = images;
         let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
@@ -127,6 +130,20 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     }
 }
 
+/// Images to measure on: the source's test split, else its validation split, else all it has.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data.
+pub(crate) fn read_given(
+    data: &ImageData,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<Source, Failure> {
+    let found = Found::read(data, seed, progress)?;
+    Ok(fit(found.test.or(found.validation).unwrap_or(found.train), data))
+}
+
 /// The splits as the source has them.
 struct Found {
     train: Source,
@@ -137,7 +154,7 @@ struct Found {
 }
 
 impl Found {
-    fn read(data: &ImageData, seed: u64, start: &mut Start<'_>) -> Result<Self, Failure> {
+    fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
         let splits = match data.source {
             ImageOrigin::Synthetic => {
@@ -153,7 +170,7 @@ impl Found {
             }
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
-            ImageOrigin::ImageFolder => return Self::read_folder(data, start),
+            ImageOrigin::ImageFolder => return Self::read_folder(data, progress),
         };
         Ok(Self {
             train: Arc::new(splits.train),
@@ -164,11 +181,11 @@ impl Found {
         })
     }
 
-    fn read_folder(data: &ImageData, start: &mut Start<'_>) -> Result<Self, Failure> {
+    fn read_folder(data: &ImageData, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
         let (mut notes, mut skipped) = (Vec::new(), 0);
         let mut decode = |folder: ImageFolder| {
-            let (source, bad) = decode(folder, data, start, &mut notes)?;
+            let (source, bad) = decode(folder, data, progress, &mut notes)?;
             skipped += bad;
             Ok::<_, Failure>(source)
         };
@@ -184,11 +201,11 @@ impl Found {
 fn decode(
     folder: ImageFolder,
     data: &ImageData,
-    start: &mut Start<'_>,
+    progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Source, usize), Failure> {
     let bytes = folder.shape().bytes() * folder.labels().len();
-    let mut progress = |done, of| start.prepare("decoding images", done, of);
+    let mut progress = |done, of| progress("decoding images", done, of);
     let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {
         let (images, report) = folder.load(&mut progress)?;
         (Arc::new(images), report)

@@ -15,7 +15,7 @@ use crate::{
     Failure, Start, Summary,
     config::{self, Check, Checker, Config, Layer, TextData},
     registry::Recipe,
-    text_evaluation::{measure, token_losses},
+    text_evaluation::{EVALUATION_BATCH, measure, token_losses},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -30,9 +30,6 @@ pub const RECIPE: Recipe = Recipe {
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
 };
-
-/// Windows that are evaluated at a time.
-const EVALUATION_BATCH: usize = 256;
 
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

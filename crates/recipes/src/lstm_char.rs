@@ -4,7 +4,7 @@ use backend::{AutodiffBackend, Selected, device, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     DataError, TokenLoader,
-    text::{Streams, Tokens, read_text},
+    text::{Streams, read_text},
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
@@ -15,7 +15,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::{self, Check, Checker, Config, Layer, TextData},
     registry::Recipe,
-    text_evaluation::{measure, token_losses},
+    text_evaluation::{evaluation_streams, measure, token_losses},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -82,11 +82,11 @@ pub fn train<B: AutodiffBackend>(
     let corpus = read_text(&config.data.options())?;
     let length = config.data.sequence_length;
     let rows = config.training.batch_size;
-    let streams = |tokens, rows| Streams::new(tokens, rows, length).map_err(DataError::from);
-    let train = TokenLoader::<B>::streams(streams(corpus.train, rows)?, device);
-    let held_out = |tokens: Tokens| {
-        let fitting = (tokens.len() / (length + 1)).clamp(1, rows);
-        Ok::<_, Failure>(TokenLoader::streams(streams(tokens, fitting)?, device))
+    let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
+    let train = TokenLoader::<B>::streams(streams, device);
+    let held_out = |tokens| {
+        let streams = evaluation_streams(tokens, rows, length)?;
+        Ok::<_, Failure>(TokenLoader::streams(streams, device))
     };
     let validation = corpus.validation.map(held_out).transpose()?;
     let test = corpus.test.map(held_out).transpose()?;

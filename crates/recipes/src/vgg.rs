@@ -62,7 +62,7 @@ pub fn train<B: AutodiffBackend>(
     config.data.channels = Some(backbone.channels);
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    let images = ImageSet::read(data, seed, &mut start)?;
+    let images = ImageSet::read(data, seed, &mut start.progress())?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.

@@ -45,6 +45,14 @@ impl Text {
     pub(super) fn read(path: &Path) -> Result<Self, DataError> {
         Ok(Self { content: files::read(path)?.into(), name: format!("`{}`", path.display()) })
     }
+
+    pub(super) fn encode(
+        &self,
+        vocabulary: &Vocabulary,
+        sequence_length: usize,
+    ) -> Result<Tokens, TextError> {
+        Part::from(self).encode(vocabulary, sequence_length, &mut Vec::new())
+    }
 }
 
 impl<'a> From<&'a Text> for Part<'a> {

@@ -30,10 +30,10 @@ mod tokens;
 mod streams;
 mod windows;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::DataError;
+use crate::{DataError, Vocabulary};
 
 pub use self::{
     corpus::Corpus,
@@ -46,6 +46,19 @@ pub use self::{
 
 /// A primer of our own on how GPUs train neural networks, to learn from where no text is given.
 pub const PRIMER: &str = include_str!("../../assets/gpu-training-primer.txt");
+
+/// Reads a text as ids of a vocabulary that was learnt before; what it does not have is left out.
+///
+/// # Errors
+///
+/// Where the text cannot be read, or is shorter than a window of `sequence_length` and a target.
+pub fn read_tokens(
+    path: &Path,
+    vocabulary: &Vocabulary,
+    sequence_length: usize,
+) -> Result<Tokens, DataError> {
+    Ok(Text::read(path)?.encode(vocabulary, sequence_length)?)
+}
 
 /// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
 ///

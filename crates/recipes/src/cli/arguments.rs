@@ -7,7 +7,7 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, export::ExportArguments, generate::GenerateArguments,
+    copy::CopyArguments, eval::EvalArguments, export::ExportArguments, generate::GenerateArguments,
     inspect::InspectArguments, predict::PredictArguments, resume::ResumeArguments,
     train::TrainArguments, verify_resume::VerifyArguments,
 };
@@ -64,6 +64,12 @@ Examples:
   recipes verify-resume mlp
   recipes verify-resume my.toml --steps 100")]
     VerifyResume(VerifyArguments),
+    /// Measure a trained run, on what it held out or on other data
+    #[command(after_help = "\
+Examples:
+  recipes eval runs/first
+  recipes eval runs/first --data more-rows.csv --json")]
+    Eval(EvalArguments),
     /// Predict with a trained run
     #[command(after_help = "\
 Examples:

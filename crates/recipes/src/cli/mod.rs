@@ -4,6 +4,7 @@ mod arguments;
 mod augmented;
 mod copy;
 mod devices;
+mod eval;
 mod export;
 mod generate;
 #[cfg(feature = "download")]
@@ -50,6 +51,7 @@ pub fn main() -> process::ExitCode {
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Generate(options)) => generate::run(&options, &output),
+        Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, &output),
         Some(Command::Export(options)) => export::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         #[cfg(feature = "download")]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::folder::{Folder, shared_data};
 
 /// A picture of one colour as a BMP file of 24 bits.
-fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
+pub(crate) fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
     let row = (side * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
     for value in [54 + row * side, 0, 54, 40, side, side, 1 | (24 << 16), 0, row * side, 0, 0, 0, 0]
