@@ -14,6 +14,7 @@
 
 // What runs.
 pub mod device;
+mod peaks;
 mod selected;
 
 // What the rest of the workspace is generic over, an operation a file.
@@ -55,6 +56,7 @@ pub use crate::{
     },
     operations::{AutodiffBackend, Backend},
     part::Part,
+    peaks::Peaks,
     rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,

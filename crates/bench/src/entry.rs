@@ -1,11 +1,13 @@
 //! A result of a benchmark.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::job::Measured;
 
 /// A result of a benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The case.
+    /// What was measured.
     pub name: String,
     /// The backend that ran it.
     pub backend: String,
@@ -13,63 +15,187 @@ pub struct Entry {
     pub threads: usize,
     /// Samples in a step.
     pub batch: u64,
-    /// The median over the runs of the seconds that a step takes.
+    /// The median over the rounds of the seconds that a step takes.
     pub median_seconds: f64,
-    /// The slowest run's seconds less the fastest's.
+    /// The slowest round's seconds less the fastest's.
     pub spread: f64,
     /// Samples in a second, at the median.
     pub samples_per_second: f64,
+    /// Operations of a step, two for a multiply-add, where they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flops: Option<f64>,
+    /// The speed of these against the device's measured peak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent_of_peak: Option<f64>,
     /// The most memory that the process has held, where the system tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// By how much memory grew after the first tenth of the steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_growth_bytes: Option<i64>,
+    /// The share of the time that went into waiting for data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_wait: Option<f64>,
+    /// The fastest peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<PeerEntry>,
+    /// All peers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerEntry>,
 }
 
-impl Entry {
-    /// The entry of a case from the seconds a step in each run.
+/// What was measured beside ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PeerEntry {
+    /// The framework and how it was run, or the other way of ours.
+    pub name: String,
+    /// The framework's version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// As of ours.
+    pub median_seconds: f64,
+    /// As of ours.
+    pub spread: f64,
+    /// Its time divided by ours.
+    pub ratio: f64,
+    /// As of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// Our peak of memory divided by its.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_ratio: Option<f64>,
+    /// The largest difference between its first losses and ours, relative to ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_difference: Option<f64>,
+}
+
+/// The rounds of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds(pub(crate) Vec<Measured>);
+
+impl Rounds {
+    /// The median of the seconds.
     ///
     /// # Panics
     ///
-    /// If there was no run.
-    pub(crate) fn new(name: &str, batch: u64, mut seconds: Vec<f64>) -> Self {
-        seconds.sort_by(f64::total_cmp);
+    /// If there was no round.
+    pub(crate) fn median(&self) -> f64 {
+        let seconds = self.sorted();
         let middle = seconds.len() / 2;
-        let median = if seconds.len().is_multiple_of(2) {
+        if seconds.len().is_multiple_of(2) {
             (seconds[middle - 1] + seconds[middle]) / 2.0
         } else {
             seconds[middle]
-        };
-        Self {
-            name: name.to_owned(),
-            backend: backend::NAME.to_owned(),
-            threads: backend::device::threads(),
-            batch,
-            median_seconds: median,
-            spread: seconds[seconds.len() - 1] - seconds[0],
-            samples_per_second: batch as f64 / median,
-            peak_memory_bytes: peak_memory_bytes(),
         }
+    }
+
+    /// The slowest round's seconds less the fastest's.
+    pub(crate) fn spread(&self) -> f64 {
+        let seconds = self.sorted();
+        seconds[seconds.len() - 1] - seconds[0]
+    }
+
+    pub(crate) fn peak_memory_bytes(&self) -> Option<u64> {
+        self.0.iter().filter_map(|round| round.peak_memory_bytes).max()
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut seconds: Vec<f64> = self.0.iter().map(|round| round.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds
     }
 }
 
-/// `VmHWM` of Linux.
-fn peak_memory_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
+impl Entry {
+    /// The entry of our rounds; counts and peers come later.
+    pub(crate) fn new(name: &str, threads: usize, rounds: &Rounds) -> Self {
+        let median_seconds = rounds.median();
+        let last = &rounds.0[rounds.0.len() - 1];
+        Self {
+            name: name.to_owned(),
+            backend: backend::NAME.to_owned(),
+            threads,
+            batch: last.samples,
+            median_seconds,
+            spread: rounds.spread(),
+            // A part of a step may be too short to be told from its surroundings.
+            samples_per_second: last.samples as f64 / median_seconds.max(1e-9),
+            peak_memory_bytes: rounds.peak_memory_bytes(),
+            memory_growth_bytes: last.memory_growth_bytes,
+            data_wait: last.data_wait,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what was measured beside it; the fastest stands in front.
+    ///
+    /// - `largest_difference`: between its first losses and ours, relative to ours
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        version: String,
+        largest_difference: Option<f64>,
+        rounds: &Rounds,
+    ) {
+        let median_seconds = rounds.median();
+        let peak_memory_bytes = rounds.peak_memory_bytes();
+        let memory = self.peak_memory_bytes.zip(peak_memory_bytes);
+        self.peers.push(PeerEntry {
+            name: name.to_owned(),
+            version,
+            median_seconds,
+            spread: rounds.spread(),
+            ratio: median_seconds / self.median_seconds,
+            peak_memory_bytes,
+            memory_ratio: memory.map(|(ours, its)| ours as f64 / its as f64),
+            largest_difference,
+        });
+        let fastest = |a: &&PeerEntry, b: &&PeerEntry| a.ratio.total_cmp(&b.ratio);
+        self.peer = self.peers.iter().min_by(fastest).cloned();
+    }
+
+    /// Adds the operations of a step.
+    ///
+    /// - `multiply_adds_per_second`: the device's peak
+    pub(crate) fn count(&mut self, flops: f64, multiply_adds_per_second: f64) {
+        self.flops = Some(flops);
+        let speed = flops / self.median_seconds;
+        self.percent_of_peak = Some(100.0 * speed / (2.0 * multiply_adds_per_second));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rounds(seconds: &[f64]) -> Rounds {
+        let round = |&seconds| Measured {
+            seconds,
+            samples: 40,
+            peak_memory_bytes: Some(1000),
+            ..Measured::default()
+        };
+        Rounds(seconds.iter().map(round).collect())
+    }
+
     #[test]
     fn the_median_is_the_middle_and_the_spread_all_of_it() {
-        let entry = Entry::new("case", 40, vec![4.0, 1.0, 2.0]);
-        assert_eq!(
-            (entry.median_seconds, entry.spread, entry.samples_per_second),
-            (2.0, 3.0, 20.0)
-        );
-        assert_eq!(Entry::new("case", 1, vec![1.0, 2.0]).median_seconds, 1.5);
+        let entry = Entry::new("case", 2, &rounds(&[4.0, 1.0, 2.0]));
+        let found = (entry.median_seconds, entry.spread, entry.samples_per_second, entry.batch);
+        assert_eq!(found, (2.0, 3.0, 20.0, 40));
+        assert_eq!(rounds(&[1.0, 2.0]).median(), 1.5);
+    }
+
+    #[test]
+    fn the_fastest_peer_stands_in_front_and_ratios_are_its_time_over_ours() {
+        let mut entry = Entry::new("case", 2, &rounds(&[2.0]));
+        entry.add("slow", "1.0".to_owned(), None, &rounds(&[8.0]));
+        entry.add("fast", "1.0".to_owned(), None, &rounds(&[3.0]));
+        let peer = entry.peer.clone().unwrap();
+        assert_eq!((peer.name.as_str(), peer.ratio), ("fast", 1.5));
+        assert_eq!((entry.peers.len(), peer.memory_ratio), (2, Some(1.0)));
+        // 4 operations in 2 seconds, where one multiply-add, which is two, is done in a second.
+        entry.count(4.0, 1.0);
+        assert_eq!(entry.percent_of_peak, Some(100.0));
     }
 }

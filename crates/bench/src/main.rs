@@ -1,10 +1,10 @@
 //! The program `bench`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
-use bench::{CASES, Case, Entry};
-use clap::{Parser, Subcommand};
+use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, serve};
+use clap::{Args, Parser, Subcommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc; // as in `recipes`
@@ -21,46 +21,100 @@ struct Arguments {
 enum Command {
     /// Name the benchmarks
     List,
-    /// Run benchmarks: all of them, or those named
-    Run {
-        /// The benchmarks to run
-        names: Vec<String>,
-        /// Measured runs of each
-        #[arg(long, default_value_t = 5)]
-        runs: usize,
-        /// Write the results into a file
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
+    /// Run benchmarks: all but those on request, or those named
+    Run(RunArguments),
+    /// Be the process of one measurement
+    #[command(hide = true)]
+    Child {
+        /// The job, as JSON
+        job: String,
     },
 }
 
-#[allow(clippy::print_stdout)] // The program's results.
-fn main() -> anyhow::Result<()> {
+#[derive(Args)]
+struct RunArguments {
+    /// The benchmarks to run
+    names: Vec<String>,
+    /// Measured rounds of each
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// The Python that runs the peers, or `none`
+    #[arg(long, default_value = "python3", value_name = "PYTHON")]
+    peer: String,
+    /// Threads that compute on the CPU, ours and the peers' [default: all]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// A folder with MNIST's files
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Three steps each: shows that everything runs, and no speed worth telling
+    #[arg(long)]
+    quick: bool,
+    /// Write the results into a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
-        Command::List => {
-            for case in CASES {
-                println!("{:<16} {}", case.name, case.summary);
-            }
-        }
-        Command::Run { names, runs, json } => {
-            let mut entries = Vec::new();
-            for case in chosen(&names)? {
-                let entry = case.run(runs)?;
-                println!("{}", describe(&entry));
-                entries.push(entry);
-            }
-            if let Some(path) = json {
-                let text = serde_json::to_string_pretty(&entries)?;
-                store::write_whole(&path, format!("{text}\n").as_bytes())?;
-            }
+        Command::List => list(),
+        Command::Run(arguments) => return run(&arguments),
+        Command::Child { job } => {
+            serve(serde_json::from_str::<Job>(&job).context("not a job")?)?;
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stdout)] // The program's results.
+fn list() {
+    for case in CASES {
+        let note = if case.on_request { " (on request)" } else { "" };
+        println!("{:<18} {}{note}", case.name, case.summary);
+    }
+}
+
+#[allow(clippy::print_stdout, clippy::print_stderr)] // The program's results, and what went wrong.
+fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
+    let cases = chosen(&arguments.names)?;
+    let peers = match arguments.peer.as_str() {
+        "none" => Peers::none(),
+        python => Peers::find(python)?,
+    };
+    if let Some(missing) = peers.missing() {
+        eprintln!("{missing}");
+    }
+    let options = Options {
+        program: std::env::current_exe().context("where is this program?")?,
+        threads: arguments.threads.unwrap_or_else(backend::device::threads).max(1),
+        rounds: arguments.rounds,
+        data: arguments.data.clone(),
+        quick: arguments.quick,
+    };
+    let bench = Bench::new(options, peers)?;
+    let peak = bench.peaks().multiply_adds_per_second;
+    eprintln!("peak: {:.1} billion multiply-adds a second", peak / 1e9);
+    let (mut entries, mut failed) = (Vec::new(), false);
+    for case in cases {
+        let told = bench.run(case, &mut |entry| {
+            println!("{}", describe(entry));
+            entries.push(entry.clone());
+        });
+        if let Err(error) = told {
+            eprintln!("error: {error:#}");
+            failed = true;
+        }
+    }
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&entries)?;
+        store::write_whole(path, format!("{text}\n").as_bytes())?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Case>> {
     if names.is_empty() {
-        return Ok(CASES.iter().collect());
+        return Ok(CASES.iter().filter(|case| !case.on_request).collect());
     }
     let find = |name: &String| {
         CASES
@@ -72,13 +126,44 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Case>> {
 }
 
 fn describe(entry: &Entry) -> String {
-    format!(
-        "{:<16} {:>10.1} us a step, spread {:.1} us, {:.0} samples/s ({}, {} threads)",
+    let mut line = format!(
+        "{:<28} {:>10} ± {:>9}  {:>10.0} samples/s",
         entry.name,
-        entry.median_seconds * 1e6,
-        entry.spread * 1e6,
+        time(entry.median_seconds),
+        time(entry.spread / 2.0),
         entry.samples_per_second,
-        entry.backend,
-        entry.threads,
-    )
+    );
+    if let Some(percent) = entry.percent_of_peak {
+        line += &format!("  {percent:.0} % of peak");
+    }
+    if let Some(wait) = entry.data_wait.filter(|&wait| wait > 0.005) {
+        line += &format!("  data wait {:.1} %", 100.0 * wait);
+    }
+    if let Some(growth) = entry.memory_growth_bytes {
+        line += &format!("  memory grew by {growth} bytes");
+    }
+    for peer in &entry.peers {
+        line += &format!(
+            "\n    {:<24} {:>10}  ratio {:.2}",
+            peer.name,
+            time(peer.median_seconds),
+            peer.ratio
+        );
+        if let Some(memory) = peer.memory_ratio {
+            line += &format!("  memory {memory:.2}");
+        }
+        if let Some(difference) = peer.largest_difference {
+            line += &format!("  losses within {difference:.0e}");
+        }
+    }
+    line
+}
+
+/// Seconds in the unit in which they read well.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
 }

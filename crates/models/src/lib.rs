@@ -22,6 +22,7 @@ mod pass;
 // Networks.
 mod architecture;
 mod cnn;
+mod layer_table;
 mod mlp;
 mod resnet;
 mod simplenet;
@@ -41,6 +42,7 @@ pub use crate::{
     architecture::{Architecture, ArchitectureError, Network},
     cnn::{Cnn, CnnConfig},
     initialization::{Initializer, Law},
+    layer_table::Layer,
     mlp::{FeatureEmbedding, Mlp, MlpConfig},
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},

@@ -69,7 +69,7 @@ impl MlpConfig {
     }
 
     /// The inputs of the first dense layer.
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let vectors: usize = self.embeddings.iter().map(|embedding| embedding.width).sum();
         self.inputs - self.embeddings.len() + vectors
     }

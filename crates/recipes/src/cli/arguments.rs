@@ -7,9 +7,9 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, eval::EvalArguments, export::ExportArguments, generate::GenerateArguments,
-    inspect::InspectArguments, predict::PredictArguments, resume::ResumeArguments,
-    train::TrainArguments, verify_resume::VerifyArguments,
+    copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments, export::ExportArguments,
+    generate::GenerateArguments, inspect::InspectArguments, predict::PredictArguments,
+    resume::ResumeArguments, train::TrainArguments, verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -101,7 +101,7 @@ Example:
         command: DataCommand,
     },
     /// Name the devices that this build can train on
-    Devices,
+    Devices(DevicesArguments),
     /// Print a completion script
     #[command(after_help = "\
 Example:

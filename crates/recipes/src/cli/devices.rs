@@ -1,19 +1,63 @@
 //! `recipes devices`.
 
-use backend::device::{self, DeviceReport};
+use backend::{
+    Peaks, Selected,
+    device::{self, DeviceReport},
+};
+use clap::Args;
+use serde::Serialize;
 
 use super::output::Output;
 use crate::Failure;
 
-pub(super) fn run(output: &Output) -> Result<(), Failure> {
-    output.result(&device::list(), |devices| devices.iter().map(line).collect());
+/// What `recipes devices` is given.
+#[derive(Debug, Args)]
+pub(super) struct DevicesArguments {
+    /// Measure how fast the usable device is at best; takes a few seconds
+    #[arg(long)]
+    bench: bool,
+}
+
+/// A device, and its peaks where they were measured.
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    device: DeviceReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peaks: Option<Peaks>,
+}
+
+pub(super) fn run(options: &DevicesArguments, output: &Output) -> Result<(), Failure> {
+    let line = |device: DeviceReport| {
+        let peaks = if options.bench && device.usable {
+            let (opened, _) = device::open()?;
+            Some(Peaks::measure::<Selected>(&opened))
+        } else {
+            None
+        };
+        Ok::<_, Failure>(Line { device, peaks })
+    };
+    let lines = device::list().into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
+    output.result(&lines, |lines| lines.iter().map(text).collect());
     Ok(())
 }
 
-fn line(device: &DeviceReport) -> String {
-    let state = match &device.reason {
-        None => format!("usable: {}", device.name),
+fn text(line: &Line) -> String {
+    let DeviceReport { backend, name, reason, .. } = &line.device;
+    let state = match reason {
+        None => format!("usable: {name}"),
         Some(reason) => format!("not usable: {reason}"),
     };
-    format!("{:<8} {state}\n", device.backend)
+    let peaks = line.peaks.as_ref().map(|peaks| {
+        let gigabytes = |bytes: f64| format!("{:.1} GB/s", bytes / 1e9);
+        [
+            ("multiply-adds", format!("{:.1} billion/s", peaks.multiply_adds_per_second / 1e9)),
+            ("memory copy", gigabytes(peaks.copy_bytes_per_second)),
+            ("host to device", gigabytes(peaks.upload_bytes_per_second)),
+            ("device to host", gigabytes(peaks.download_bytes_per_second)),
+        ]
+        .map(|(what, speed)| format!("{:<8} {what:<15} {speed:>16}\n", ""))
+        .concat()
+    });
+    format!("{backend:<8} {state}\n{}", peaks.unwrap_or_default())
 }

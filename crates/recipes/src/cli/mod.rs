@@ -61,7 +61,7 @@ pub fn main() -> process::ExitCode {
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
             inspect::run(&options, &output)
         }
-        Some(Command::Devices) => devices::run(&output),
+        Some(Command::Devices(options)) => devices::run(&options, &output),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);

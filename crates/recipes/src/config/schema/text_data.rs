@@ -58,7 +58,7 @@ impl Check for TextData {
 
 impl TextData {
     /// What the source is told.
-    pub(crate) fn options(&self) -> TextOptions {
+    pub fn options(&self) -> TextOptions {
         TextOptions {
             path: self.path.clone(),
             tokens: self.tokens,

@@ -1,0 +1,129 @@
+//! Processes that measure: how this program is one, and how it talks to them.
+//!
+//! A process says a line of JSON when it is ready, then one for each line that it is sent, and ends
+//! when there are no more.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Lines, Write, stdin, stdout},
+    path::{Path, PathBuf},
+    process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio},
+    time::Instant,
+};
+
+use anyhow::{Context, anyhow};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    job::{Job, Measured, Ready},
+    work,
+};
+
+/// Lines of a failed process's own words that are told.
+const LAST_WORDS: usize = 5;
+
+/// Does the work of a job, a round for each line on stdin, and says what it measured on stdout.
+///
+/// # Errors
+///
+/// Where the work fails, or whoever asked for it has gone.
+pub fn serve(job: Job) -> anyhow::Result<()> {
+    let mut work = work::open(job)?;
+    say(&work.prepare()?)?;
+    for line in stdin().lines() {
+        line?;
+        say(&work.round()?)?;
+    }
+    Ok(())
+}
+
+fn say(answer: &impl Serialize) -> anyhow::Result<()> {
+    let mut stdout = stdout().lock();
+    writeln!(stdout, "{}", serde_json::to_string(answer)?)?;
+    Ok(stdout.flush()?)
+}
+
+/// A process that measures.
+pub(crate) struct Child {
+    process: Process,
+    asks: Option<ChildStdin>,
+    answers: Lines<BufReader<ChildStdout>>,
+    began: Instant,
+    errors: PathBuf,
+}
+
+impl Child {
+    /// This program as the process of a job.
+    ///
+    /// - `folder`: where its errors are kept
+    pub(crate) fn ours(
+        program: &Path,
+        job: &Job,
+        threads: usize,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command.arg("child").arg(serde_json::to_string(job)?);
+        command.env("RAYON_NUM_THREADS", threads.to_string());
+        command.env("BURN_RECIPES_DATA", folder); // features that are kept go there
+        Self::spawn(command, folder)
+    }
+
+    /// Any command that keeps to the protocol.
+    pub(crate) fn spawn(mut command: Command, folder: &Path) -> anyhow::Result<Self> {
+        let errors = folder.join("errors.txt");
+        let began = Instant::now();
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&errors)?)
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let asks = process.stdin.take();
+        let answers = process.stdout.take().context("a process without an output")?;
+        let answers = BufReader::new(answers).lines();
+        Ok(Self { process, asks, answers, began, errors })
+    }
+
+    /// Waits until the process is ready. Also returns the seconds from its start to the end of its
+    /// first step.
+    pub(crate) fn ready(&mut self) -> anyhow::Result<(Ready, f64)> {
+        let ready: Ready = self.answer()?;
+        let first_step = self.began.elapsed().as_secs_f64() - ready.since_first_step;
+        Ok((ready, first_step))
+    }
+
+    /// Lets the process measure once.
+    pub(crate) fn round(&mut self) -> anyhow::Result<Measured> {
+        let asked = self.asks.as_mut().map(|asks| writeln!(asks, "round"));
+        match asked {
+            Some(Ok(())) => self.answer(),
+            _ => Err(self.last_words()),
+        }
+    }
+
+    fn answer<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
+        match self.answers.next() {
+            Some(Ok(line)) => {
+                serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))
+            }
+            _ => Err(self.last_words()),
+        }
+    }
+
+    fn last_words(&self) -> anyhow::Error {
+        let errors = std::fs::read_to_string(&self.errors).unwrap_or_default();
+        let lines: Vec<&str> = errors.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+        anyhow!("the process ended early: {}", last.join(" | "))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        drop(self.asks.take());
+        // What it has said is all that is wanted of it; an error means that it has gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

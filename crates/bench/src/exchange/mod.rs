@@ -1,0 +1,273 @@
+//! What goes to a peer: a network's initial weights, and the batches of its first steps.
+//!
+//! Both are built by the functions that the recipes call, from the same settings and the same seed;
+//! that they are what a run really trains on is shown by its losses, which the peer's must equal.
+//! A folder holds `case.json`, `weights.safetensors` (names and layout of PyTorch) and
+//! `batches.safetensors` (`inputs` and `targets`, `[batches, batch, ..]`, all f32).
+
+mod images;
+mod tables;
+mod texts;
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Context;
+use backend::{
+    Selected,
+    device::Device,
+    random::{Purpose, Random},
+};
+use models::{Architecture, Layer, VggConfig, weights};
+use serde::{Deserialize, Serialize};
+use store::{StoredTensor, TensorFile};
+use training::{OptimizerConfig, OptimizerKind};
+
+/// What a peer computes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) task: Task,
+    pub(crate) architecture: Described,
+    pub(crate) loss: Loss,
+    pub(crate) optimizer: OptimizerConfig,
+    /// Steps of a round.
+    pub(crate) steps: u64,
+    /// The first steps, whose losses are compared.
+    pub(crate) compared: u64,
+    pub(crate) threads: usize,
+    /// What is to be reached.
+    #[serde(default)]
+    pub(crate) goal: Option<Goal>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Task {
+    /// Steps.
+    Train,
+    /// Forward passes.
+    Infer,
+    /// Training until the goal is reached.
+    Reach,
+}
+
+/// An accuracy on the validation split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Goal {
+    pub(crate) accuracy: f64,
+    pub(crate) epochs: usize,
+    /// Of every step.
+    pub(crate) learning_rates: Vec<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Loss {
+    BinaryCrossEntropy,
+    CrossEntropy,
+}
+
+/// A network, or the features of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Described {
+    Whole(Architecture),
+    Features {
+        network: String,
+        features: VggConfig,
+        /// Always none.
+        head: Option<()>,
+    },
+}
+
+/// A case with everything that belongs to it.
+pub(crate) struct Exchange {
+    pub(crate) task: Task,
+    pub(crate) architecture: Described,
+    pub(crate) loss: Loss,
+    pub(crate) optimizer: OptimizerConfig,
+    pub(crate) weights: BTreeMap<String, StoredTensor>,
+    /// Inputs and targets.
+    pub(crate) batches: Vec<(StoredTensor, StoredTensor)>,
+    /// What is to be reached, and the inputs and targets on which it is measured.
+    pub(crate) goal: Option<(Goal, StoredTensor, StoredTensor)>,
+}
+
+impl Exchange {
+    /// The first `batches` batches of a run; none for a recipe whose steps cannot be repeated
+    /// elsewhere, such as one with dropout.
+    pub(crate) fn of_training(
+        recipe: &str,
+        settings: &[String],
+        batches: usize,
+    ) -> anyhow::Result<Option<Self>> {
+        let exchange = match recipe {
+            "mlp" => tables::mlp(settings, batches)?,
+            "lstm" => texts::lstm(settings, batches)?,
+            "cnn" => images::cnn(settings, batches)?,
+            "simplenet" => images::simplenet(settings, batches)?,
+            "resnet" => images::resnet(settings, batches)?,
+            "vgg-pretrain" => images::vgg_pretrain(settings, batches)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(exchange))
+    }
+
+    /// All full batches of the first epoch of `cnn`, and the split on which `accuracy` is to be
+    /// reached.
+    pub(crate) fn of_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Self> {
+        images::cnn_goal(settings, accuracy)
+    }
+
+    /// A network with its initial weights, and random inputs.
+    ///
+    /// - `sample`: the shape of one sample
+    pub(crate) fn of_inference(
+        architecture: &Described,
+        sample: &[usize],
+        batch: usize,
+    ) -> anyhow::Result<Self> {
+        let device = Device::default();
+        let shape = [&[batch], sample].concat();
+        let random = Random::new(0, Purpose::Synthetic, 0);
+        let values: Vec<f32> = match architecture {
+            Described::Whole(Architecture::TextLstm(config)) => (0..shape.iter().product())
+                .map(|index: usize| (index * 7919 % config.vocabulary) as f32)
+                .collect(),
+            _ => (0..shape.iter().product::<usize>() as u64).map(|i| random.uniform(i)).collect(),
+        };
+        let inputs = StoredTensor::new(shape, values)?;
+        let targets = StoredTensor::new(vec![batch], vec![0.0; batch])?;
+        let weights = match architecture {
+            Described::Whole(architecture) => initial(architecture, 0, &device),
+            Described::Features { features, .. } => {
+                weights::to_tensors(&features.init::<Selected>(0, &device))
+            }
+        };
+        Ok(Self {
+            task: Task::Infer,
+            architecture: architecture.clone(),
+            loss: Loss::CrossEntropy,
+            optimizer: OptimizerConfig::new(OptimizerKind::Sgd, 0.0),
+            weights,
+            batches: vec![(inputs, targets)],
+            goal: None,
+        })
+    }
+
+    /// Writes the weights alone.
+    pub(crate) fn write_weights(self, path: &Path) -> anyhow::Result<()> {
+        Ok(TensorFile { tensors: self.weights, ..TensorFile::default() }.write(path)?)
+    }
+
+    /// Samples in a batch.
+    pub(crate) fn batch(&self) -> usize {
+        self.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0])
+    }
+
+    /// Operations of a step, two for a multiply-add. A backward pass computes two products for
+    /// each of the forward pass, so a training step counts three times.
+    pub(crate) fn flops(&self) -> f64 {
+        let sample = self.batches.first().map_or(&[][..], |(inputs, _)| &inputs.shape()[1..]);
+        let layers = match &self.architecture {
+            Described::Whole(architecture) => architecture.layers(sample),
+            Described::Features { features, .. } => features.layers(),
+        };
+        let forward: u64 = layers.iter().map(|layer: &Layer| layer.multiply_adds).sum();
+        let passes = match self.task {
+            Task::Train | Task::Reach => 3,
+            Task::Infer => 1,
+        };
+        (2 * passes * forward) as f64 * self.batch() as f64
+    }
+
+    /// Writes the folder.
+    pub(crate) fn write(
+        self,
+        folder: &Path,
+        steps: u64,
+        compared: u64,
+        threads: usize,
+    ) -> anyhow::Result<()> {
+        let Self { task, architecture, loss, optimizer, weights, batches, goal } = self;
+        let pair = |name: &str, inputs, targets| {
+            let tensors = [("inputs", inputs), ("targets", targets)];
+            let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
+            TensorFile { tensors, ..TensorFile::default() }.write(&folder.join(name))
+        };
+        let goal = match goal {
+            None => None,
+            Some((goal, inputs, targets)) => {
+                pair("validation.safetensors", inputs, targets)?;
+                Some(goal)
+            }
+        };
+        let case = Case { task, architecture, loss, optimizer, steps, compared, threads, goal };
+        store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&case)?)?;
+        let file = TensorFile { tensors: weights, ..TensorFile::default() };
+        file.write(&folder.join("weights.safetensors"))?;
+        let (inputs, targets) = batches.into_iter().unzip();
+        Ok(pair("batches.safetensors", stack(inputs)?, stack(targets)?)?)
+    }
+}
+
+/// A case, its weights and its inputs, a tensor a batch, from a folder.
+pub(crate) fn read(
+    folder: &Path,
+) -> anyhow::Result<(Case, BTreeMap<String, StoredTensor>, Vec<StoredTensor>)> {
+    let case = serde_json::from_slice(&std::fs::read(folder.join("case.json"))?)?;
+    let weights = TensorFile::read(&folder.join("weights.safetensors"))?.tensors;
+    let mut batches = TensorFile::read(&folder.join("batches.safetensors"))?.tensors;
+    let inputs = batches.remove("inputs").context("the folder has no inputs")?;
+    let (shape, values) = inputs.into_parts();
+    let each = values.len() / shape[0].max(1);
+    let batches = values.chunks_exact(each.max(1));
+    let batches: Result<_, _> =
+        batches.map(|batch| StoredTensor::new(shape[1..].to_vec(), batch.to_vec())).collect();
+    Ok((case, weights, batches?))
+}
+
+/// Tensors of one shape as one, `[tensors, ..]`.
+fn stack(tensors: Vec<StoredTensor>) -> anyhow::Result<StoredTensor> {
+    let first = tensors.first().context("there are no batches")?;
+    let shape = [&[tensors.len()], first.shape()].concat();
+    let values = tensors.into_iter().flat_map(|tensor| tensor.into_parts().1).collect();
+    StoredTensor::new(shape, values).context("the batches have different sizes")
+}
+
+/// A network's initial weights.
+fn initial(
+    architecture: &Architecture,
+    seed: u64,
+    device: &Device,
+) -> BTreeMap<String, StoredTensor> {
+    match architecture {
+        Architecture::Mlp(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
+        Architecture::Cnn(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
+        Architecture::SimpleNet(config) => {
+            weights::to_tensors(&config.init::<Selected>(seed, device))
+        }
+        Architecture::ResNet(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
+        Architecture::TextLstm(config) => {
+            weights::to_tensors(&config.init::<Selected>(seed, device))
+        }
+        Architecture::Vgg(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
+    }
+}
+
+/// What a recipe makes of settings.
+fn resolved<T: serde::de::DeserializeOwned + recipes::config::Check>(
+    recipe: &recipes::registry::Recipe,
+    settings: &[String],
+) -> anyhow::Result<T> {
+    use recipes::config::{Layer, resolve};
+    let layers = settings.iter().map(|setting| Layer::set(setting)).collect();
+    Ok(resolve(Layer::recipe(recipe.name, recipe.toml), layers)?)
+}
+
+/// A tensor as a file holds it.
+fn stored<B: backend::Backend, const D: usize>(
+    tensor: burn::tensor::Tensor<B, D>,
+) -> anyhow::Result<StoredTensor> {
+    let shape = tensor.dims().to_vec();
+    Ok(StoredTensor::new(shape, tensor.into_data().iter().collect())?)
+}

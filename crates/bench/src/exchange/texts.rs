@@ -1,0 +1,48 @@
+//! The first batches of recipes on texts.
+
+use backend::{Selected, device::Device};
+use data::{
+    Batching, Order, TokenBatch, TokenLoader,
+    text::{Predict, Windows, read_text},
+};
+use models::{Architecture, Law, Positions, TextLstmConfig};
+use recipes::{
+    config::{Config, TextData},
+    lstm,
+};
+
+use super::{Described, Exchange, Loss, Task, initial, resolved, stored};
+
+/// A window of words, and the one that follows it.
+pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
+    let config: Config<TextData, lstm::Model> = resolved(&lstm::RECIPE, settings)?;
+    let device = Device::default();
+    let sequence_length = config.data.sequence_length;
+    let corpus = read_text(&config.data.options())?;
+    let windows = Windows::new(corpus.train, sequence_length, Predict::Last)?;
+    let (seed, batch_size) = (config.training.seed, config.training.batch_size);
+    let batching = Batching { order: Order::Shuffled, seed, batch_size, micro_batch: batch_size };
+    let loader = TokenLoader::<Selected>::windows(windows, batching, &device);
+    let batch = |batch: TokenBatch<Selected>| {
+        let targets = batch.targets.flatten::<1>(0, 1);
+        Ok::<_, anyhow::Error>((stored(batch.inputs.float())?, stored(targets.float())?))
+    };
+    let architecture = Architecture::TextLstm(TextLstmConfig {
+        vocabulary: corpus.vocabulary.len(),
+        embedding: config.model.embedding,
+        hidden: config.model.hidden,
+        layers: 1,
+        dropout: 0.0,
+        predict: Positions::Last,
+        initialization: Law::Keras,
+    });
+    Ok(Exchange {
+        task: Task::Train,
+        loss: Loss::CrossEntropy,
+        optimizer: config.optimizer,
+        weights: initial(&architecture, seed, &device),
+        architecture: Described::Whole(architecture),
+        batches: loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?,
+        goal: None,
+    })
+}

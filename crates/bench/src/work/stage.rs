@@ -1,0 +1,287 @@
+//! The parts of a training step, each by itself: decode, upload, augment, forward, backward, update.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use anyhow::{Context, bail};
+use backend::{Backend, Part, Selected, device, device::Device};
+use burn::{
+    backend::Autodiff,
+    module::AutodiffModule,
+    tensor::{Int, Tensor, TensorData},
+};
+use data::{
+    ImagePreprocessing, ImageSource, Resize,
+    augment::{AugmentOptions, Augmentation},
+    image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
+};
+use models::{Architecture, Network, Pass, losses::cross_entropy};
+use serde::{Deserialize, Serialize};
+use store::StoredTensor;
+use training::{Event, Observer, ObserverError, Stop, Trainer, TrainerConfig};
+
+use super::{Work, source_files};
+use crate::{
+    exchange::{Described, Exchange},
+    job::{Measured, Ready},
+    memory,
+};
+
+type Recorded = Autodiff<Selected>;
+
+/// A part of the training steps of a recipe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageJob {
+    /// Which part.
+    pub stage: Stage,
+    /// The recipe whose first batch it is measured on.
+    pub recipe: String,
+    /// What is set beyond the recipe's own settings.
+    pub settings: Vec<String>,
+    /// Repetitions in a round.
+    pub repetitions: usize,
+    /// Where files may be written.
+    pub folder: PathBuf,
+}
+
+/// A part of a training step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// PNG files to pixels, on one thread.
+    Decode,
+    /// A batch from the host to the device.
+    Upload,
+    /// Random changes to a batch, and normalisation.
+    Augment,
+    /// From inputs to losses.
+    Forward,
+    /// From losses to gradients.
+    Backward,
+    /// From gradients to new weights.
+    Update,
+}
+
+/// The stage as work.
+pub(super) fn open(job: &StageJob) -> anyhow::Result<Box<dyn Work>> {
+    let (device, _) = device::open()?;
+    let (samples, work) = match job.stage {
+        Stage::Decode => decode(&job.folder)?,
+        stage => {
+            let exchange = Exchange::of_training(&job.recipe, &job.settings, 1)?;
+            let exchange = exchange.context("the recipe has no batch to measure on")?;
+            let samples = exchange.batch();
+            let work = match stage {
+                Stage::Upload => upload(exchange, device)?,
+                Stage::Augment => augment(exchange, device)?,
+                _ => step(exchange, stage, device)?,
+            };
+            (samples, work)
+        }
+    };
+    Ok(Box::new(Repeated { samples: samples as u64, repetitions: job.repetitions, work }))
+}
+
+/// Seconds that each of so many repetitions took.
+type Timed = Box<dyn FnMut(usize) -> anyhow::Result<f64>>;
+
+struct Repeated {
+    samples: u64,
+    repetitions: usize,
+    work: Timed,
+}
+
+impl Work for Repeated {
+    fn prepare(&mut self) -> anyhow::Result<Ready> {
+        (self.work)(2)?;
+        Ok(Ready::default())
+    }
+
+    fn round(&mut self) -> anyhow::Result<Measured> {
+        Ok(Measured {
+            seconds: (self.work)(self.repetitions)?,
+            samples: self.samples,
+            peak_memory_bytes: memory::peak_bytes(),
+            ..Measured::default()
+        })
+    }
+}
+
+/// Work whose time is that of all of it, the device's included.
+fn whole(device: Device, mut work: impl FnMut() -> anyhow::Result<()> + 'static) -> Timed {
+    Box::new(move |repetitions| {
+        sync(&device);
+        let start = Instant::now();
+        for _ in 0..repetitions {
+            work()?;
+        }
+        sync(&device);
+        Ok(start.elapsed().as_secs_f64() / repetitions as f64)
+    })
+}
+
+/// Waits for the device; what has failed there will be told by what is read from it.
+fn sync(device: &Device) {
+    let _ = <Selected as burn::tensor::backend::Backend>::sync(device);
+}
+
+fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
+    source_files::image_folder(folder)?;
+    let options = ImageFolderOptions::new(folder, [64, 64]);
+    let images: ImageFolder = open_image_folder(&options)?.train;
+    let count = images.labels().len();
+    let mut pixels = vec![0; images.shape().bytes()];
+    let work = move || {
+        for index in 0..count {
+            images.read(index, &mut pixels)?;
+        }
+        Ok(())
+    };
+    Ok((count, whole(Device::default(), work)))
+}
+
+fn upload(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
+    let (inputs, _) = exchange.batches.into_iter().next().context("no batch")?;
+    let to = device.clone();
+    Ok(whole(device, move || {
+        drop(floats::<Selected, 1>(flat(&inputs), &to));
+        Ok(())
+    }))
+}
+
+fn augment(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
+    let (inputs, labels) = exchange.batches.into_iter().next().context("no batch")?;
+    let images: Tensor<Selected, 4> = floats(inputs, &device);
+    let labels = floats::<Selected, 1>(labels, &device).int();
+    let [batch, channels, height, width] = images.dims();
+    let shape = data::ImageShape { channels, height, width };
+    let preprocessing =
+        ImagePreprocessing::new(shape, Resize::Crop, vec![0.5; channels], vec![0.25; channels]);
+    // What the recipe `resnet` does by default.
+    let options =
+        AugmentOptions { crop_padding: 4, horizontal_flip: 0.5, ..AugmentOptions::default() };
+    let augmentation = Augmentation::new(&options, &preprocessing, 0, &device);
+    let samples: Vec<usize> = (0..batch).collect();
+    Ok(whole(device, move || {
+        drop(augmentation.apply(images.clone(), labels.clone(), &samples, 0));
+        Ok(())
+    }))
+}
+
+fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Timed> {
+    let Exchange { architecture: Described::Whole(architecture), .. } = &exchange else {
+        bail!("only whole networks are trained");
+    };
+    let architecture: Architecture = architecture.clone();
+    let (inputs, targets) = exchange.batches.into_iter().next().context("no batch")?;
+    let labels = floats::<Recorded, 1>(targets, &device).int();
+    let network = architecture.load::<Recorded>(exchange.weights, &device)?;
+    let config = TrainerConfig::new(exchange.optimizer, 1, usize::MAX / 2);
+    let steps = Steps { stage, config, device: device.clone() };
+    Ok(match network {
+        Network::Cnn(network) => {
+            let images: Tensor<Recorded, 4> = floats(inputs, &device);
+            steps.of(network, move |network, _| {
+                cross_entropy(network.forward(images.clone()), labels.clone())
+            })
+        }
+        Network::ResNet(network) => {
+            let images: Tensor<Recorded, 4> = floats(inputs, &device);
+            steps.of(network, move |network, pass| {
+                cross_entropy(network.forward(images.clone(), pass), labels.clone())
+            })
+        }
+        Network::TextLstm(network) => {
+            let tokens: Tensor<Recorded, 2, Int> = floats::<Recorded, 2>(inputs, &device).int();
+            steps.of(network, move |network, pass| {
+                let (logits, _) = network.forward(tokens.clone(), None, pass);
+                cross_entropy(logits.flatten(0, 1), labels.clone())
+            })
+        }
+        _ => bail!("the stages of this network are not measured"),
+    })
+}
+
+/// How forward, backward and update are told apart.
+struct Steps {
+    stage: Stage,
+    config: TrainerConfig,
+    device: Device,
+}
+
+impl Steps {
+    /// - `losses`: of the batch, `[batch]`
+    fn of<M>(
+        self,
+        model: M,
+        losses: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 1> + 'static,
+    ) -> Timed
+    where
+        M: AutodiffModule<Recorded> + 'static,
+    {
+        let Self { stage, config, device } = self;
+        Box::new(move |repetitions| {
+            let mut silent = Silent;
+            let interrupt = Stop::default();
+            let mut trainer =
+                Trainer::new(model.clone(), config.clone(), &device, &mut silent, interrupt)?;
+            let timed = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
+                sync(&device);
+                let start = Instant::now();
+                work()?;
+                sync(&device);
+                Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64())
+            };
+            let mut times: [Vec<f64>; 3] = Default::default();
+            for _ in 0..repetitions.max(1) {
+                let pass = || Pass::training(0, 0, 0);
+                let mut found = None;
+                times[0].push(timed(&mut || {
+                    found = Some(losses(trainer.model(), &mut pass()));
+                    Ok(())
+                })?);
+                let loss = found.take().context("no losses")?.mean();
+                times[1].push(timed(&mut || {
+                    drop(loss.backward());
+                    Ok(())
+                })?);
+                let again = losses(trainer.model(), &mut pass());
+                let part = Part::whole(again.dims()[0]);
+                let mut again = Some(again); // consumed, so that the graph goes with it
+                times[2].push(timed(&mut || {
+                    Ok(trainer.step(again.take().context("no losses")?, part)?)
+                })?);
+            }
+            let [forward, backward, whole] = times.map(|mut seconds| {
+                seconds.sort_by(f64::total_cmp);
+                seconds[seconds.len() / 2]
+            });
+            Ok(match stage {
+                Stage::Forward => forward,
+                Stage::Backward => backward,
+                // A step of the trainer is a backward pass and the update.
+                _ => (whole - backward).max(0.0),
+            })
+        })
+    }
+}
+
+fn flat(stored: &StoredTensor) -> StoredTensor {
+    let values = stored.values().to_vec();
+    StoredTensor::new(vec![values.len()], values).expect("as many values as there are")
+}
+
+fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {
+    let (shape, values) = stored.into_parts();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+        Ok(())
+    }
+}

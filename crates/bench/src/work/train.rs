@@ -1,0 +1,185 @@
+//! Training by a recipe, from its settings to its summary.
+
+use std::time::Instant;
+
+use anyhow::{Context, anyhow, bail};
+use recipes::{Failure, Start, Summary, config::Layer, registry};
+use serde::{Deserialize, Serialize};
+use training::{Event, Observer, ObserverError, Stop};
+
+use super::Work;
+use crate::{
+    job::{Measured, Ready},
+    memory,
+};
+
+/// Training by a recipe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrainJob {
+    /// The recipe.
+    pub recipe: String,
+    /// What is set beyond the recipe's own settings.
+    pub settings: Vec<String>,
+    /// Steps of a round.
+    pub steps: u64,
+    /// The first steps, whose losses are compared.
+    pub compared: u64,
+    /// What the seconds are of.
+    pub unit: Unit,
+    /// Whether memory is looked at on the way.
+    pub watches_memory: bool,
+    /// Ends a round once validation is so accurate; its seconds are those until then.
+    pub accuracy: Option<f64>,
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// One update.
+    #[default]
+    Step,
+    /// One pass over the data.
+    Epoch,
+    /// The whole run.
+    Run,
+}
+
+pub(super) struct Train {
+    job: TrainJob,
+}
+
+impl Train {
+    pub(super) fn new(job: TrainJob) -> Self {
+        Self { job }
+    }
+
+    fn train(&self, steps: u64, more: &[String], heard: &mut Heard) -> anyhow::Result<Summary> {
+        let settings = [&self.job.settings, more].concat();
+        train(&self.job.recipe, &settings, steps, heard, Stop::default())
+    }
+
+    /// Trains until validation is as accurate as is asked for.
+    fn reach(&self, accuracy: f64) -> anyhow::Result<Measured> {
+        let stop = Stop::default();
+        let mut heard = Heard { goal: Some((accuracy, stop.clone())), ..Heard::default() };
+        // The run that is stopped there ends as one that was interrupted.
+        let ended = train(&self.job.recipe, &self.job.settings, self.job.steps, &mut heard, stop);
+        let Some(seconds) = heard.reached else {
+            ended?;
+            bail!("no epoch ended with an accuracy of {accuracy}");
+        };
+        let peak_memory_bytes = memory::peak_bytes();
+        Ok(Measured { seconds, samples: 1, peak_memory_bytes, ..Measured::default() })
+    }
+}
+
+/// Trains in a run directory that is thrown away.
+pub(super) fn train(
+    recipe: &str,
+    settings: &[String],
+    steps: u64,
+    observer: &mut dyn Observer,
+    interrupt: Stop,
+) -> anyhow::Result<Summary> {
+    let folder = tempfile::tempdir().context("no temporary folder for a run")?;
+    let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
+    layers.push(Layer::max_steps(steps));
+    let start = Start {
+        observer,
+        interrupt,
+        directory: folder.path().join("run"),
+        resumes: false,
+        command_line: std::env::args().collect(),
+        began: Instant::now(),
+    };
+    let trained = registry::find(recipe).and_then(|recipe| (recipe.train)(layers, start));
+    trained.map_err(|failure| failed(&failure))
+}
+
+/// A failure of `recipes` with all that it says.
+pub(crate) fn failed(failure: &Failure) -> anyhow::Error {
+    let problems: Vec<&str> = failure.problems.iter().map(|problem| &*problem.message).collect();
+    anyhow!(problems.join("; "))
+}
+
+impl Work for Train {
+    fn prepare(&mut self) -> anyhow::Result<Ready> {
+        let every_step = ["output.log_every_steps=1".to_owned()];
+        let mut heard = Heard::default();
+        self.train(self.job.compared.max(1), &every_step, &mut heard)?;
+        let first = heard.first_step.context("the recipe made no step")?;
+        let since_first_step = first.elapsed().as_secs_f64();
+        Ok(Ready { losses: heard.losses, since_first_step, ..Ready::default() })
+    }
+
+    fn round(&mut self) -> anyhow::Result<Measured> {
+        if let Some(accuracy) = self.job.accuracy {
+            return self.reach(accuracy);
+        }
+        let mut heard = Heard { watches_memory: self.job.watches_memory, ..Heard::default() };
+        let summary = self.train(self.job.steps, &[], &mut heard)?;
+        let units = match self.job.unit {
+            Unit::Step => summary.steps,
+            Unit::Epoch => summary.epochs as u64,
+            Unit::Run => 1,
+        };
+        Ok(Measured {
+            seconds: summary.seconds_training / units as f64,
+            samples: summary.samples / units,
+            peak_memory_bytes: memory::peak_bytes(),
+            data_wait: Some(heard.waits.iter().sum::<f64>() / heard.waits.len().max(1) as f64),
+            memory_growth_bytes: heard.growth(),
+        })
+    }
+}
+
+/// What a run told.
+#[derive(Default)]
+struct Heard {
+    losses: Vec<f64>,
+    first_step: Option<Instant>,
+    waits: Vec<f64>,
+    watches_memory: bool,
+    resident: Vec<u64>,
+    began: Option<Instant>,
+    goal: Option<(f64, Stop)>,
+    /// Seconds from the start of training to the goal.
+    reached: Option<f64>,
+}
+
+impl Heard {
+    /// From the first tenth of what was seen to its end.
+    fn growth(&self) -> Option<i64> {
+        let (first, last) = (self.resident.get(self.resident.len() / 10)?, self.resident.last()?);
+        Some(*last as i64 - *first as i64)
+    }
+}
+
+impl Observer for Heard {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        match event {
+            Event::Step { loss, .. } => {
+                self.first_step.get_or_insert_with(Instant::now);
+                self.losses.push(*loss);
+                if self.watches_memory {
+                    self.resident.extend(memory::resident_bytes());
+                }
+            }
+            Event::Start { .. } => self.began = Some(Instant::now()),
+            Event::Epoch { data_wait, validation, .. } => {
+                self.waits.push(*data_wait);
+                let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));
+                if let (Some((goal, stop)), Some(accuracy)) = (&self.goal, accuracy)
+                    && accuracy >= goal
+                    && self.reached.is_none()
+                {
+                    self.reached = self.began.map(|began| began.elapsed().as_secs_f64());
+                    stop.request();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! The program from outside: every benchmark runs, and PyTorch computes the same.
+//!
+//! Without Python, torch, numpy and safetensors the test of the peer says that it skips; with
+//! `REQUIRE_ALL=1` in the environment that is a failure.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::process::{Command, Output};
+
+use bench::{CASES, Entry};
+
+/// Runs benchmarks quickly.
+fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["run", "--quick", "--rounds", "1", "--threads", "1", "--json"])
+        .arg(&json)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let entries = std::fs::read(json).unwrap();
+    (output, serde_json::from_slice(&entries).unwrap())
+}
+
+/// Whether Python can run the script; says so if it cannot.
+fn pytorch_is_there() -> bool {
+    let imports = Command::new("python3").args(["-c", "import numpy, safetensors, torch"]).output();
+    if imports.is_ok_and(|output| output.status.success()) {
+        return true;
+    }
+    let required = std::env::var_os("REQUIRE_ALL").is_some_and(|value| value == "1");
+    assert!(!required, "python3 with torch, numpy and safetensors is required");
+    eprintln!("skipped: python3 with torch, numpy and safetensors is not here");
+    false
+}
+
+#[test]
+fn every_kind_of_benchmark_runs() {
+    // One of each kind; those that are left out differ in nothing but a recipe or a number, or
+    // compute VGG-16.
+    let kinds = ["mlp-step", "lstm-char-step", "first-step", "memory-growth", "stages", "sources"];
+    let (output, entries) = run(&[&["--peer", "none"], &kinds[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for entry in &entries {
+        assert!(entry.median_seconds.is_finite() && entry.median_seconds >= 0.0, "{entry:?}");
+        assert!(entry.batch > 0 && entry.peers.is_empty() && entry.threads == 1, "{entry:?}");
+    }
+    let named = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap();
+    let step = named("mlp-step");
+    // 40 samples, 210 multiply-adds each, three passes.
+    assert_eq!(step.flops, Some((40 * 210 * 2 * 3) as f64));
+    assert!(step.percent_of_peak.unwrap() > 0.0);
+    assert!(named("memory-growth/mlp").memory_growth_bytes.is_some());
+    assert!(named("source/image-folder-cached/training").data_wait.is_some());
+    if cfg!(target_os = "linux") {
+        // A process of its own: far below what all of these need together, above what any does.
+        let peak = step.peak_memory_bytes.unwrap();
+        assert!((4 << 20..200 << 20).contains(&peak), "{peak}");
+    }
+}
+
+#[test]
+fn pytorch_comes_to_the_same_losses() {
+    if !pytorch_is_there() {
+        return;
+    }
+    let (output, entries) = run(&["mlp-step", "lstm-step"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(entries.len(), 2);
+    for entry in entries {
+        let pytorch = entry.peers.iter().find(|peer| peer.name == "pytorch").unwrap();
+        assert!(pytorch.largest_difference.unwrap() < 1e-5, "{pytorch:?}");
+        assert!(pytorch.ratio > 0.0 && !pytorch.version.is_empty(), "{pytorch:?}");
+        assert!(pytorch.peak_memory_bytes > entry.peak_memory_bytes, "{pytorch:?}");
+        assert!(entry.peer.unwrap().ratio <= pytorch.ratio);
+    }
+}
+
+#[test]
+fn without_a_usable_python_it_measures_ours_and_says_so() {
+    let (output, entries) = run(&["mlp-step", "--peer", "no-such-python"]);
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("`no-such-python` has no usable PyTorch, TensorFlow"), "{said}");
+    assert!(entries.len() == 1 && entries[0].peers.is_empty());
+}
+
+#[test]
+fn an_unknown_benchmark_is_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench")).args(["run", "mlp"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("there is no benchmark `mlp`; `bench list` names them"), "{said}");
+}
+
+#[test]
+fn names_are_unique() {
+    let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), CASES.len());
+}

@@ -1,0 +1,49 @@
+//! Results as `bench run --json` writes them; keys that no page shows are passed over.
+
+use serde::Deserialize;
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) backend: String,
+    pub(super) threads: Option<u64>,
+    pub(super) batch: Option<u64>,
+    pub(super) median_seconds: f64,
+    /// In seconds too.
+    pub(super) spread: f64,
+    pub(super) samples_per_second: Option<f64>,
+    pub(super) percent_of_peak: Option<f64>,
+    pub(super) peak_memory_bytes: Option<f64>,
+    #[serde(default)]
+    pub(super) peers: Vec<Peer>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Peer {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) version: String,
+    pub(super) median_seconds: f64,
+    /// The peer's time divided by ours.
+    pub(super) ratio: f64,
+}
+
+/// The names of all peers, in the order in which they first appear.
+pub(super) fn peers(entries: &[Entry]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for peer in entries.iter().flat_map(|entry| &entry.peers) {
+        if !names.contains(&peer.name.as_str()) {
+            names.push(&peer.name);
+        }
+    }
+    names
+}
+
+/// Seconds in the unit in which they read well.
+pub(super) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
