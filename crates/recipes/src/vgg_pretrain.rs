@@ -51,6 +51,7 @@ pub fn train<B: AutodiffBackend>(
 ) -> Result<Summary, Failure> {
     let ImageConfig { data, augment, training, .. } = &config;
     let seed = training.seed;
+    training.choose_convolution();
 
     // The data.
     let images = ImageSet::read(data, seed, &mut start)?;
