@@ -62,6 +62,7 @@ pub fn train<B: AutodiffBackend>(
     config.data.channels = Some(backbone.channels);
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
+    training.choose_convolution();
     let images = ImageSet::read(data, seed, &mut start.progress())?;
     let classes = images.classes().to_vec();
 

@@ -42,6 +42,7 @@ pub fn main() -> process::ExitCode {
         Err(error) => return report(&arguments::misuse(&error)),
     };
     logger::install(arguments.common.verbose);
+    backend::device::join_threads();
     let output = Output { json: arguments.common.json };
     let result = match arguments.command {
         None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),

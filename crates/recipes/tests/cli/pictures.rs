@@ -134,6 +134,20 @@ fn micro_batches_give_the_same_update() {
 }
 
 #[test]
+fn exact_convolutions_are_a_setting_and_repeat_bit_for_bit() {
+    let folder = Folder::new();
+    let loss = |setting: &str, run: &str| {
+        let train = format!("{DIGITS} --set training.convolution={setting} --json --run-dir {run}");
+        folder.run(&train).succeeded().json()["validation"]["loss"].as_f64().unwrap()
+    };
+    let (fast, exact) = (loss("fast", "fast"), loss("exact", "exact"));
+    loss("exact", "again");
+    assert!((fast - exact).abs() < 1e-3 * exact, "{fast} and {exact}");
+    assert_eq!(weights(&folder, "exact"), weights(&folder, "again"));
+    assert_ne!(weights(&folder, "exact"), weights(&folder, "fast"));
+}
+
+#[test]
 fn every_recipe_for_pictures_trains_and_predicts() {
     let folder = Folder::new();
     folder.write("grey.bmp", bmp(40, [128, 128, 128]));

@@ -83,6 +83,13 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
         self.model.check(checker);
         check_arithmetic(&self.optimizer, &self.schedule, checker);
         self.training.check(checker);
+        if self.training.convolution.is_some() {
+            checker.conflict(
+                "training.convolution",
+                "`training.convolution` has no effect on a network without convolutions",
+                "leave it out",
+            );
+        }
         self.checkpoint.check(checker);
         self.output.check(checker);
     }
