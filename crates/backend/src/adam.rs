@@ -8,6 +8,7 @@ use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 use crate::{
     Backend,
     operations::{flat, shaped},
+    overrides::note_composed,
 };
 
 /// The constants of one Adam update, in the order of PyTorch's own arithmetic:
@@ -62,6 +63,7 @@ pub(crate) fn composed<B: Backend>(
     diverged: FloatTensor<B>,
     step: &AdamStep,
 ) -> (FloatTensor<B>, [FloatTensor<B>; 2]) {
+    note_composed();
     let shape = weight.shape();
     let [old_weight, mut gradient, old_first, old_second] =
         [weight, gradient, first_moment, second_moment].map(flat::<B>);

@@ -15,10 +15,13 @@ use burn::tensor::{
     ops::{ConvOptions, FloatTensor},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Backend, functional::Conv2dOptions, overrides};
 
 /// How convolutions are computed; see [`set_convolution`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Convolution {
     /// By the fastest algorithm. Winograd's (Lavin and Gray, 2016) does a quarter of the
     /// multiplications of a 3x3 kernel, with an error of up to 1e-4 of the largest value.

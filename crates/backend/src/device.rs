@@ -81,6 +81,21 @@ pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
+/// Makes the calling thread one of those that compute on the CPU, so that it takes part in each
+/// operation instead of waking another and being woken by it. To be called once, first of all.
+///
+/// Where there is one thread only nothing changes: a thread that waits for something else, such
+/// as a batch of data, would keep the pool from making it.
+pub fn join_threads() {
+    // A pool that was built before stays as it is.
+    let pool = rayon::ThreadPoolBuilder::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
+    if asked.filter(|number| *number > 0).unwrap_or(threads) > 1 {
+        let _ = pool.use_current_thread().build_global();
+    }
+}
+
 /// How to build for a backend.
 fn switch(backend: &str) -> String {
     match backend {

@@ -3,7 +3,7 @@
 use burn::tensor::{Int, Tensor};
 
 use crate::{
-    Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives,
+    Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
     primitive::{primitive, tensor},
 };
 
@@ -154,8 +154,17 @@ pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Ten
 /// - `input`: `[batch, channels, height, width]`
 /// - returns: `[batch, channels]`
 pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
-    let [batch, channels, height, width] = input.dims();
-    input.reshape([batch, channels, height * width]).mean_dim(2).reshape([batch, channels])
+    tensor(B::fused_global_average_pool(primitive(input)))
+}
+
+/// Each image under its own map of the plane, sampled bilinearly, with zeros outside, as PyTorch's
+/// `grid_sample` does it. Gradients end here.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `maps`: one an image
+/// - returns: the same shape
+pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 4> {
+    tensor(B::fused_affine(primitive(images), maps))
 }
 
 /// Batch normalisation, then `+ residual` if there is one, then ReLU if asked for.

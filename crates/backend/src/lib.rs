@@ -19,12 +19,14 @@ mod selected;
 
 // What the rest of the workspace is generic over, an operation a file.
 mod adam;
+mod affine;
 mod batch_norm2d;
 mod conv2d;
 mod conv2d_relu_max_pool;
 mod cross_entropy;
 mod embedding;
 pub mod functional;
+mod global_average_pool;
 mod linear;
 mod lstm;
 mod max_pool2d;
@@ -46,6 +48,7 @@ pub mod random;
 
 pub use crate::{
     adam::AdamStep,
+    affine::PlaneMap,
     batch_norm2d::{
         BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, BatchNorm2dWanted,
     },

@@ -13,11 +13,11 @@ use burn::tensor::{
 use crate::{
     AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    RmsPropStep, SgdStep, adam, batch_norm2d,
+    PlaneMap, RmsPropStep, SgdStep, adam, affine, batch_norm2d,
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    linear, lstm, max_pool2d, rescale, rms_prop, sgd, square_sum,
+    global_average_pool, linear, lstm, max_pool2d, rescale, rms_prop, sgd, square_sum,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -259,6 +259,28 @@ pub trait Backend: burn::tensor::backend::Backend {
     ) -> FloatTensor<Self> {
         max_pool2d::composed_backward::<Self>(indices, gradient, input, options)
     }
+
+    /// The mean of each map.
+    ///
+    /// - `input`: `[batch, channels, height, width]`
+    /// - returns: `[batch, channels]`
+    fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
+        global_average_pool::composed::<Self>(input)
+    }
+
+    /// The gradient of [`fused_global_average_pool`](Self::fused_global_average_pool), of the
+    /// shape `input`, from that of its output.
+    fn fused_global_average_pool_backward(
+        gradient: FloatTensor<Self>,
+        input: Shape,
+    ) -> FloatTensor<Self> {
+        global_average_pool::composed_backward::<Self>(gradient, input)
+    }
+
+    /// Each image under its own map; see [`affine`](crate::functional::affine).
+    fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
+        affine::composed::<Self>(images, maps)
+    }
 }
 
 /// A [`Backend`] that records gradients, over one that does the work.
@@ -319,6 +341,15 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         options: &PoolOptions,
     ) -> (FloatTensor<Self>, IntTensor<Self>) {
         max_pool2d::recorded::<B, C>(input, options)
+    }
+
+    fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
+        global_average_pool::recorded::<B, C>(input)
+    }
+
+    fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
+        use burn::tensor::backend::AutodiffBackend;
+        Self::from_inner(B::fused_affine(Self::inner(images), maps))
     }
 }
 

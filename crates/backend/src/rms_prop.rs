@@ -8,6 +8,7 @@ use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 use crate::{
     Backend,
     operations::{flat, shaped},
+    overrides::note_composed,
 };
 
 /// The constants of one update:
@@ -39,6 +40,7 @@ pub(crate) fn composed<B: Backend>(
     diverged: FloatTensor<B>,
     step: &RmsPropStep,
 ) -> (FloatTensor<B>, [FloatTensor<B>; 2]) {
+    note_composed();
     let shape = weight.shape();
     let [old_weight, gradient, old_square_mean, old_velocity] =
         [weight, gradient, square_mean, velocity].map(flat::<B>);

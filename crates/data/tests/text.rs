@@ -205,7 +205,7 @@ proptest! {
         sequence_length in 0usize..6,
         validation in prop_oneof![Just(0.0), 0.0..1.0],
     ) {
-        let options = TextOptions { path: None, tokens: kind, vocabulary, sequence_length, validation };
+        let options = TextOptions { tokens: kind, vocabulary, sequence_length, validation, ..TextOptions::default() };
         let (_folder, result) = read(&[("a.txt", &bytes)], "a.txt", options);
         match result {
             Err(error) => prop_assert!(error.help().is_some() && !error.to_string().contains('\n')),

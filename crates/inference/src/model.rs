@@ -58,6 +58,11 @@ impl<B: Backend> Model<B> {
         &self.description
     }
 
+    /// The network with its weights.
+    pub fn network(&self) -> &Network<B> {
+        &self.network
+    }
+
     /// Predicts rows of a table.
     ///
     /// - `features`: `[rows, width]`, as [`data::TablePreprocessing::encode`] makes them
@@ -125,9 +130,15 @@ impl<B: Backend> Model<B> {
         Ok(predictions)
     }
 
+    /// The logits of images that are normalised already.
+    ///
     /// - `images`: `[batch, channels, height, width]`
     /// - returns: `[batch, classes]`
-    fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
+    ///
+    /// # Errors
+    ///
+    /// If the model does not read images.
+    pub fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
         let mut pass = Pass::evaluation();
         Ok(match &self.network {
             Network::Cnn(network) => network.forward(images),

@@ -72,12 +72,13 @@ impl ImportError {
     }
 }
 
-/// Reads all tensors of a file as f32; what they are is seen from its content, not from its name.
+/// Reads all tensors of a file as f32, and what this project's files say about themselves; what
+/// kind of file it is, is seen from its content, not from its name.
 ///
 /// # Errors
 ///
 /// Where the file is not what it should be; then nothing is returned.
-pub fn read(path: &Path) -> Result<BTreeMap<String, StoredTensor>, ImportError> {
+pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
     read_where(path, |_| true)
 }
 
@@ -86,10 +87,7 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, StoredTensor>, ImportError> 
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_where(
-    path: &Path,
-    wanted: impl Fn(&str) -> bool,
-) -> Result<BTreeMap<String, StoredTensor>, ImportError> {
+pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
@@ -98,7 +96,8 @@ pub fn read_where(
     file.by_ref().take(9).read_to_end(&mut first_bytes).map_err(io)?;
     file.rewind().map_err(io)?;
     if let Some(format) = Format::of(&first_bytes) {
-        return pth::read(file, length, format, &wanted).map_err(|fault| at(path, fault));
+        let tensors = pth::read(file, length, format, &wanted).map_err(|fault| at(path, fault))?;
+        return Ok(TensorFile { tensors, ..TensorFile::default() });
     }
     match first_bytes.as_slice() {
         [] => Err(at(path, Fault::Truncated("it is empty".to_owned()))),
@@ -112,14 +111,14 @@ fn safetensors(
     header: &[u8],
     length: u64,
     wanted: impl Fn(&str) -> bool,
-) -> Result<BTreeMap<String, StoredTensor>, ImportError> {
+) -> Result<TensorFile, ImportError> {
     let size = header.iter().rev().fold(0u64, |size, &byte| (size << 8) | u64::from(byte));
     if size.checked_add(8).is_none_or(|end| end > length) {
         return Err(at(path, Fault::Truncated("it ends in its header".to_owned())));
     }
     let counter = |name: &str| name.ends_with("num_batches_tracked"); // integers that nothing needs
     match TensorFile::read_where(path, |name| wanted(name) && !counter(name)) {
-        Ok(file) => Ok(file.tensors),
+        Ok(file) => Ok(file),
         Err(StoreError::Io { source, .. }) => {
             Err(ImportError::Io { path: path.to_owned(), source })
         }

@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use crate::{
-    Architecture, CnnConfig, HeadConfig, MlpConfig, Positions, ResNetConfig, Shortcut,
-    SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, initialization::Law,
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, Positions, ResNetConfig,
+    Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, initialization::Law,
 };
 
 /// A layer with parameters, or one that changes the shape.
@@ -113,6 +113,11 @@ impl Table {
     }
 
     fn mlp(&mut self, config: &MlpConfig) {
+        for (index, FeatureEmbedding { entries, width, .. }) in config.embeddings.iter().enumerate()
+        {
+            self.add(&format!("embeddings.{index}"), vec![*width], entries * width, 0);
+        }
+        self.shape = vec![config.width()];
         let widths = config.hidden.iter().chain([&config.outputs]);
         for (index, &outputs) in widths.enumerate() {
             self.dense(&format!("layers.{index}"), outputs);
@@ -260,7 +265,7 @@ mod tests {
         // By hand: 20 times 4*128*(128+128), and 128*1000 for the last position alone.
         let text = Architecture::TextLstm(TextLstmConfig::default()).layers(&[20]);
         assert_eq!(multiply_adds(&text), 20 * 131_072 + 128_000);
-        let mlp = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1 };
+        let mlp = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
         assert_eq!(multiply_adds(&Architecture::Mlp(mlp).layers(&[20])), 210);
     }
 

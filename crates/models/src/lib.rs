@@ -8,7 +8,7 @@
 //! use burn::tensor::Tensor;
 //! use models::MlpConfig;
 //!
-//! let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1 };
+//! let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
 //! let model = config.init::<Selected>(0, &Device::default());
 //! let logits = model.forward(Tensor::zeros([40, 20], &Device::default()));
 //! assert_eq!(logits.dims(), [40, 1]);
@@ -43,7 +43,7 @@ pub use crate::{
     cnn::{Cnn, CnnConfig},
     initialization::{Initializer, Law},
     layer_table::Layer,
-    mlp::{Mlp, MlpConfig},
+    mlp::{FeatureEmbedding, Mlp, MlpConfig},
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},
     simplenet::{SimpleNet, SimpleNetConfig},

@@ -4,10 +4,13 @@ use backend::Backend;
 use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::{Initializer, Law, layers::Linear};
+use crate::{
+    Initializer, Law,
+    layers::{Embedding, Linear},
+};
 
 /// The sizes of an [`Mlp`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MlpConfig {
     /// Features of a sample.
     pub inputs: usize,
@@ -15,11 +18,27 @@ pub struct MlpConfig {
     pub hidden: Vec<usize>,
     /// Logits of a sample: one for a binary target or a value, else one a class.
     pub outputs: usize,
+    /// The features that are indices, each replaced by a learnt vector; in ascending order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embeddings: Vec<FeatureEmbedding>,
 }
 
-/// Dense layers with ReLU between them.
+/// A feature that is an index, and the learnt vectors that stand for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureEmbedding {
+    /// Which feature.
+    pub feature: usize,
+    /// How many indices there are, from 0.
+    pub entries: usize,
+    /// The length of a vector.
+    pub width: usize,
+}
+
+/// Dense layers with ReLU between them, and before them vectors in place of indices.
 #[derive(Module, Debug)]
 pub struct Mlp<B: Backend> {
+    embeddings: Vec<Embedding<B>>,
+    embedded: Vec<usize>,
     layers: Vec<Linear<B>>,
 }
 
@@ -31,13 +50,28 @@ impl MlpConfig {
 
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Mlp<B> {
-        let initializer = initializer.at("layers");
-        let inputs = std::iter::once(self.inputs).chain(self.hidden.iter().copied());
+        let tables = initializer.at("embeddings");
+        let table = |(index, embedding): (usize, &FeatureEmbedding)| {
+            let initializer = tables.at(&index.to_string());
+            Embedding::new(&initializer, Law::Pytorch, embedding.entries, embedding.width)
+        };
+        let layers = initializer.at("layers");
+        let inputs = std::iter::once(self.width()).chain(self.hidden.iter().copied());
         let outputs = self.hidden.iter().copied().chain(std::iter::once(self.outputs));
-        let layers = inputs.zip(outputs).enumerate().map(|(index, (inputs, outputs))| {
-            Linear::new(&initializer.at(&index.to_string()), Law::Pytorch, inputs, outputs)
-        });
-        Mlp { layers: layers.collect() }
+        let layer = |(index, (inputs, outputs)): (usize, _)| {
+            Linear::new(&layers.at(&index.to_string()), Law::Pytorch, inputs, outputs)
+        };
+        Mlp {
+            embeddings: self.embeddings.iter().enumerate().map(table).collect(),
+            embedded: self.embeddings.iter().map(|embedding| embedding.feature).collect(),
+            layers: inputs.zip(outputs).enumerate().map(layer).collect(),
+        }
+    }
+
+    /// The inputs of the first dense layer.
+    pub(crate) fn width(&self) -> usize {
+        let vectors: usize = self.embeddings.iter().map(|embedding| embedding.width).sum();
+        self.inputs - self.embeddings.len() + vectors
     }
 }
 
@@ -45,8 +79,35 @@ impl<B: Backend> Mlp<B> {
     /// - `features`: `[batch, inputs]`
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+        let features = self.embed(features);
         let Some((last, hidden)) = self.layers.split_last() else { return features };
         last.forward(hidden.iter().fold(features, |input, layer| layer.forward_relu(input)))
+    }
+
+    /// Puts vectors in the places of indices.
+    ///
+    /// - `features`: `[batch, inputs]`
+    /// - returns: `[batch, inputs of the first dense layer]`
+    fn embed(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+        if self.embeddings.is_empty() {
+            return features;
+        }
+        let [samples, width] = features.dims();
+        let columns = |from: usize, to: usize| features.clone().slice([0..samples, from..to]);
+        let mut parts = Vec::new();
+        let mut next = 0;
+        for (embedding, &feature) in self.embeddings.iter().zip(&self.embedded) {
+            if next < feature {
+                parts.push(columns(next, feature));
+            }
+            let indices = columns(feature, feature + 1).int();
+            parts.push(embedding.forward(indices).flatten(1, 2));
+            next = feature + 1;
+        }
+        if next < width {
+            parts.push(columns(next, width));
+        }
+        Tensor::cat(parts, 1)
     }
 }
 
@@ -59,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_tutorials_network_has_221_parameters_within_its_bounds() {
-        let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1 };
+        let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
         let model = config.init::<Selected>(0, &Device::default());
         assert_eq!(model.num_params(), 20 * 10 + 10 + 10 + 1);
 
@@ -72,8 +133,29 @@ mod tests {
     }
 
     #[test]
+    fn an_index_is_replaced_by_its_vector() {
+        let embeddings = vec![
+            FeatureEmbedding { feature: 0, entries: 3, width: 2 },
+            FeatureEmbedding { feature: 2, entries: 4, width: 1 },
+        ];
+        let config = MlpConfig { inputs: 4, hidden: vec![5], outputs: 1, embeddings };
+        let model = config.init::<Selected>(0, &Device::default());
+        assert_eq!(model.num_params(), 3 * 2 + 4 + (2 + 1 + 1 + 1) * 5 + 5 + 5 + 1);
+
+        let table = |index: usize| -> Vec<f32> {
+            model.embeddings[index].weight.val().into_data().iter().collect()
+        };
+        let (first, second) = (table(0), table(1));
+        let features = [[2.0, 0.5, 1.0, -0.5], [0.0, 7.0, 3.0, 8.0]];
+        let embedded = model.embed(Tensor::from_floats(features, &Device::default()));
+        let expected =
+            [[first[4], first[5], 0.5, second[1], -0.5], [first[0], first[1], 7.0, second[3], 8.0]];
+        assert_eq!(embedded.into_data().iter::<f32>().collect::<Vec<_>>(), expected.concat());
+    }
+
+    #[test]
     fn the_seed_decides_the_weights() {
-        let config = MlpConfig { inputs: 3, hidden: vec![4, 4], outputs: 2 };
+        let config = MlpConfig { inputs: 3, hidden: vec![4, 4], outputs: 2, ..Default::default() };
         let first_layer = |seed| {
             config.init::<Selected>(seed, &Device::default()).layers[0].weight.val().into_data()
         };

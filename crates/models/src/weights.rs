@@ -212,7 +212,7 @@ mod tests {
     use crate::MlpConfig;
 
     fn config() -> MlpConfig {
-        MlpConfig { inputs: 3, hidden: vec![2], outputs: 1 }
+        MlpConfig { inputs: 3, hidden: vec![2], outputs: 1, ..Default::default() }
     }
 
     #[test]

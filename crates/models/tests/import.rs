@@ -26,7 +26,7 @@ fn import(bytes: &[u8]) -> Result<BTreeMap<String, StoredTensor>, String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), bytes).unwrap();
     let path = file.path().display().to_string();
-    import::read(file.path()).map_err(|error| {
+    import::read(file.path()).map(|file| file.tensors).map_err(|error| {
         assert!(!error.help().is_empty());
         error.to_string().replace(&path, "FILE")
     })
@@ -39,9 +39,9 @@ fn refusal(name: &str) -> String {
 #[test]
 fn every_kind_of_checkpoint_is_read_views_and_halves_included() {
     for name in ["zip.pth", "protocol_4.pth", "nested.pth"] {
-        assert_eq!(import::read(&fixture(name)).unwrap(), expected(), "{name}");
+        assert_eq!(import::read(&fixture(name)).unwrap().tensors, expected(), "{name}");
     }
-    let old = import::read(&fixture("legacy.pth")).unwrap();
+    let old = import::read(&fixture("legacy.pth")).unwrap().tensors;
     let names: Vec<&str> = old.keys().map(String::as_str).collect();
     assert_eq!(names, ["learnt", "part", "transposed", "whole"]);
     for (name, tensor) in &old {
@@ -54,7 +54,7 @@ fn every_kind_of_checkpoint_is_read_views_and_halves_included() {
 #[test]
 fn only_what_is_wanted_is_read() {
     for name in ["zip.pth", "legacy.pth", "expected.safetensors"] {
-        let some = import::read_where(&fixture(name), |name| name == "part").unwrap();
+        let some = import::read_where(&fixture(name), |name| name == "part").unwrap().tensors;
         assert_eq!(some.keys().collect::<Vec<_>>(), ["part"]);
         assert_eq!(some["part"], expected()["part"]);
     }
@@ -219,7 +219,7 @@ fn timms_vgg_loads_like_torchvisions() {
 #[test]
 fn weights_of_another_network_are_refused_with_every_name() {
     let blank = Initializer::<Selected>::blank(&Device::default());
-    let vgg = import::read(&fixture("linear.pth")).unwrap();
+    let vgg = import::read(&fixture("linear.pth")).unwrap().tensors;
     let config = VggConfig { blocks: vec![vec![2]], batch_norm: false, channels: 3, size: 2 };
     let error = load(config.build(&blank), vgg).unwrap_err();
     assert_eq!(

@@ -11,9 +11,9 @@ use burn::{
     tensor::{Int, Tensor, TensorData, backend::AutodiffBackend},
 };
 use models::{
-    Architecture, ArchitectureError, CnnConfig, HeadConfig, Initializer, Law, MlpConfig, Network,
-    Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifier,
-    VggClassifierConfig, VggConfig,
+    Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law,
+    MlpConfig, Network, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig,
+    VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
 
@@ -103,10 +103,16 @@ fn check<M: Module<Recorded>>(
 fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
     let mut pass = Pass::<Recorded>::training(1, 2, 0);
 
-    let config = MlpConfig { inputs: 4, hidden: vec![8], outputs: 3 };
+    let config = MlpConfig { inputs: 4, hidden: vec![8], outputs: 3, ..Default::default() };
     let model = config.init::<Recorded>(0, &device());
     let logits = model.forward(images([2, 4, 1, 1]).reshape([2, 4]));
     check(&Architecture::Mlp(config), &model, &[2, 3], logits);
+
+    let embeddings = vec![FeatureEmbedding { feature: 1, entries: 1, width: 2 }];
+    let config = MlpConfig { inputs: 2, hidden: vec![8], outputs: 3, embeddings };
+    let model = config.init::<Recorded>(0, &device());
+    let logits = model.forward(images([4, 2, 1, 1]).reshape([4, 2]));
+    check(&Architecture::Mlp(config), &model, &[4, 3], logits);
 
     let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };
     let model = config.init::<Recorded>(0, &device());

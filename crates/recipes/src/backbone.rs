@@ -1,19 +1,12 @@
 //! `[model]` of the recipe `vgg`: which pretrained network, and what is put on top of it.
 
-use std::path::Path;
+use std::fmt;
 
-use backend::Backend;
-use data::ImagePreprocessing;
-use inference::{Description, Preprocessing};
-use models::{
-    Initializer, Vgg, VggConfig, import,
-    weights::{self, WeightsError},
-};
+use models::VggConfig;
 use serde::{Deserialize, Serialize};
-use store::TensorFile;
 
 use crate::{
-    ExitCode, Failure,
+    Failure,
     config::{Check, Checker},
 };
 
@@ -23,7 +16,8 @@ use crate::{
 pub struct Model {
     /// The network whose features are used.
     pub backbone: Backbone,
-    /// A file of its weights; `none` to train everything from the beginning.
+    /// A file of its weights; `shipped` for those that come with this program, `imagenet` for
+    /// torchvision's, `none` to train everything from the beginning.
     pub weights: String,
     /// Units of each hidden layer of the head.
     pub hidden: Vec<usize>,
@@ -71,7 +65,24 @@ pub enum Backbone {
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
-        checker.require("model.weights", !self.weights.is_empty(), "a file, or `none`");
+        let (named, small) = (!self.weights.is_empty(), self.backbone == Backbone::Small);
+        let rule = "`shipped`, `imagenet`, `none` or a file";
+        checker.require("model.weights", named, rule);
+        let backbone = self.backbone;
+        if self.weights == "shipped" && !small {
+            checker.conflict(
+                "model.backbone",
+                format!("no weights of `{backbone}` are shipped"),
+                "set `model.weights=imagenet` to have them downloaded, or name a file of them",
+            );
+        }
+        if self.weights == "imagenet" && small {
+            checker.conflict(
+                "model.weights",
+                format!("there are no weights of `{backbone}` that were trained on ImageNet"),
+                "set `model.weights=shipped`, or another `model.backbone`, such as `vgg16`",
+            );
+        }
         checker.require("model.hidden", !self.hidden.contains(&0), "widths of at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
@@ -80,11 +91,10 @@ impl Check for Model {
     }
 }
 
-/// A backbone with the weights of a file.
-pub(crate) struct Pretrained<B: Backend> {
-    pub(crate) network: Vgg<B>,
-    /// What it was trained to take, where the file is of this project.
-    preprocessing: Option<ImagePreprocessing>,
+impl fmt::Display for Backbone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl Model {
@@ -109,56 +119,4 @@ impl Model {
         network.check()?;
         Ok(network)
     }
-
-    /// The backbone with the weights that are named, none where everything is trained.
-    ///
-    /// # Errors
-    ///
-    /// Where the file is no file of weights, or of another network.
-    pub(crate) fn pretrained<B: Backend>(
-        &self,
-        backbone: &VggConfig,
-        device: &B::Device,
-    ) -> Result<Option<Pretrained<B>>, Failure> {
-        if self.weights == "none" {
-            return Ok(None);
-        }
-        let path = Path::new(&self.weights);
-        let tensors = import::read_where(path, import::is_vgg_feature)?;
-        let blank = backbone.build(&Initializer::blank(device));
-        let network = weights::load(blank, tensors)
-            .map_err(|error| unfitting(path, self.backbone, &error))?;
-        Ok(Some(Pretrained { network, preprocessing: preprocessing_of(path) }))
-    }
-}
-
-impl<B: Backend> Pretrained<B> {
-    /// What the backbone takes: as in its own training, with ImageNet's statistics where the file
-    /// says nothing. Size and colours are those of `images`.
-    pub(crate) fn preprocessing(&self, images: &ImagePreprocessing) -> ImagePreprocessing {
-        use data::preprocess::{IMAGENET_DEVIATION, IMAGENET_MEAN};
-        let (mean, deviation) = match &self.preprocessing {
-            Some(own) => (own.mean.clone(), own.deviation.clone()),
-            None => (IMAGENET_MEAN.to_vec(), IMAGENET_DEVIATION.to_vec()),
-        };
-        ImagePreprocessing::new(images.shape(), images.resize, mean, deviation)
-    }
-}
-
-/// What a model file of this project says about its images.
-fn preprocessing_of(path: &Path) -> Option<ImagePreprocessing> {
-    let file = TensorFile::read_where(path, |_| false).ok()?;
-    let description: Description = serde_json::from_value(file.metadata).ok()?;
-    match description.preprocessing {
-        Preprocessing::Image(image) if image.channels == 3 => Some(image),
-        _ => None,
-    }
-}
-
-fn unfitting(path: &Path, backbone: Backbone, error: &WeightsError) -> Failure {
-    Failure::new(
-        ExitCode::UserData,
-        format!("`{}` is not of the backbone {backbone:?}: {error}", path.display()),
-        "name the backbone that the file is of: `--set model.backbone=..`",
-    )
 }

@@ -2,17 +2,14 @@
 
 use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
-use data::{ImageLoader, augment::Augmentation};
-use inference::{Description, Preprocessing};
 use models::{Architecture, CnnConfig};
-use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{self, Check, Checker, ImageConfig, Layer},
-    image_evaluation::{ImageEvaluation, image_losses},
-    image_set::ImageSet,
+    config::{self, ImageConfig, Layer, NoSettings},
+    image_evaluation::image_losses,
+    image_set::TrainingImages,
     registry::Recipe,
 };
 
@@ -29,56 +26,34 @@ pub const RECIPE: Recipe = Recipe {
     },
 };
 
-/// The table `[model]`, which has no keys: the network is the tutorial's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Model {}
-
-impl Check for Model {
-    fn check(&self, _: &mut Checker<'_>) {}
-}
-
 /// Trains on what the configuration names, and leaves a run directory.
 ///
 /// # Errors
 ///
 /// Whatever is wrong with the data, the run directory or the training itself.
 pub fn train<B: AutodiffBackend>(
-    config: ImageConfig<Model>,
+    config: ImageConfig<NoSettings>,
     mut start: Start<'_>,
     device: &B::Device,
     device_name: &str,
 ) -> Result<Summary, Failure> {
-    let ImageConfig { data, augment, training, .. } = &config;
-    let seed = training.seed;
+    let seed = config.training.seed;
+    config.training.choose_convolution();
 
-    // The data.
-    let images = ImageSet::read(data, seed, &mut start)?;
-    let classes = images.classes().to_vec();
-    let preprocessing = images.preprocessing;
-    let augmentation = Augmentation::<B>::new(augment, &preprocessing, seed, device);
-    let batching = training.batching(data.order);
-    let train =
-        ImageLoader::<B>::new(images.train, batching, data.residency, data.workers, device)?;
-    let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
-    let validation = evaluation(images.validation)?;
-    let test = images.test.map(evaluation).transpose()?;
+    // The data: what is read, how it is batched, and what is measured on.
+    let images = TrainingImages::<B>::open(&config, &mut start, device)?;
+    let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
     // The network.
     let network = CnnConfig {
-        channels: preprocessing.channels,
-        size: preprocessing.size[0],
-        classes: classes.len(),
+        channels: images.preprocessing.channels,
+        size: images.preprocessing.size[0],
+        classes: images.classes.len(),
     };
     let architecture = Architecture::Cnn(network.clone());
     architecture.check()?;
+    let description = images.describe(RECIPE.name, architecture);
     let model = network.init::<B>(seed, device);
-    let description = Description {
-        recipe: RECIPE.name.to_owned(),
-        architecture,
-        classes,
-        preprocessing: Preprocessing::Image(preprocessing.clone()),
-    };
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
@@ -92,7 +67,7 @@ pub fn train<B: AutodiffBackend>(
             let part = batch.part;
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
             let logits = trainer.model().forward(batch.images.clone());
-            trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
+            trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
         }
         trainer.try_end_epoch(|model| {
             let metrics = validation.measure(|images| model.forward(images))?;
@@ -101,6 +76,7 @@ pub fn train<B: AutodiffBackend>(
     }
     let trained = trainer.finish()?;
     let model = &trained.model;
-    let test = test.map(|split| split.measure(|images| model.forward(images))).transpose()?;
+    let test =
+        test.as_ref().map(|split| split.measure(|images| model.forward(images))).transpose()?;
     run.finish(trained, &description, test)
 }

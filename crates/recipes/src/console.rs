@@ -131,7 +131,7 @@ impl Console {
     }
 
     /// A bar of its own on a terminal; in a pipe the beginning, and a line now and then.
-    fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
+    pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
         match &self.view {
             View::Bar(_) if done == of => {
                 self.preparation.take().iter().for_each(|bar| bar.finish_and_clear())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend::Backend;
-use burn::tensor::{Tensor, activation::log_softmax};
+use burn::tensor::{Int, Tensor, activation::log_softmax};
 use data::{
     Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
@@ -70,11 +70,25 @@ impl<B: Backend> ImageEvaluation<B> {
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
     ) -> Result<Metrics, DataError> {
+        self.measure_each(forward, |_, _| ())
+    }
+
+    /// As [`ImageEvaluation::measure`]; `each` is shown the logits and the labels of each batch.
+    ///
+    /// # Errors
+    ///
+    /// Where an image can no longer be read.
+    pub(crate) fn measure_each(
+        &self,
+        forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
+        mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
+    ) -> Result<Metrics, DataError> {
         let metrics = [("accuracy", MetricSummary::Mean)];
         let mut evaluation = Evaluation::new(&metrics, &self.device);
         for batch in self.loader.batches(0, 0) {
             let batch = batch?;
             let logits = forward(self.augmentation.normalise(batch.images));
+            each(logits.clone(), batch.labels.clone());
             let losses = cross_entropy(logits.clone(), batch.labels.clone());
             evaluation.add(losses, [hits(logits, batch.labels)]);
         }

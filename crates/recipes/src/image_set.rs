@@ -1,24 +1,32 @@
-//! Images as a recipe trains on them: read, brought to one shape, and split.
+//! Images as a recipe trains on them: read, brought to one shape, split, and loaded.
 
 use std::sync::Arc;
 
+use backend::AutodiffBackend;
 use data::{
-    Fitted, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    Fitted, ImageLoader, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
     idx::read_idx,
     image_folder::{ImageFolder, open_image_folder},
 };
+use inference::{Description, Preprocessing};
+use models::Architecture;
 
 use crate::{
     Failure, Start,
-    config::{Drawing, ImageData, ImageOrigin, Normalise},
+    config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
+    image_evaluation::ImageEvaluation,
 };
 
 /// Decoded images of a folder up to this size stay in memory.
 const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
+
+/// Hears what is done before the first step: the task, how much is done, and of how much.
+pub(crate) type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
 pub(crate) struct ImageSet {
@@ -33,7 +41,7 @@ pub(crate) struct ImageSet {
 }
 
 impl ImageSet {
-    /// Reads what the configuration names.
+    /// Reads what the configuration names; `progress` is told what is done, and how far it is.
     ///
     /// # Errors
     ///
@@ -41,9 +49,9 @@ impl ImageSet {
     pub(crate) fn read(
         data: &ImageData,
         seed: u64,
-        start: &mut Start<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
-        let found = Found::read(data, seed, start)?;
+        let found = Found::read(data, seed, progress)?;
         let fit = |source| fit(source, data);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
@@ -68,6 +76,74 @@ impl ImageSet {
     }
 }
 
+/// The images of a recipe whose whole network is trained, ready for its loop.
+pub(crate) struct TrainingImages<B: AutodiffBackend> {
+    pub(crate) train: ImageLoader<B>,
+    pub(crate) augmentation: Augmentation<B>,
+    pub(crate) validation: ImageEvaluation<B::InnerBackend>,
+    pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
+    pub(crate) preprocessing: ImagePreprocessing,
+    pub(crate) classes: Vec<String>,
+    /// What the user should know, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// Files that could not be decoded.
+    pub(crate) skipped: usize,
+}
+
+impl<B: AutodiffBackend> TrainingImages<B> {
+    /// Reads what the configuration names, and brings to the device what is to lie there.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the data.
+    pub(crate) fn open<Model>(
+        config: &ImageConfig<Model>,
+        start: &mut Start<'_>,
+        device: &B::Device,
+    ) -> Result<Self, Failure> {
+        let ImageConfig { data, augment, training, .. } = config;
+        let images = ImageSet::read(data, training.seed, &mut start.progress())?;
+        let classes = images.classes().to_vec();
+        let ImageSet { preprocessing, notes, skipped, .. } = images;
+        let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
+        let batching = training.batching(data.order);
+        Ok(Self {
+            train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
+            augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),
+            validation: evaluation(images.validation)?,
+            test: images.test.map(evaluation).transpose()?,
+            preprocessing,
+            classes,
+            notes,
+            skipped,
+        })
+    }
+
+    /// The description of a network that is trained on these images.
+    pub(crate) fn describe(&self, recipe: &str, architecture: Architecture) -> Description {
+        Description {
+            recipe: recipe.to_owned(),
+            architecture,
+            classes: self.classes.clone(),
+            preprocessing: Preprocessing::Image(self.preprocessing.clone()),
+        }
+    }
+}
+
+/// Images to measure on: the source's test split, else its validation split, else all it has.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data.
+pub(crate) fn read_given(
+    data: &ImageData,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<Source, Failure> {
+    let found = Found::read(data, seed, progress)?;
+    Ok(fit(found.test.or(found.validation).unwrap_or(found.train), data))
+}
+
 /// The splits as the source has them.
 struct Found {
     train: Source,
@@ -78,7 +154,7 @@ struct Found {
 }
 
 impl Found {
-    fn read(data: &ImageData, seed: u64, start: &mut Start<'_>) -> Result<Self, Failure> {
+    fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
         let splits = match data.source {
             ImageOrigin::Synthetic => {
@@ -94,7 +170,7 @@ impl Found {
             }
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
-            ImageOrigin::ImageFolder => return Self::read_folder(data, start),
+            ImageOrigin::ImageFolder => return Self::read_folder(data, progress),
         };
         Ok(Self {
             train: Arc::new(splits.train),
@@ -105,11 +181,11 @@ impl Found {
         })
     }
 
-    fn read_folder(data: &ImageData, start: &mut Start<'_>) -> Result<Self, Failure> {
+    fn read_folder(data: &ImageData, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
         let (mut notes, mut skipped) = (Vec::new(), 0);
         let mut decode = |folder: ImageFolder| {
-            let (source, bad) = decode(folder, data, start, &mut notes)?;
+            let (source, bad) = decode(folder, data, progress, &mut notes)?;
             skipped += bad;
             Ok::<_, Failure>(source)
         };
@@ -125,11 +201,11 @@ impl Found {
 fn decode(
     folder: ImageFolder,
     data: &ImageData,
-    start: &mut Start<'_>,
+    progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Source, usize), Failure> {
     let bytes = folder.shape().bytes() * folder.labels().len();
-    let mut progress = |done, of| start.prepare("decoding images", done, of);
+    let mut progress = |done, of| progress("decoding images", done, of);
     let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {
         let (images, report) = folder.load(&mut progress)?;
         (Arc::new(images), report)

@@ -20,6 +20,8 @@ mod backbone;
 mod features;
 mod image_evaluation;
 mod image_set;
+mod pretrained;
+mod table_evaluation;
 mod text_evaluation;
 
 // What a run is given and what it leaves.
@@ -34,6 +36,10 @@ mod run_directory;
 mod settings;
 mod summary;
 mod time;
+
+// What is asked of a run when it is over.
+mod confusion;
+pub mod evaluation;
 
 // What is promised of runs, proved.
 pub mod resume_check;

@@ -15,7 +15,7 @@ use crate::{
     Failure, Start, Summary,
     config::{self, Check, Checker, Config, Layer, TextData},
     registry::Recipe,
-    text_evaluation::{measure, token_losses},
+    text_evaluation::{EVALUATION_BATCH, measure, token_losses},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -30,9 +30,6 @@ pub const RECIPE: Recipe = Recipe {
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
 };
-
-/// Windows that are evaluated at a time.
-const EVALUATION_BATCH: usize = 256;
 
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,9 +67,12 @@ pub fn train<B: AutodiffBackend>(
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
     let batching = config.training.batching(Order::Shuffled);
     let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
-    let held_out = corpus.validation.map(windows).transpose()?;
-    let evaluated = Batching::evaluation(EVALUATION_BATCH);
-    let validation = held_out.map(|windows| TokenLoader::windows(windows, evaluated, device));
+    let held_out = |tokens| {
+        let batching = Batching::evaluation(EVALUATION_BATCH);
+        Ok::<_, Failure>(TokenLoader::windows(windows(tokens)?, batching, device))
+    };
+    let validation = corpus.validation.map(held_out).transpose()?;
+    let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
     let network = TextLstmConfig {
@@ -107,5 +107,6 @@ pub fn train<B: AutodiffBackend>(
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
     let trained = trainer.finish()?;
-    run.finish(trained, &description, None)
+    let test = test.map(|split| measure(&trained.model, &split, device));
+    run.finish(trained, &description, test)
 }

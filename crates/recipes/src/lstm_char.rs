@@ -15,7 +15,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::{self, Check, Checker, Config, Layer, TextData},
     registry::Recipe,
-    text_evaluation::{measure, token_losses},
+    text_evaluation::{evaluation_streams, measure, token_losses},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -82,13 +82,14 @@ pub fn train<B: AutodiffBackend>(
     let corpus = read_text(&config.data.options())?;
     let length = config.data.sequence_length;
     let rows = config.training.batch_size;
-    let streams = |tokens, rows| Streams::new(tokens, rows, length).map_err(DataError::from);
-    let train = TokenLoader::<B>::streams(streams(corpus.train, rows)?, device);
-    let held_out = corpus.validation.map(|tokens| {
-        let fitting = (tokens.len() / (length + 1)).clamp(1, rows);
-        streams(tokens, fitting)
-    });
-    let validation = held_out.transpose()?.map(|streams| TokenLoader::streams(streams, device));
+    let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
+    let train = TokenLoader::<B>::streams(streams, device);
+    let held_out = |tokens| {
+        let streams = evaluation_streams(tokens, rows, length)?;
+        Ok::<_, Failure>(TokenLoader::streams(streams, device))
+    };
+    let validation = corpus.validation.map(held_out).transpose()?;
+    let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
     let network = TextLstmConfig {
@@ -128,7 +129,8 @@ pub fn train<B: AutodiffBackend>(
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
     let trained = trainer.finish()?;
-    run.finish(trained, &description, None)
+    let test = test.map(|split| measure(&trained.model, &split, device));
+    run.finish(trained, &description, test)
 }
 
 /// The state that the batch before left, one for each layer; none at the beginning of the text.

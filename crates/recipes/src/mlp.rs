@@ -1,28 +1,23 @@
 //! The multi-layer perceptron on a table: the first tutorial's network, or your own CSV file.
 
-use backend::{AutodiffBackend, Backend, Selected, device};
+use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
-use burn::tensor::Tensor;
 use data::{
-    Batching, Order, Table, TableBatch, TableLoader, TablePreprocessing, TableSplits, TableTargets,
-    TargetKind, Targets, Task,
+    Batching, CategoryEncoding, Order, TableLoader, TableSplits, Task,
     csv_table::read_csv,
     npy::read_npy,
     synthetic::{Labels, read_synthetic},
 };
 use inference::{Description, Preprocessing};
-use models::{
-    Architecture, Mlp, MlpConfig,
-    losses::{binary_cross_entropy, cross_entropy, squared_error},
-    metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
-};
+use models::{Architecture, FeatureEmbedding, MlpConfig};
 use serde::{Deserialize, Serialize};
-use training::{Metrics, Trainer};
+use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
     config::{self, Check, Checker, Config, Layer, Source, TableData},
     registry::Recipe,
+    table_evaluation::{TableEvaluation, table_losses},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -38,9 +33,6 @@ pub const RECIPE: Recipe = Recipe {
     },
 };
 
-/// Rows that are evaluated at a time.
-const EVALUATION_BATCH: usize = 1024;
-
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,12 +40,16 @@ pub struct Model {
     /// Units of each hidden layer.
     #[serde(default, serialize_with = "config::unset_as_empty")]
     pub hidden: Option<Vec<usize>>,
+    /// Numbers that stand for a category; one number a category, 0 or 1, where there is none.
+    #[serde(default, serialize_with = "config::unset_as_empty")]
+    pub embedding: Option<usize>,
 }
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
         let widths = self.hidden.as_deref().unwrap_or_default();
         checker.require("model.hidden", !widths.contains(&0), "widths of at least 1");
+        checker.require("model.embedding", self.embedding != Some(0), "at least 1");
     }
 }
 
@@ -73,7 +69,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
 
     // The data.
-    let splits = read(&config.data, seed)?;
+    let splits = read(&config, seed)?;
     let task = splits.preprocessing.task();
     let batching = Batching {
         order: config.data.order.unwrap_or_default(),
@@ -82,16 +78,19 @@ pub fn train<B: AutodiffBackend>(
         micro_batch: config.training.micro_batch.unwrap_or(config.training.batch_size),
     };
     let train = TableLoader::<B>::new(&splits.train, task, batching, device);
-    let held_out = |table| HeldOut::new(table, &splits.preprocessing, device);
+    let held_out = |table| TableEvaluation::new(table, &splits.preprocessing, device);
     let validation = splits.validation.as_ref().map(held_out);
     let test = splits.test.as_ref().map(held_out);
 
     // The network.
     let classes = splits.preprocessing.target.classes();
+    let width = config.model.embedding.unwrap_or_default();
+    let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
     let network = MlpConfig {
         inputs: splits.preprocessing.width(),
         hidden: config.model.hidden.clone().unwrap_or_default(),
         outputs: if task == Task::Multiclass { classes.len() } else { 1 },
+        embeddings: splits.preprocessing.indexed().into_iter().map(embedding).collect(),
     };
     let model = network.init::<B>(seed, device);
     let description = Description {
@@ -109,17 +108,17 @@ pub fn train<B: AutodiffBackend>(
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let outputs = trainer.model().forward(batch.features);
-            trainer.step(losses(outputs, batch.targets), batch.part)?;
+            trainer.step(table_losses(outputs, batch.targets), batch.part)?;
         }
-        trainer.end_epoch(|model| validation.as_ref().map(|split| split.evaluate(model)))?;
+        trainer.end_epoch(|model| validation.as_ref().map(|split| split.measure(model)))?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| split.evaluate(&trained.model));
+    let test = test.map(|split| split.measure(&trained.model));
     run.finish(trained, &description, test)
 }
 
 /// The settings that depend on others, filled in where the user left them open.
-fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, Model> {
+pub(crate) fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, Model> {
     let Config { data, model, .. } = &mut config;
     let memorises = data.source == Source::Synthetic && data.labels == Labels::Random;
     let (order, hidden) = match data.source {
@@ -134,78 +133,16 @@ fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, 
     config
 }
 
-fn read(data: &TableData, seed: u64) -> Result<TableSplits, Failure> {
+/// The splits that the configuration names.
+pub(crate) fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
+    let data = &config.data;
+    let categories = match config.model.embedding {
+        Some(_) => CategoryEncoding::Index,
+        None => CategoryEncoding::OneHot,
+    };
     Ok(match data.source {
-        Source::Csv => read_csv(&data.csv_options(), seed)?,
+        Source::Csv => read_csv(&data.csv_options(categories), seed)?,
         Source::Npy => read_npy(&data.npy_options(), seed)?,
         Source::Synthetic => read_synthetic(&data.synthetic_options(), seed)?,
     })
-}
-
-/// A loss for each sample, of the kind that the targets ask for.
-///
-/// - `outputs`: `[batch, outputs]`
-/// - returns: `[batch]`
-fn losses<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Tensor<B, 1> {
-    match targets {
-        TableTargets::Binary(labels) => binary_cross_entropy(outputs.flatten(0, 1), labels),
-        TableTargets::Classes(labels) => cross_entropy(outputs, labels),
-        TableTargets::Values(values) => squared_error(outputs.flatten(0, 1), values),
-    }
-}
-
-/// The scores of each sample, in the order of [`HeldOut::metrics`]: `[batch]` each.
-fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Tensor<B, 1>> {
-    match targets {
-        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
-        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
-        TableTargets::Values(values) => {
-            let errors = squared_error(outputs.flatten(0, 1), values);
-            vec![errors.clone(), errors]
-        }
-    }
-}
-
-/// A split to measure on, on the device without gradients.
-struct HeldOut<B: Backend> {
-    loader: TableLoader<B>,
-    metrics: Vec<(&'static str, MetricSummary)>,
-    device: B::Device,
-}
-
-impl<B: Backend> HeldOut<B> {
-    fn new(table: &Table, preprocessing: &TablePreprocessing, device: &B::Device) -> Self {
-        let batching = Batching {
-            order: Order::File,
-            seed: 0,
-            batch_size: EVALUATION_BATCH,
-            micro_batch: EVALUATION_BATCH,
-        };
-        let metrics = match (&preprocessing.target.kind, &table.targets) {
-            (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => vec![
-                ("rmse", MetricSummary::Root { unit: *deviation }),
-                ("r2", MetricSummary::Explained { variance: variance(values) }),
-            ],
-            _ => vec![("accuracy", MetricSummary::Mean)],
-        };
-        let loader = TableLoader::new(table, preprocessing.task(), batching, device);
-        Self { loader, metrics, device: device.clone() }
-    }
-
-    fn evaluate(&self, model: &Mlp<B>) -> Metrics {
-        let mut evaluation = Evaluation::new(&self.metrics, &self.device);
-        for TableBatch { features, targets, .. } in self.loader.batches(0, 0) {
-            let outputs = model.forward(features);
-            let losses = losses(outputs.clone(), targets.clone());
-            evaluation.add(losses, scores(outputs, targets));
-        }
-        evaluation.finish()
-    }
-}
-
-/// The variance of the population.
-fn variance(values: &[f32]) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
-    values.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum::<f64>() / count
 }

@@ -2,8 +2,6 @@
 
 use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
-use data::{ImageLoader, augment::Augmentation};
-use inference::{Description, Preprocessing};
 use models::{Architecture, Pass, ResNetConfig, Shortcut};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -11,8 +9,8 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{self, Check, Checker, ImageConfig, Layer},
-    image_evaluation::{ImageEvaluation, image_losses},
-    image_set::ImageSet,
+    image_evaluation::image_losses,
+    image_set::TrainingImages,
     registry::Recipe,
 };
 
@@ -57,37 +55,24 @@ pub fn train<B: AutodiffBackend>(
     device: &B::Device,
     device_name: &str,
 ) -> Result<Summary, Failure> {
-    let ImageConfig { data, augment, training, .. } = &config;
-    let seed = training.seed;
+    let seed = config.training.seed;
+    config.training.choose_convolution();
 
-    // The data.
-    let images = ImageSet::read(data, seed, &mut start)?;
-    let classes = images.classes().to_vec();
-    let preprocessing = images.preprocessing;
-    let augmentation = Augmentation::<B>::new(augment, &preprocessing, seed, device);
-    let batching = training.batching(data.order);
-    let train =
-        ImageLoader::<B>::new(images.train, batching, data.residency, data.workers, device)?;
-    let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
-    let validation = evaluation(images.validation)?;
-    let test = images.test.map(evaluation).transpose()?;
+    // The data: what is read, how it is batched, and what is measured on.
+    let images = TrainingImages::<B>::open(&config, &mut start, device)?;
+    let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
     // The network.
     let network = ResNetConfig {
         depth: config.model.depth,
         shortcut: config.model.shortcut,
-        channels: preprocessing.channels,
-        classes: classes.len(),
+        channels: images.preprocessing.channels,
+        classes: images.classes.len(),
     };
     let architecture = Architecture::ResNet(network.clone());
     architecture.check()?;
+    let description = images.describe(RECIPE.name, architecture);
     let model = network.init::<B>(seed, device);
-    let description = Description {
-        recipe: RECIPE.name.to_owned(),
-        architecture,
-        classes,
-        preprocessing: Preprocessing::Image(preprocessing.clone()),
-    };
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
@@ -102,7 +87,7 @@ pub fn train<B: AutodiffBackend>(
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
             let mut pass = Pass::training(seed, trainer.step_number(), 0);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
+            trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
@@ -114,6 +99,7 @@ pub fn train<B: AutodiffBackend>(
     let trained = trainer.finish()?;
     let model = &trained.model;
     let test = test
+        .as_ref()
         .map(|split| split.measure(|images| model.forward(images, &mut Pass::evaluation())))
         .transpose()?;
     run.finish(trained, &description, test)

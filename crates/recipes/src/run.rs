@@ -53,6 +53,11 @@ impl<'a> Start<'a> {
         let _ = self.observer.observe(&event);
     }
 
+    /// [`Start::prepare`] as a function.
+    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
+        |task, done, of| self.prepare(task, done, of)
+    }
+
     /// Creates the run directory, or opens it again. Everything that the user may have got wrong was
     /// checked before.
     ///

@@ -2,13 +2,19 @@
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
-use data::TokenLoader;
+use data::{
+    DataError, TokenLoader,
+    text::{Streams, Tokens},
+};
 use models::{
     Pass, TextLstm,
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
 };
 use training::Metrics;
+
+/// Windows that are evaluated at a time.
+pub(crate) const EVALUATION_BATCH: usize = 256;
 
 /// The cross-entropy of each token.
 ///
@@ -41,4 +47,14 @@ pub(crate) fn measure<B: Backend>(
         state = Some(next);
     }
     evaluation.finish()
+}
+
+/// At most so many streams as training has, and no more than the text has windows.
+pub(crate) fn evaluation_streams(
+    tokens: Tokens,
+    rows: usize,
+    sequence_length: usize,
+) -> Result<Streams, DataError> {
+    let rows = (tokens.len() / (sequence_length + 1)).clamp(1, rows);
+    Ok(Streams::new(tokens, rows, sequence_length)?)
 }

@@ -25,6 +25,7 @@ use crate::{
     features::{Features, Frozen, rows},
     image_evaluation::image_losses,
     image_set::ImageSet,
+    pretrained::Pretrained,
     registry::Recipe,
 };
 
@@ -61,11 +62,12 @@ pub fn train<B: AutodiffBackend>(
     config.data.channels = Some(backbone.channels);
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    let images = ImageSet::read(data, seed, &mut start)?;
+    training.choose_convolution();
+    let images = ImageSet::read(data, seed, &mut start.progress())?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.
-    let pretrained = settings.pretrained::<B::InnerBackend>(&backbone, device)?;
+    let pretrained = Pretrained::<B::InnerBackend>::open(settings, &backbone, &mut start, device)?;
     let preprocessing = match &pretrained {
         Some(pretrained) => pretrained.preprocessing(&images.preprocessing),
         None => images.preprocessing,

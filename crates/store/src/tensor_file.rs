@@ -99,11 +99,27 @@ impl TensorFile {
     ///
     /// Where the format has no room for it.
     pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
-        let metadata = HashMap::from([(METADATA_KEY.to_owned(), self.metadata.to_string())]);
-        safetensors::serialize(&self.tensors, Some(metadata)).map_err(|error| StoreError::Format {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })
+        serialize(&self.tensors, &self.metadata, path)
+    }
+
+    /// Writes the file with numbers of 16 bits, whole or not at all: half the size, and rounded to
+    /// 11 significant bits.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses, or a number is beyond what f16 can hold, 65504.
+    pub fn write_f16(&self, path: &Path) -> Result<(), StoreError> {
+        let tensors = self.tensors.iter().map(|(name, tensor)| {
+            let values: Vec<_> = tensor.values.iter().copied().map(half::f16::from_f32).collect();
+            let fits = |(&f32, f16): (&f32, &half::f16)| f16.is_finite() || !f32.is_finite();
+            if tensor.values.iter().zip(&values).all(fits) {
+                return Ok((name, HalfTensor { shape: &tensor.shape, values }));
+            }
+            let reason = format!("`{name}` has a number beyond the range of f16");
+            Err(StoreError::Format { path: path.to_owned(), reason })
+        });
+        let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+        write_whole(path, &serialize(tensors, &self.metadata, path)?)
     }
 
     /// Reads the bytes of a file that is called `path`; f16 and bf16 become f32.
@@ -114,6 +130,16 @@ impl TensorFile {
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
         parse(bytes, |_| true).map_err(|reason| at(path, reason))
     }
+}
+
+fn serialize<'a, T: View>(
+    tensors: impl IntoIterator<Item = (&'a String, T)>,
+    metadata: &serde_json::Value,
+    path: &Path,
+) -> Result<Vec<u8>, StoreError> {
+    let metadata = HashMap::from([(METADATA_KEY.to_owned(), metadata.to_string())]);
+    safetensors::serialize(tensors, Some(metadata))
+        .map_err(|error| StoreError::Format { path: path.to_owned(), reason: error.to_string() })
 }
 
 /// The error of a file whose content is wrong for a `reason`.
@@ -181,6 +207,30 @@ impl View for &StoredTensor {
     }
 }
 
+/// A tensor on its way to a file of f16.
+struct HalfTensor<'a> {
+    shape: &'a [usize],
+    values: Vec<half::f16>,
+}
+
+impl View for HalfTensor<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F16
+    }
+
+    fn shape(&self) -> &[usize] {
+        self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        size_of_val(self.values.as_slice())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,6 +285,25 @@ mod tests {
             Some(vec![-2.0])
         );
         assert_eq!(decode(Dtype::F64, &[0; 8]), None);
+    }
+
+    #[test]
+    fn a_file_of_f16_is_half_as_large_and_comes_back_rounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let file = |values: Vec<f32>| {
+            let tensor = StoredTensor::new(vec![values.len()], values).unwrap();
+            TensorFile { tensors: BTreeMap::from([("a".into(), tensor)]), ..sample() }
+        };
+        file(vec![0.1, -65504.0, f32::INFINITY]).write_f16(&path).unwrap();
+        let read = TensorFile::read(&path).unwrap();
+        assert_eq!(read.tensors["a"].values, [0.099_975_586, -65504.0, f32::INFINITY]);
+        assert_eq!(read.metadata, sample().metadata);
+
+        let absent = folder.path().join("absent");
+        let error = file(vec![1e5]).write_f16(&absent).unwrap_err();
+        assert!(error.to_string().contains("`a` has a number beyond the range of f16"), "{error}");
+        assert!(!absent.exists());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     parallel::{self, Shared},
     simd::{Kernel, Level, Vector},
 };
-use crate::{AdamStep, adam};
+use crate::{AdamStep, adam, overrides::note_taken};
 
 /// Weights of a task.
 const TASK_WEIGHTS: usize = 1 << 15;
@@ -29,6 +29,7 @@ pub(super) fn update(
             step,
         );
     }
+    note_taken();
     if elements(&diverged)[0] != 0.0 {
         return (weight, [first, second]);
     }

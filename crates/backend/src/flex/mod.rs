@@ -7,10 +7,12 @@
 
 // An operation a file.
 mod adam;
+mod affine;
 mod batch_norm2d;
 mod conv;
 mod cross_entropy;
 mod embedding;
+mod global_average_pool;
 mod linear;
 mod lstm;
 mod pool;
@@ -41,7 +43,7 @@ use burn_flex::FlexTensor;
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    RmsPropStep, SgdStep,
+    PlaneMap, RmsPropStep, SgdStep,
     conv2d::{Conv2dGradients, Conv2dParents},
     functional::{Conv2dOptions, PoolOptions},
 };
@@ -215,6 +217,21 @@ impl Backend for Flex {
         options: &PoolOptions,
     ) -> FloatTensor<Self> {
         pool::backward(indices, gradient, input, options)
+    }
+
+    fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
+        global_average_pool::forward(input)
+    }
+
+    fn fused_global_average_pool_backward(
+        gradient: FloatTensor<Self>,
+        input: Shape,
+    ) -> FloatTensor<Self> {
+        global_average_pool::backward(gradient, input)
+    }
+
+    fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
+        affine::forward(images, maps)
     }
 }
 

@@ -3,6 +3,8 @@
 //! The winner of a window is kept as one byte: its place in the window, counted row by row, or
 //! [`NONE`] where ReLU cut it. Windows of more than 254 places are left to the default body.
 
+mod pairs;
+
 use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
@@ -10,10 +12,11 @@ use super::{
     all_f32, contiguous, elements,
     parallel::{self, Shared},
     recycled,
-    simd::{Kernel, Level, Vector},
-    sum::Sum,
+    simd::Level,
 };
 use crate::{functional::PoolOptions, max_pool2d, overrides};
+
+pub(super) use self::pairs::{KeptSum, PoolPairs, ScatterPairs};
 
 /// No place of a window: ReLU cut the gradient.
 const NONE: u8 = u8::MAX;
@@ -30,7 +33,7 @@ pub(super) fn forward(input: FlexTensor, options: &PoolOptions) -> (FlexTensor, 
     let input = contiguous(input);
     let shape = [batch, channels, windows.output[0], windows.output[1]];
     let (mut output, mut places) = (recycled::floats(shape), recycled::bytes(shape));
-    windows.pool(elements(&input), false, output.storage_mut(), places.storage_mut());
+    windows.pool(elements(&input), output.storage_mut(), places.storage_mut());
     (output, places)
 }
 
@@ -50,7 +53,7 @@ pub(super) fn backward(
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
     let places = places.storage::<u8>();
-    windows.scatter(elements(&gradient), places, output.storage_mut(), None);
+    windows.scatter(elements(&gradient), places, output.storage_mut());
     output
 }
 
@@ -86,9 +89,8 @@ impl Windows {
         [self.input, self.output].map(|[height, width]| height * width)
     }
 
-    /// The maxima of all planes and their places. With `relu`, maxima not above zero become zero
-    /// and have no place.
-    pub(super) fn pool(&self, input: &[f32], relu: bool, output: &mut [f32], places: &mut [u8]) {
+    /// The maxima of all planes and their places.
+    fn pool(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
         let [from, to] = self.planes();
         let (output, places) = (Shared::new(output), Shared::new(places));
         let level = Level::best();
@@ -98,26 +100,17 @@ impl Windows {
             let (output, places) =
                 unsafe { (output.slice(plane * to, to), places.slice(plane * to, to)) };
             if self.are_pairs() {
-                level.run(PoolPairs { windows: self, input, relu, output, places });
+                level.run(PoolPairs { width: self.input[1], input, relu: false, output, places });
             } else {
-                self.pool_plane(input, relu, output, places);
+                self.pool_plane(input, output, places);
             }
         });
     }
 
     /// The gradient of the input: each window's goes to its winner.
-    ///
-    /// - `sums`: the sum of the gradients of each plane that were not cut, if wanted
-    pub(super) fn scatter(
-        &self,
-        gradient: &[f32],
-        places: &[u8],
-        output: &mut [f32],
-        sums: Option<&mut [f32]>,
-    ) {
+    pub(super) fn scatter(&self, gradient: &[f32], places: &[u8], output: &mut [f32]) {
         let [to, from] = self.planes();
         let (planes, output) = (output.len() / to, Shared::new(output));
-        let sums = sums.map(Shared::new);
         let level = Level::best();
         each_plane(planes, to, |plane| {
             let gradient = &gradient[plane * from..][..from];
@@ -125,15 +118,10 @@ impl Windows {
             // SAFETY: each plane is worked on once.
             let output = unsafe { output.slice(plane * to, to) };
             if self.are_pairs() {
-                level.run(ScatterPairs { windows: self, gradient, places, output });
+                let width = self.input[1];
+                level.run(ScatterPairs { width, gradient, places, first: 0, output });
             } else {
                 self.scatter_plane(gradient, places, output);
-            }
-            if let Some(sums) = &sums {
-                // What was cut was not scattered.
-                // SAFETY: as above.
-                let sum = unsafe { sums.slice(plane, 1) };
-                sum[0] = level.run(Sum(output));
             }
         });
     }
@@ -147,7 +135,7 @@ impl Windows {
         (start + before - padding[axis], before..end)
     }
 
-    fn pool_plane(&self, input: &[f32], relu: bool, output: &mut [f32], places: &mut [u8]) {
+    fn pool_plane(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
         let results = output.iter_mut().zip(places);
         for (index, (output, place)) in results.enumerate() {
             let (y, taps_y) = self.window(index / self.output[1], 0);
@@ -165,9 +153,6 @@ impl Windows {
                 }
             }
             *output = best;
-            if relu && best <= 0.0 {
-                (*output, *place) = (0.0, NONE);
-            }
         }
     }
 
@@ -175,12 +160,10 @@ impl Windows {
         let PoolOptions { kernel, stride, padding } = self.options;
         output.fill(0.0);
         for (index, (gradient, place)) in gradient.iter().zip(places).enumerate() {
-            if *place != NONE {
-                let place = usize::from(*place);
-                let y = index / self.output[1] * stride[0] + place / kernel[1] - padding[0];
-                let x = index % self.output[1] * stride[1] + place % kernel[1] - padding[1];
-                output[y * self.input[1] + x] += gradient;
-            }
+            let place = usize::from(*place);
+            let y = index / self.output[1] * stride[0] + place / kernel[1] - padding[0];
+            let x = index % self.output[1] * stride[1] + place % kernel[1] - padding[1];
+            output[y * self.input[1] + x] += gradient;
         }
     }
 }
@@ -191,76 +174,4 @@ fn each_plane(planes: usize, size: usize, work: impl Fn(usize) + Sync) {
     parallel::run(planes.div_ceil(of_task), |task, _| {
         (task * of_task..((task + 1) * of_task).min(planes)).for_each(&work);
     });
-}
-
-/// [`Windows::pool`] of one plane with windows of 2x2. A kernel so that the compiler vectorises
-/// the loop with the instructions of the level.
-struct PoolPairs<'a> {
-    windows: &'a Windows,
-    input: &'a [f32],
-    relu: bool,
-    output: &'a mut [f32],
-    places: &'a mut [u8],
-}
-
-impl Kernel for PoolPairs<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        let [width, columns] = [self.windows.input[1], self.windows.output[1]];
-        let floor = if self.relu { 0.0 } else { f32::NEG_INFINITY };
-        let cut = if self.relu { NONE } else { 0 };
-        let rows = self.input.chunks_exact(2 * width);
-        let results =
-            self.output.chunks_exact_mut(columns).zip(self.places.chunks_exact_mut(columns));
-        for (rows, (output, places)) in rows.zip(results) {
-            let (top, bottom) = rows.split_at(width);
-            let pairs = top.as_chunks::<2>().0.iter().zip(bottom.as_chunks::<2>().0);
-            for ((output, place), (top, bottom)) in output.iter_mut().zip(places).zip(pairs) {
-                let mut best = top[0];
-                let mut winner = 0;
-                for (index, value) in [(1, top[1]), (2, bottom[0]), (3, bottom[1])] {
-                    // A NaN wins, and stays. Without branches, for the vectors.
-                    let wins = (value > best) | value.is_nan();
-                    best = if wins { value } else { best };
-                    winner = if wins { index } else { winner };
-                }
-                let kept = (best > floor) | best.is_nan();
-                *output = if kept { best } else { floor };
-                *place = if kept { winner } else { cut };
-            }
-        }
-    }
-}
-
-/// [`Windows::scatter`] of one plane with windows of 2x2.
-struct ScatterPairs<'a> {
-    windows: &'a Windows,
-    gradient: &'a [f32],
-    places: &'a [u8],
-    output: &'a mut [f32],
-}
-
-impl Kernel for ScatterPairs<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        let [width, columns] = [self.windows.input[1], self.windows.output[1]];
-        let results = self.gradient.chunks_exact(columns).zip(self.places.chunks_exact(columns));
-        let mut rows = self.output.chunks_exact_mut(2 * width);
-        for (rows, (gradient, places)) in rows.by_ref().zip(results) {
-            let (top, bottom) = rows.split_at_mut(width);
-            for (first, row) in [(0, top), (2, bottom)] {
-                let (pairs, rest) = row.as_chunks_mut::<2>();
-                for (pair, (gradient, place)) in pairs.iter_mut().zip(gradient.iter().zip(places)) {
-                    pair[0] = if *place == first { *gradient } else { 0.0 };
-                    pair[1] = if *place == first + 1 { *gradient } else { 0.0 };
-                }
-                rest.fill(0.0);
-            }
-        }
-        rows.into_remainder().fill(0.0);
-    }
 }

@@ -3,7 +3,7 @@
 use burn_flex::FlexTensor;
 
 use super::{all_f32, contiguous, elements};
-use crate::{RmsPropStep, rms_prop};
+use crate::{RmsPropStep, overrides::note_taken, rms_prop};
 
 pub(super) fn update(
     weight: FlexTensor,
@@ -21,6 +21,7 @@ pub(super) fn update(
             step,
         );
     }
+    note_taken();
     if elements(&diverged)[0] != 0.0 {
         return (weight, [square_mean, velocity]);
     }

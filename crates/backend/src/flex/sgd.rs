@@ -3,7 +3,7 @@
 use burn_flex::FlexTensor;
 
 use super::{all_f32, contiguous, elements};
-use crate::{SgdStep, sgd};
+use crate::{SgdStep, overrides::note_taken, sgd};
 
 pub(super) fn update(
     weight: FlexTensor,
@@ -15,6 +15,7 @@ pub(super) fn update(
     if !all_f32([&weight, &gradient, &velocity]) {
         return sgd::composed::<burn::backend::Flex>(weight, gradient, velocity, diverged, step);
     }
+    note_taken();
     if elements(&diverged)[0] != 0.0 {
         return (weight, velocity);
     }

@@ -3,7 +3,7 @@
 use burn_flex::FlexTensor;
 
 use super::{all_f32, contiguous, elements};
-use crate::square_sum;
+use crate::{overrides::note_taken, square_sum};
 
 /// Independent partial sums, so that the compiler may keep them in vector registers.
 const LANES: usize = 16;
@@ -12,6 +12,7 @@ pub(super) fn add(sum: FlexTensor, values: FlexTensor) -> FlexTensor {
     if !all_f32([&sum, &values]) {
         return square_sum::composed::<burn::backend::Flex>(sum, values);
     }
+    note_taken();
     let (mut sum, values) = (contiguous(sum), contiguous(values));
     sum.storage_mut::<f32>()[0] += square_sum_of(elements(&values));
     sum

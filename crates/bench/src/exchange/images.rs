@@ -16,7 +16,7 @@ use models::{
 };
 use recipes::{
     cnn,
-    config::{Check, Drawing, ImageConfig, ImageOrigin, Normalise},
+    config::{Check, Drawing, ImageConfig, ImageOrigin, NoSettings, Normalise},
     registry::Recipe,
     resnet, simplenet, vgg_pretrain,
 };
@@ -107,14 +107,14 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
 }
 
 pub(super) fn cnn(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<cnn::Model>::new(&cnn::RECIPE, settings, batches)?;
+    let images = Prepared::<NoSettings>::new(&cnn::RECIPE, settings, batches)?;
     let Prepared { channels, size, classes, .. } = images;
     Ok(images.exchange(Architecture::Cnn(CnnConfig { channels, size, classes })))
 }
 
 /// All full batches of the first epoch, and the split that is held out.
 pub(super) fn cnn_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Exchange> {
-    let mut images = Prepared::<cnn::Model>::new(&cnn::RECIPE, settings, usize::MAX)?;
+    let mut images = Prepared::<NoSettings>::new(&cnn::RECIPE, settings, usize::MAX)?;
     let Prepared { channels, size, classes, .. } = images;
     let batch = images.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0]);
     images.batches.retain(|(inputs, _)| inputs.shape()[0] == batch);
@@ -146,7 +146,7 @@ pub(super) fn cnn_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Exc
 }
 
 pub(super) fn simplenet(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<simplenet::Model>::new(&simplenet::RECIPE, settings, batches)?;
+    let images = Prepared::<NoSettings>::new(&simplenet::RECIPE, settings, batches)?;
     let Prepared { channels, size, classes, .. } = images;
     Ok(images.exchange(Architecture::SimpleNet(SimpleNetConfig { channels, size, classes })))
 }
@@ -160,7 +160,7 @@ pub(super) fn resnet(settings: &[String], batches: usize) -> anyhow::Result<Exch
 }
 
 pub(super) fn vgg_pretrain(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<vgg_pretrain::Model>::new(&vgg_pretrain::RECIPE, settings, batches)?;
+    let images = Prepared::<NoSettings>::new(&vgg_pretrain::RECIPE, settings, batches)?;
     let Prepared { channels, size, classes, .. } = images;
     let features = VggConfig { channels, size, ..VggConfig::small() };
     let inputs = features.features();

@@ -33,7 +33,12 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
         let TableTargets::Binary(labels) = batch.targets else { bail!("labels are 0 or 1") };
         Ok((stored(batch.features)?, stored(labels)?))
     };
-    let architecture = Architecture::Mlp(MlpConfig { inputs: features, hidden, outputs: 1 });
+    let architecture = Architecture::Mlp(MlpConfig {
+        inputs: features,
+        hidden,
+        outputs: 1,
+        ..MlpConfig::default()
+    });
     Ok(Exchange {
         task: Task::Train,
         loss: Loss::BinaryCrossEntropy,

@@ -3,7 +3,7 @@
 use backend::{Selected, device::Device};
 use data::{
     Batching, Order, TokenBatch, TokenLoader,
-    text::{Predict, TextOptions, Windows, read_text},
+    text::{Predict, Windows, read_text},
 };
 use models::{Architecture, Law, Positions, TextLstmConfig};
 use recipes::{
@@ -17,9 +17,8 @@ use super::{Described, Exchange, Loss, Task, initial, resolved, stored};
 pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
     let config: Config<TextData, lstm::Model> = resolved(&lstm::RECIPE, settings)?;
     let device = Device::default();
-    let TextData { path, tokens, vocabulary, sequence_length, validation, .. } = config.data;
-    let options = TextOptions { path, tokens, vocabulary, sequence_length, validation };
-    let corpus = read_text(&options)?;
+    let sequence_length = config.data.sequence_length;
+    let corpus = read_text(&config.data.options())?;
     let windows = Windows::new(corpus.train, sequence_length, Predict::Last)?;
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
     let batching = Batching { order: Order::Shuffled, seed, batch_size, micro_batch: batch_size };

@@ -6,7 +6,7 @@ use anyhow::Context;
 use backend::{Selected, device, device::Device};
 use data::{
     Batching, ImageLoader, ImagePreprocessing, ImageSource, Order, Residency, Resize, TableLoader,
-    TokenKind, TokenLoader,
+    TokenLoader,
     augment::{AugmentOptions, Augmentation},
     cifar10::read_cifar10,
     csv_table::{CsvOptions, TargetColumn, read_csv},
@@ -189,13 +189,8 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
             table(&read_npy(&options, 0)?, device)
         }
         SourceKind::Text => {
-            let options = TextOptions {
-                path: Some(folder.join("text.txt")),
-                tokens: TokenKind::Words,
-                vocabulary: 1000,
-                sequence_length: 20,
-                validation: 0.1,
-            };
+            let options =
+                TextOptions { path: Some(folder.join("text.txt")), ..TextOptions::default() };
             let windows = Windows::new(read_text(&options)?.train, 20, Predict::Last)?;
             let loader = TokenLoader::<Selected>::windows(windows, batching(), device);
             Ok(Box::new(move |epoch| {

@@ -3,8 +3,8 @@
 //! The definition is torchvision's `affine` with `InterpolationMode.BILINEAR`: the map is about
 //! the middle of the image, and what comes from outside of it is black.
 
-use backend::Backend;
-use burn::tensor::{Tensor, TensorData, ops::GridSampleOptions};
+use backend::{Backend, PlaneMap, functional};
+use burn::tensor::Tensor;
 
 use super::{
     AugmentOptions,
@@ -25,9 +25,8 @@ pub struct AffineMap {
 }
 
 impl AffineMap {
-    /// From a place in the result to that in the image, both in pixels from the middle:
-    /// `[[xx, xy, x], [yx, yy, y]]`.
-    fn inverse(&self) -> [[f64; 3]; 2] {
+    /// From a place in the result to that in the image.
+    fn inverse(&self) -> PlaneMap {
         let angle = self.angle.to_radians();
         let [shear_x, shear_y] = self.shear.map(f64::to_radians);
         // Rotation, scale and shear, as torchvision composes them.
@@ -51,28 +50,8 @@ impl AffineMap {
 /// - `maps`: one an image
 /// - returns: the same shape
 pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[AffineMap]) -> Tensor<B, 4> {
-    let [batch, _, height, width] = images.dims();
-    let device = images.device();
-    // A place in the result, in pixels from the middle, and a 1 for the translation.
-    let middle = |place: usize, side: usize| place as f32 + 0.5 - 0.5 * side as f32;
-    let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-    let places: Vec<f32> =
-        places.flat_map(|(x, y)| [middle(x, width), middle(y, height), 1.0]).collect();
-    let places = TensorData::new(places, [1, height * width, 3]);
-
-    // The grid takes -1 and 1 for the borders.
-    let half = [0.5 * width as f64, 0.5 * height as f64];
-    let matrix = |map: &AffineMap| {
-        let rows = map.inverse();
-        (0..3).flat_map(move |column| [0, 1].map(|row| (rows[row][column] / half[row]) as f32))
-    };
-    let matrices: Vec<f32> = maps.iter().flat_map(matrix).collect();
-    let matrices = TensorData::new(matrices, [batch, 3, 2]);
-
-    let grid = Tensor::<B, 3>::from_data(places, &device)
-        .matmul(Tensor::from_data(matrices, &device)) // [batch, height * width, 2]
-        .reshape([batch, height, width, 2]);
-    images.grid_sample_2d(grid, GridSampleOptions::default())
+    let maps: Vec<_> = maps.iter().map(AffineMap::inverse).collect();
+    functional::affine(images, &maps)
 }
 
 /// Maps drawn as by torchvision's `RandomAffine`.

@@ -51,8 +51,12 @@ pub fn read_rows(
     Ok(rows)
 }
 
-/// Reads a file of samples beside the training file.
-pub(super) fn read_table(
+/// Reads a file of samples, targets included, as the training file was learnt to be read.
+///
+/// # Errors
+///
+/// Where the file cannot be read, lacks a column, or has what the training file cannot have.
+pub fn read_table(
     path: &Path,
     preprocessing: &TablePreprocessing,
     header: Option<bool>,

@@ -5,16 +5,22 @@ use super::{
     schema::{Kind, Schema, TargetPlan},
 };
 use crate::{
-    Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
-    preprocess::{one_hot, standardise},
+    CategoryEncoding, Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind,
+    Targets,
+    preprocess::standardise,
     table::{self, matrix},
 };
 
 /// Learns how rows are encoded from the training rows, and from no other.
-pub(super) fn fit(schema: &Schema, records: &Records, rows: &[usize]) -> TablePreprocessing {
+pub(super) fn fit(
+    schema: &Schema,
+    records: &Records,
+    rows: &[usize],
+    encoding: CategoryEncoding,
+) -> TablePreprocessing {
     let columns = schema.columns.iter().zip(&records.columns).map(|(column, cells)| Column {
         name: column.name.clone(),
-        kind: fit_column(&column.kind, cells, rows),
+        kind: fit_column(&column.kind, cells, rows, encoding),
     });
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
@@ -28,7 +34,12 @@ pub(super) fn fit(schema: &Schema, records: &Records, rows: &[usize]) -> TablePr
     }
 }
 
-fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize]) -> ColumnKind {
+fn fit_column(
+    kind: &Kind,
+    cells: &Cells,
+    rows: &[usize],
+    encoding: CategoryEncoding,
+) -> ColumnKind {
     let empty = || ColumnKind::Dropped { reason: "it has no values in the training split".into() };
     match (kind, cells) {
         (Kind::Dropped(reason), _) => ColumnKind::Dropped { reason: reason.clone() },
@@ -43,6 +54,7 @@ fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize]) -> ColumnKind {
                 Some((fill, _)) => ColumnKind::Categorical {
                     categories: seen().map(|(category, _)| category.clone()).collect(),
                     fill: fill.clone(),
+                    encoding,
                 },
                 None => empty(),
             }
@@ -108,7 +120,8 @@ enum Encoder<'a> {
         codes: &'a [u16],
         places: Vec<Option<usize>>,
         fill: Option<usize>,
-        width: usize,
+        categories: usize,
+        encoding: CategoryEncoding,
     },
 }
 
@@ -120,13 +133,14 @@ impl<'a> Encoder<'a> {
                 Some(Self::Numbers { numbers, mean, deviation })
             }
             (
-                ColumnKind::Categorical { categories, fill },
+                ColumnKind::Categorical { categories, fill, encoding },
                 Kind::Categorical(all),
                 Cells::Codes(codes),
             ) => {
                 let place = |name: &String| categories.iter().position(|other| other == name);
                 let places = all.iter().map(place).collect();
-                Some(Self::Codes { codes, places, fill: place(fill), width: categories.len() })
+                let (fill, categories) = (place(fill), categories.len());
+                Some(Self::Codes { codes, places, fill, categories, encoding: *encoding })
             }
             _ => None,
         }
@@ -138,9 +152,9 @@ impl<'a> Encoder<'a> {
                 let number = Some(numbers[row]).filter(|number| !number.is_nan());
                 out.push(standardise(number, *mean, *deviation));
             }
-            Self::Codes { codes, places, fill, width } => {
+            Self::Codes { codes, places, fill, categories, encoding } => {
                 let place = places.get(usize::from(codes[row])).unwrap_or(fill); // MISSING has none
-                one_hot(*place, *width, out);
+                encoding.encode(*place, *categories, out);
             }
         }
     }
@@ -192,15 +206,22 @@ mod tests {
         let categories: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         let kind = Kind::Categorical(categories);
         let cells = Cells::Codes(vec![2, 0, MISSING, 1, 2, 0]);
-        let learnt = fit_column(&kind, &cells, &[0, 1, 2, 4, 5]);
-        let expected =
-            ColumnKind::Categorical { categories: vec!["a".into(), "c".into()], fill: "a".into() };
-        assert_eq!(learnt, expected);
+        let fit = |rows: &[usize], encoding| fit_column(&kind, &cells, rows, encoding);
+        let encoding = CategoryEncoding::OneHot;
+        let learnt = fit(&[0, 1, 2, 4, 5], encoding);
+        let categories = vec!["a".into(), "c".into()];
+        assert_eq!(learnt, ColumnKind::Categorical { categories, fill: "a".into(), encoding });
 
         let mut out = Vec::new();
         let encoder = Encoder::new(&learnt, &kind, &cells).unwrap();
         (0..4).for_each(|row| encoder.encode(row, &mut out));
         assert_eq!(out, [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-        assert!(matches!(fit_column(&kind, &cells, &[2]), ColumnKind::Dropped { .. }));
+        assert!(matches!(fit(&[2], encoding), ColumnKind::Dropped { .. }));
+
+        let indexed = fit(&[0, 1, 2, 4, 5], CategoryEncoding::Index);
+        let encoder = Encoder::new(&indexed, &kind, &cells).unwrap();
+        out.clear();
+        (0..4).for_each(|row| encoder.encode(row, &mut out));
+        assert_eq!(out, [2.0, 1.0, 1.0, 0.0]);
     }
 }

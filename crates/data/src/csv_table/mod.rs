@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use crate::{DataError, TableSplits, split};
 
 pub use self::{
-    apply::{Rows, read_rows},
+    apply::{Rows, read_rows, read_table},
     options::{ColumnOverride, CsvOptions, TargetColumn},
 };
 
@@ -46,7 +46,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         ((0..records.rows()).collect(), None)
     };
 
-    let preprocessing = fit::fit(&schema, &records, &train_rows);
+    let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {
         let target = schema.target.name;
         return Err(DataError::NoFeatures { path: options.path.clone(), target });

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Task;
+use crate::{CategoryEncoding, Task};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct CsvOptions {
     /// called `column_0`, `column_1`, and so on.
     #[serde(default)]
     pub columns: BTreeMap<String, ColumnOverride>,
+    /// What becomes of categories.
+    #[serde(default)]
+    pub categories: CategoryEncoding,
     /// Whether the first row of each file names the columns.
     #[serde(default)]
     pub header: Option<bool>,
@@ -43,6 +46,7 @@ impl CsvOptions {
             target,
             task: None,
             columns: BTreeMap::new(),
+            categories: CategoryEncoding::OneHot,
             header: None,
             validation: 0.0,
             validation_path: None,
@@ -57,7 +61,7 @@ impl CsvOptions {
 pub enum ColumnOverride {
     /// Numbers, standardised.
     Numeric,
-    /// Categories, one-hot.
+    /// Categories.
     Categorical,
     /// Nothing.
     Drop,

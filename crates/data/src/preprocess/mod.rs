@@ -8,11 +8,11 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-pub(crate) use self::table::{one_hot, standardise};
+pub(crate) use self::table::standardise;
 pub use self::{
     cell::CellError,
     decoder::Decoder,
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
-    table::{Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
+    table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

@@ -65,19 +65,34 @@ pub enum ColumnKind {
         /// Their standard deviation (of the population).
         deviation: f64,
     },
-    /// A feature for each category, 1 for the cell's own and else 0; all are 0 for a category that
-    /// the training split does not have.
+    /// A text out of a few.
     Categorical {
-        /// The categories, in the order of their features.
+        /// The categories of the training split.
         categories: Vec<String>,
         /// The most frequent category, which stands in for a missing cell.
         fill: String,
+        /// What becomes of a category.
+        #[serde(default)]
+        encoding: CategoryEncoding,
     },
     /// No feature.
     Dropped {
         /// Why.
         reason: String,
     },
+}
+
+/// What becomes of a category.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CategoryEncoding {
+    /// A feature for each category, 1 for the cell's own and else 0; all are 0 for a category that
+    /// the training split does not have.
+    #[default]
+    OneHot,
+    /// One feature, an index for an embedding: the category's place, counted from 1; 0 for a
+    /// category that the training split does not have.
+    Index,
 }
 
 /// The column to predict.
@@ -130,12 +145,31 @@ impl TablePreprocessing {
         }
     }
 
+    /// The features that are indices of categories, each with the number of its indices.
+    pub fn indexed(&self) -> Vec<(usize, usize)> {
+        let mut feature = 0;
+        let mut indexed = Vec::new();
+        for Column { kind, .. } in &self.columns {
+            if let ColumnKind::Categorical {
+                categories, encoding: CategoryEncoding::Index, ..
+            } = kind
+            {
+                indexed.push((feature, categories.len() + 1));
+            }
+            feature += kind.width();
+        }
+        indexed
+    }
+
     /// A name for each feature: the column's, or `column=category`.
     pub fn feature_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.width());
         for Column { name, kind } in &self.columns {
             match kind {
-                ColumnKind::Numeric { .. } => names.push(name.clone()),
+                ColumnKind::Numeric { .. }
+                | ColumnKind::Categorical { encoding: CategoryEncoding::Index, .. } => {
+                    names.push(name.clone());
+                }
                 ColumnKind::Categorical { categories, .. } => {
                     names.extend(categories.iter().map(|category| format!("{name}={category}")));
                 }
@@ -168,11 +202,11 @@ impl Column {
             ColumnKind::Numeric { mean, deviation } => {
                 out.push(standardise(cell::number(&self.name, text)?, *mean, *deviation));
             }
-            ColumnKind::Categorical { categories, fill } => {
+            ColumnKind::Categorical { categories, fill, encoding } => {
                 let category = cell::category(&self.name, text)?;
                 let category = category.as_deref().unwrap_or(fill);
                 let place = categories.iter().position(|known| known == category);
-                one_hot(place, categories.len(), out);
+                encoding.encode(place, categories.len(), out);
             }
             ColumnKind::Dropped { .. } => {}
         }
@@ -184,7 +218,10 @@ impl ColumnKind {
     fn width(&self) -> usize {
         match self {
             Self::Numeric { .. } => 1,
-            Self::Categorical { categories, .. } => categories.len(),
+            Self::Categorical { categories, encoding, .. } => match encoding {
+                CategoryEncoding::OneHot => categories.len(),
+                CategoryEncoding::Index => 1,
+            },
             Self::Dropped { .. } => 0,
         }
     }
@@ -222,12 +259,15 @@ pub(crate) fn standardise(number: Option<f32>, mean: f64, deviation: f64) -> f32
     }
 }
 
-/// Appends `width` zeros, the one at `place` replaced by a one.
-pub(crate) fn one_hot(place: Option<usize>, width: usize, out: &mut Vec<f32>) {
-    let start = out.len();
-    out.resize(start + width, 0.0);
-    if let Some(place) = place {
-        out[start + place] = 1.0;
+impl CategoryEncoding {
+    /// Appends the features of the category at `place` of `count`.
+    pub(crate) fn encode(self, place: Option<usize>, count: usize, out: &mut Vec<f32>) {
+        match self {
+            Self::OneHot => {
+                out.extend((0..count).map(|category| f32::from(u8::from(place == Some(category)))))
+            }
+            Self::Index => out.push(place.map_or(0, |place| place + 1) as f32),
+        }
     }
 }
 
@@ -247,6 +287,7 @@ mod tests {
                     ColumnKind::Categorical {
                         categories: vec!["female".into(), "male".into()],
                         fill: "male".into(),
+                        encoding: CategoryEncoding::OneHot,
                     },
                 ),
                 column("constant", ColumnKind::Numeric { mean: 5.0, deviation: 0.0 }),
@@ -270,6 +311,21 @@ mod tests {
         check(["", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
         check(["25", "", "unseen", "NA"], [-0.5, 0.0, 0.0, 0.0]);
         check(["3e38", "", "male", "3e38"], [1e6, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_category_is_a_place_for_an_embedding() {
+        let mut example = example();
+        if let ColumnKind::Categorical { encoding, .. } = &mut example.columns[2].kind {
+            *encoding = CategoryEncoding::Index;
+        }
+        for (sex, expected) in [("female", 1.0), ("male", 2.0), ("", 2.0), ("unseen", 0.0)] {
+            let mut out = vec![];
+            example.encode(&["30", "", sex, "5"], &mut out).unwrap();
+            assert_eq!(out, [0.0, expected, 0.0], "{sex}");
+        }
+        assert_eq!((example.indexed(), example.width()), (vec![(1, 3)], 3));
+        assert_eq!(example.feature_names(), ["age", "sex", "constant"]);
     }
 
     #[test]

@@ -1,37 +1,80 @@
-//! A text in two parts, each as ids of a vocabulary learnt from the first.
+//! A text in parts, each as ids of a vocabulary learnt from the first.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use super::{
     error::TextError,
+    files,
     options::TextOptions,
     tokens::{Ids, Tokens, check_length},
 };
-use crate::{TokenKind, Vocabulary, preprocess::words::Words};
+use crate::{DataError, TokenKind, Vocabulary, preprocess::words::Words};
 
 /// The different characters that a note names before it says "and others".
 const NAMED: usize = 10;
 
-/// The two parts of a text as ids, with what was learnt from the first.
+/// The parts of a text as ids, with what was learnt from the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corpus {
     /// What to learn from.
     pub train: Tokens,
     /// The end of the text, which steers the training.
     pub validation: Option<Tokens>,
+    /// What is only reported on.
+    pub test: Option<Tokens>,
     /// The tokens, learnt from the training part.
     pub vocabulary: Vocabulary,
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
 }
 
-/// Divides a text, learns the vocabulary and encodes both parts. `name` is what errors and notes
-/// call the text; the options' own checks are done.
-pub(super) fn encode(text: &str, name: &str, options: &TextOptions) -> Result<Corpus, TextError> {
-    let (front, end) = divide(text, options.tokens, options.validation);
-    let train = Part { text: front, name: format!("the training part of {name}") };
-    let validation = (options.validation > 0.0)
-        .then(|| Part { text: end, name: format!("the validation part of {name}") });
+/// A text, and what errors and notes call it.
+pub(super) struct Text {
+    pub(super) content: Cow<'static, str>,
+    pub(super) name: String,
+}
+
+/// The texts that the options name, their own checks done.
+pub(super) struct Texts {
+    pub(super) text: Text,
+    pub(super) validation: Option<Text>,
+    pub(super) test: Option<Text>,
+}
+
+impl Text {
+    pub(super) fn read(path: &Path) -> Result<Self, DataError> {
+        Ok(Self { content: files::read(path)?.into(), name: format!("`{}`", path.display()) })
+    }
+
+    pub(super) fn encode(
+        &self,
+        vocabulary: &Vocabulary,
+        sequence_length: usize,
+    ) -> Result<Tokens, TextError> {
+        Part::from(self).encode(vocabulary, sequence_length, &mut Vec::new())
+    }
+}
+
+impl<'a> From<&'a Text> for Part<'a> {
+    fn from(text: &'a Text) -> Self {
+        Self { text: &text.content, name: text.name.clone() }
+    }
+}
+
+/// Divides the text unless there is another one to validate on, learns the vocabulary, and encodes
+/// all parts.
+pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, TextError> {
+    let Text { content, name } = &texts.text;
+    let (train, validation) = match &texts.validation {
+        Some(validation) => (Part::from(&texts.text), Some(validation.into())),
+        None if options.validation == 0.0 => (Part::from(&texts.text), None),
+        None => {
+            let (front, end) = divide(content, options.tokens, options.validation);
+            let train = Part { text: front, name: format!("the training part of {name}") };
+            let validation = Part { text: end, name: format!("the validation part of {name}") };
+            (train, Some(validation))
+        }
+    };
 
     let vocabulary = match options.tokens {
         TokenKind::Characters => Vocabulary::characters(train.text),
@@ -42,8 +85,9 @@ pub(super) fn encode(text: &str, name: &str, options: &TextOptions) -> Result<Co
     let mut notes = Vec::new();
     let mut encode = |part: Part| part.encode(&vocabulary, options.sequence_length, &mut notes);
     let train = encode(train)?;
-    let validation = validation.map(encode).transpose()?;
-    Ok(Corpus { train, validation, vocabulary, notes })
+    let validation = validation.map(&mut encode).transpose()?;
+    let test = texts.test.as_ref().map(|test| encode(test.into())).transpose()?;
+    Ok(Corpus { train, validation, test, vocabulary, notes })
 }
 
 /// The text before and behind a token, with that fraction of its tokens behind.
@@ -65,7 +109,7 @@ fn divide(text: &str, kind: TokenKind, validation: f64) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// One of the two parts of a text.
+/// A part of a text, or another text.
 struct Part<'a> {
     text: &'a str,
     name: String,
@@ -142,20 +186,45 @@ mod tests {
         check("", TokenKind::Words, 0.5, ("", ""));
     }
 
+    fn encode(text: &str, options: &TextOptions) -> Result<Corpus, TextError> {
+        let text = Text { content: text.to_owned().into(), name: "x".into() };
+        super::encode(&Texts { text, validation: None, test: None }, options)
+    }
+
     #[test]
     fn the_vocabulary_is_that_of_the_training_part() {
         let text = format!("{}c c d d", "a b ".repeat(8));
-        let corpus = encode(&text, "x", &options(TokenKind::Words, 4, 1)).unwrap();
+        let corpus = encode(&text, &options(TokenKind::Words, 4, 1)).unwrap();
         assert_eq!((corpus.train.name(), corpus.train.len()), ("the training part of x", 18));
         assert_eq!(corpus.notes[2], "100.0 % of the validation part of x are unknown words");
-        assert!(encode(&text, "x", &options(TokenKind::Words, 5, 1)).is_err());
+        assert!(encode(&text, &options(TokenKind::Words, 5, 1)).is_err());
+    }
+
+    #[test]
+    fn other_texts_are_read_with_the_same_vocabulary() {
+        let text =
+            |content: &'static str, name: &str| Text { content: content.into(), name: name.into() };
+        let texts = Texts {
+            text: text("abcabc", "`a`"),
+            validation: Some(text("cba", "`b`")),
+            test: Some(text("bad", "`c`")),
+        };
+        let corpus = super::encode(&texts, &options(TokenKind::Characters, 0, 1)).unwrap();
+        let lengths =
+            [&corpus.train, corpus.validation.as_ref().unwrap(), corpus.test.as_ref().unwrap()];
+        assert_eq!(lengths.map(Tokens::len), [6, 3, 2]);
+        assert!(
+            corpus.notes[3].starts_with("`c` is read without 1 of its characters"),
+            "{:?}",
+            corpus.notes
+        );
     }
 
     #[test]
     fn characters_that_the_training_part_lacks_are_left_out() {
         let text = format!("{}abed{}", "ab".repeat(14), ('A'..='K').collect::<String>());
         let options = TextOptions { validation: 1.0 / 3.0, ..options(TokenKind::Characters, 0, 1) };
-        let corpus = encode(&text, "x", &options).unwrap();
+        let corpus = encode(&text, &options).unwrap();
         assert_eq!(
             corpus.notes,
             [

@@ -30,7 +30,10 @@ mod tokens;
 mod streams;
 mod windows;
 
-use crate::DataError;
+use std::path::{Path, PathBuf};
+
+use self::corpus::{Text, Texts};
+use crate::{DataError, Vocabulary};
 
 pub use self::{
     corpus::Corpus,
@@ -44,6 +47,19 @@ pub use self::{
 /// A primer of our own on how GPUs train neural networks, to learn from where no text is given.
 pub const PRIMER: &str = include_str!("../../assets/gpu-training-primer.txt");
 
+/// Reads a text as ids of a vocabulary that was learnt before; what it does not have is left out.
+///
+/// # Errors
+///
+/// Where the text cannot be read, or is shorter than a window of `sequence_length` and a target.
+pub fn read_tokens(
+    path: &Path,
+    vocabulary: &Vocabulary,
+    sequence_length: usize,
+) -> Result<Tokens, DataError> {
+    Ok(Text::read(path)?.encode(vocabulary, sequence_length)?)
+}
+
 /// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
 ///
 /// Each part is at least a window and a target long.
@@ -54,8 +70,12 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
-    let Some(path) = &options.path else {
-        return Ok(corpus::encode(PRIMER, "the built-in text", options)?);
+    let read = |path: &Option<PathBuf>| path.as_deref().map(Text::read).transpose();
+    let primer = || Text { content: PRIMER.into(), name: "the built-in text".into() };
+    let texts = Texts {
+        text: read(&options.path)?.unwrap_or_else(primer),
+        validation: read(&options.validation_path)?,
+        test: read(&options.test_path)?,
     };
-    Ok(corpus::encode(&files::read(path)?, &format!("`{}`", path.display()), options)?)
+    Ok(corpus::encode(&texts, options)?)
 }

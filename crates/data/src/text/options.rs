@@ -21,6 +21,10 @@ pub struct TextOptions {
     pub sequence_length: usize,
     /// The fraction of tokens at the end that is held out.
     pub validation: f64,
+    /// A file or folder to validate on, instead of the end of the text.
+    pub validation_path: Option<PathBuf>,
+    /// A file or folder that is only reported on.
+    pub test_path: Option<PathBuf>,
 }
 
 impl Default for TextOptions {
@@ -31,6 +35,8 @@ impl Default for TextOptions {
             vocabulary: 1000,
             sequence_length: 20,
             validation: 0.1,
+            validation_path: None,
+            test_path: None,
         }
     }
 }

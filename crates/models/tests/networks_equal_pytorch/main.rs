@@ -15,7 +15,7 @@ use crate::golden::{Golden, Optimizer, device};
 
 #[test]
 fn the_mlp_is_pytorchs() {
-    let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3 };
+    let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3, ..Default::default() };
     let golden = Golden::read("mlp/fixture");
     golden.check(config.init(0, &device()), Optimizer::Sgd, |model, _| {
         model.forward(golden.inputs::<2>())

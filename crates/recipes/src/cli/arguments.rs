@@ -7,9 +7,9 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, devices::DevicesArguments, generate::GenerateArguments,
-    inspect::InspectArguments, predict::PredictArguments, resume::ResumeArguments,
-    train::TrainArguments, verify_resume::VerifyArguments,
+    copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments, export::ExportArguments,
+    generate::GenerateArguments, inspect::InspectArguments, predict::PredictArguments,
+    resume::ResumeArguments, train::TrainArguments, verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -64,6 +64,12 @@ Examples:
   recipes verify-resume mlp
   recipes verify-resume my.toml --steps 100")]
     VerifyResume(VerifyArguments),
+    /// Measure a trained run, on what it held out or on other data
+    #[command(after_help = "\
+Examples:
+  recipes eval runs/first
+  recipes eval runs/first --data more-rows.csv --json")]
+    Eval(EvalArguments),
     /// Predict with a trained run
     #[command(after_help = "\
 Examples:
@@ -77,6 +83,12 @@ Examples:
   recipes generate runs/text --prompt \"The GPU\"
   recipes generate runs/text --prompt \"The GPU\" --temperature 0.5 --length 500 --seed 1")]
     Generate(GenerateArguments),
+    /// Write a run's model into a file for other programs
+    #[command(after_help = "\
+Examples:
+  recipes export runs/first --format safetensors --output first.safetensors
+  recipes export runs/first --format safetensors --precision f16")]
+    Export(ExportArguments),
     /// Copy a recipe's settings, with their comments, into a file of your own
     #[command(after_help = "\
 Example:

@@ -78,9 +78,9 @@ fn bar(progress: Progress, set: &DataSet) -> ProgressBar {
         return ProgressBar::new(0).with_style(style).with_message(set.name);
     }
     if progress != Progress::Quiet {
-        let bytes: u64 = set.files.iter().map(|file| file.bytes).sum();
+        let megabytes = set.bytes() as f64 / 1e6;
         // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(stderr(), "{}: {:.1} MB from {}", set.name, bytes as f64 / 1e6, set.base);
+        let _ = writeln!(stderr(), "{}: {megabytes:.1} MB from {}", set.name, set.base);
     }
     ProgressBar::hidden()
 }

@@ -4,6 +4,8 @@ mod arguments;
 mod augmented;
 mod copy;
 mod devices;
+mod eval;
+mod export;
 mod generate;
 #[cfg(feature = "download")]
 mod get;
@@ -40,6 +42,7 @@ pub fn main() -> process::ExitCode {
         Err(error) => return report(&arguments::misuse(&error)),
     };
     logger::install(arguments.common.verbose);
+    backend::device::join_threads();
     let output = Output { json: arguments.common.json };
     let result = match arguments.command {
         None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
@@ -49,6 +52,8 @@ pub fn main() -> process::ExitCode {
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
         Some(Command::Predict(options)) => predict::run(&options, &output),
         Some(Command::Generate(options)) => generate::run(&options, &output),
+        Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, &output),
+        Some(Command::Export(options)) => export::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {

@@ -129,7 +129,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     } else if run.join("config.toml").is_file() {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
-            "train it again from its `config.toml`",
+            &format!("go on with it: `recipes resume {shown}`"),
         )
     } else if run.is_dir() {
         wrong(

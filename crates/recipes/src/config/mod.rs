@@ -68,8 +68,8 @@ pub use self::{
     layer::Layer,
     problem::{Problem, Problems, nearest},
     schema::{
-        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, Normalise, Output,
-        Source, TableData, TextData, TextOrigin, Training,
+        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, NoSettings, Normalise,
+        Output, Source, TableData, TextData, TextOrigin, Training,
     },
 };
 

@@ -17,17 +17,25 @@ pub(crate) struct DataSet {
     pub(crate) recipe: &'static str,
 }
 
+impl DataSet {
+    /// The size of all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().filter_map(|file| file.bytes).sum()
+    }
+}
+
 /// A file on a server.
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
     pub(crate) name: &'static str,
-    pub(crate) bytes: u64,
-    /// In lower-case hexadecimal.
+    /// None where only the server knows.
+    pub(crate) bytes: Option<u64>,
+    /// In lower-case hexadecimal; all of it, or its beginning.
     pub(crate) sha256: &'static str,
 }
 
 const fn file(name: &'static str, bytes: u64, sha256: &'static str) -> RemoteFile {
-    RemoteFile { name, bytes, sha256 }
+    RemoteFile { name, bytes: Some(bytes), sha256 }
 }
 
 static ALL: [DataSet; 4] = [

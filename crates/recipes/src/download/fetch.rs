@@ -18,20 +18,21 @@ const MOST_CONNECTIONS: usize = 50;
 
 /// Downloads a file into a folder, unless it is there.
 ///
-/// - `progress`: is told the bytes that are there
+/// - `progress`: is told the bytes that are there, and how many there are to be
 pub(super) fn fetch(
     agent: &Agent,
     url: &str,
     file: &RemoteFile,
     folder: &Path,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), DownloadError> {
     let destination = folder.join(file.name);
     let expected = file.sha256;
     if destination.exists() {
         let found = hash(&destination)?;
-        if found == expected {
-            progress(file.bytes);
+        if found.starts_with(expected) {
+            let bytes = destination.metadata().map_err(DownloadError::file(&destination))?.len();
+            progress(bytes, bytes);
             return Ok(());
         }
         return Err(DownloadError::Other { path: destination, found, expected });
@@ -42,11 +43,12 @@ pub(super) fn fetch(
     let mut part = options().map_err(DownloadError::file(&path))?;
     let length = |part: &File| Ok(part.metadata().map_err(DownloadError::file(&path))?.len());
     let mut have = length(&part)?;
+    let mut bytes = file.bytes;
     for _ in 0..MOST_CONNECTIONS {
-        if have >= file.bytes {
+        if bytes.is_some_and(|bytes| have >= bytes) {
             break;
         }
-        let ended = go_on(agent, url, have, file.bytes, &mut part, &path, progress);
+        let ended = go_on(agent, url, have, &mut bytes, &mut part, &path, progress);
         let before = std::mem::replace(&mut have, length(&part)?);
         match ended {
             // A disk that is full stays full; a line that broke is tried again if it brought anything.
@@ -56,29 +58,29 @@ pub(super) fn fetch(
             _ => {}
         }
     }
-    if have < file.bytes {
-        return Err(DownloadError::BrokenOff { url: url.to_owned(), have, bytes: file.bytes });
+    if let Some(bytes) = bytes.filter(|&bytes| have < bytes) {
+        return Err(DownloadError::BrokenOff { url: url.to_owned(), have, bytes });
     }
     part.sync_all().map_err(DownloadError::file(&path))?;
 
     let found = hash(&path)?;
-    if found != expected {
+    if !found.starts_with(expected) {
         fs::remove_file(&path).map_err(DownloadError::file(&path))?;
         return Err(DownloadError::Checksum { url: url.to_owned(), found, expected });
     }
     fs::rename(&path, &destination).map_err(DownloadError::file(&destination))
 }
 
-/// Appends what one connection brings after the first `have` of `bytes` bytes. A server that
-/// cannot begin there begins anew.
+/// Appends what one connection brings after the first `have` of the `known` bytes, whose number the server
+/// tells where nobody knows. A server that cannot begin there begins anew.
 fn go_on(
     agent: &Agent,
     url: &str,
     mut have: u64,
-    bytes: u64,
+    known: &mut Option<u64>,
     part: &mut File,
     path: &Path,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), DownloadError> {
     let unreachable = |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };
     let mut request = agent.get(url);
@@ -100,11 +102,16 @@ fn go_on(
             return Err(DownloadError::Refused { url: url.to_owned(), status });
         }
     }
+    let announced = || response.body().content_length().map(|rest| have + rest);
+    let Some(bytes) = known.or_else(announced) else {
+        return Err(unreachable("the server does not say how long the file is".to_owned()));
+    };
+    *known = Some(bytes);
     // A byte too many is enough to see that this is another file.
     let mut body = response.into_body().into_reader().take(bytes + 1 - have);
     let mut buffer = vec![0; 1 << 16];
     loop {
-        progress(have);
+        progress(have, bytes);
         let count = match body.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => count,

@@ -1,4 +1,4 @@
-//! Well-known data sets from the net, each file held against its published checksum.
+//! Well-known data sets and weights from the net, each file held against its published checksum.
 //!
 //! A file arrives beside its name, as `NAME.part`, and gets its name once it is whole. A download
 //! that was cut off goes on where it ended, in the same command or in the next one.
@@ -6,6 +6,7 @@
 mod catalogue;
 mod error;
 mod fetch;
+pub(crate) mod imagenet;
 #[cfg(test)]
 mod tests;
 mod unpack;
@@ -59,12 +60,12 @@ pub(crate) fn get(
         return Ok(folder);
     }
     fs::create_dir_all(&folder).map_err(DownloadError::file(&folder))?;
-    let all = set.files.iter().map(|file| file.bytes).sum();
+    let all = set.bytes();
     let mut before = 0;
     for file in set.files {
         let url = format!("{base}{}", file.name);
-        fetch::fetch(agent, &url, file, &folder, &mut |bytes| progress(before + bytes, all))?;
-        before += file.bytes;
+        fetch::fetch(agent, &url, file, &folder, &mut |bytes, _| progress(before + bytes, all))?;
+        before += file.bytes.unwrap_or_default();
     }
     unpack::unpack(set, &folder)?;
     Ok(folder)

@@ -13,7 +13,7 @@ use ureq::Agent;
 use super::{
     DataSet, DownloadError,
     catalogue::{RemoteFile, find, names},
-    get,
+    get, imagenet,
 };
 
 /// Enough for several reads.
@@ -81,7 +81,7 @@ fn answer(mut connection: TcpStream, content: &[u8], manner: Manner, asked: &Mut
 /// One file of our own, of a name that leaks with the test.
 fn set(content: &[u8], name: &'static str) -> DataSet {
     let sha256: &'static str = store::sha256_hex(content).leak();
-    let file = RemoteFile { name, bytes: content.len() as u64, sha256 };
+    let file = RemoteFile { name, bytes: Some(content.len() as u64), sha256 };
     let files = Vec::leak(vec![file]);
     DataSet { name: "set", base: "", files, unpacked: &[], source: "", path: "", recipe: "" }
 }
@@ -155,6 +155,28 @@ fn a_file_of_that_name_is_left_alone() {
 }
 
 #[test]
+fn weights_of_unknown_length_are_pinned_by_the_beginning_of_their_checksum() {
+    let folder = tempfile::tempdir().unwrap();
+    let sha256: &'static str = store::sha256_hex(&content())[..8].to_owned().leak();
+    let file = RemoteFile { name: "vgg.pth", bytes: None, sha256 };
+    let server = serve(content(), Manner { breaks_after: 200_000, ..GOOD });
+    let mut last = (0, 0);
+    for _ in 0..2 {
+        let mut progress = |have, of| last = (have, of);
+        let path = imagenet::get(&file, &server.base, folder.path(), &agent(), &mut progress);
+        assert_eq!(fs::read(path.unwrap()).unwrap(), content());
+        assert_eq!(last, (BYTES as u64, BYTES as u64));
+    }
+    assert_eq!(*server.asked.lock().unwrap(), [0, 200_000], "what lies there is not fetched again");
+
+    let wrong = RemoteFile { name: "wrong.pth", bytes: None, sha256: "00000000" };
+    let error =
+        imagenet::get(&wrong, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap_err();
+    assert!(matches!(error, DownloadError::Checksum { .. }), "{error}");
+    assert_eq!(imagenet::file_of("vgg16-bn").unwrap().name, "vgg16_bn-6c64b313.pth");
+}
+
+#[test]
 fn servers_that_fail_are_named() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
     let fails = |base: &str| get(&set, base, folder.path(), &agent(), &mut |_, _| {}).unwrap_err();
@@ -206,7 +228,7 @@ fn the_catalogue_is_well_formed() {
         let set = find(name).unwrap();
         assert!(set.base.starts_with("https://") && set.base.ends_with('/'), "{name}");
         for file in set.files {
-            assert!(file.bytes > 0 && file.sha256.len() == 64, "{name}: {}", file.name);
+            assert!(file.bytes > Some(0) && file.sha256.len() == 64, "{name}: {}", file.name);
             assert!(file.sha256.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')), "{name}");
         }
     }

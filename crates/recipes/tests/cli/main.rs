@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // A failure here is a failed test, and skips are told.
 
 mod commands;
+mod eval;
 mod folder;
 mod mistakes;
 mod mlp;

@@ -193,3 +193,31 @@ fn npy<const N: usize>(dtype: &str, shape: &str, element: impl Fn(usize) -> [u8;
     bytes.extend((0..elements).flat_map(element));
     bytes
 }
+
+#[test]
+fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
+    let folder = Folder::new();
+    let mut table = "city,size,rich\n".to_owned();
+    for row in 0..200 {
+        let city = ["bonn", "kyoto", "lima", "oslo"][row % 4];
+        table += &format!("{city},{},{}\n", row % 7, if row % 4 < 2 { "yes" } else { "no" });
+    }
+    folder.write("table.csv", table);
+    let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=rich \
+                 --set model.embedding=3 --set training.epochs=60 \
+                 --set optimizer.learning_rate=0.01 --progress quiet --json --run-dir run";
+    let summary = folder.run(train).succeeded().json();
+    assert_eq!(summary["test"], serde_json::Value::Null);
+    assert_eq!(summary["validation"]["accuracy"], 1.0);
+    // Four cities and one that is not known, three numbers each; then 3 + 1 features.
+    assert_eq!(summary["parameters"], 5 * 3 + 4 * 64 + 64 + 64 + 1);
+
+    folder.write("new.csv", "city,size\nkyoto,1\noslo,1\ntimbuktu,1\n");
+    let predicted = folder.run("predict run new.csv").succeeded().stdout;
+    let lines: Vec<&str> = predicted.lines().collect();
+    assert!(lines[0].contains("yes") && lines[1].contains("no") && lines.len() == 3, "{predicted}");
+
+    let refused = folder.run("train mlp --set model.embedding=3");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("`model.embedding` has no effect"), "{}", refused.stderr);
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::folder::{Folder, shared_data};
 
 /// A picture of one colour as a BMP file of 24 bits.
-fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
+pub(crate) fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
     let row = (side * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
     for value in [54 + row * side, 0, 54, 40, side, side, 1 | (24 << 16), 0, row * side, 0, 0, 0, 0]
@@ -131,6 +131,20 @@ fn micro_batches_give_the_same_update() {
     };
     let (whole, parts) = (loss("", "whole"), loss("--set training.micro_batch=12", "parts"));
     assert!((whole - parts).abs() < 1e-4 * whole, "{whole} and {parts}");
+}
+
+#[test]
+fn exact_convolutions_are_a_setting_and_repeat_bit_for_bit() {
+    let folder = Folder::new();
+    let loss = |setting: &str, run: &str| {
+        let train = format!("{DIGITS} --set training.convolution={setting} --json --run-dir {run}");
+        folder.run(&train).succeeded().json()["validation"]["loss"].as_f64().unwrap()
+    };
+    let (fast, exact) = (loss("fast", "fast"), loss("exact", "exact"));
+    loss("exact", "again");
+    assert!((fast - exact).abs() < 1e-3 * exact, "{fast} and {exact}");
+    assert_eq!(weights(&folder, "exact"), weights(&folder, "again"));
+    assert_ne!(weights(&folder, "exact"), weights(&folder, "fast"));
 }
 
 #[test]

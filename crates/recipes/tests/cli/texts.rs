@@ -27,6 +27,18 @@ fn a_text_is_learnt_and_continued() {
 }
 
 #[test]
+fn other_texts_validate_and_test() {
+    let folder = alphabet();
+    folder.write("other.txt", "abcdefgh ".repeat(40));
+    folder.write("reversed.txt", "hgfedcba ".repeat(40));
+    let texts = "--set data.validation_path=other.txt --set data.test_path=reversed.txt";
+    let summary = folder.run(&format!("{TRAIN} {texts} --json --run-dir run")).succeeded().json();
+    let perplexity = |split: &str| summary[split]["perplexity"].as_f64().unwrap();
+    assert!(perplexity("validation") < 1.5, "{summary}");
+    assert!(perplexity("test") > 10.0, "{summary}");
+}
+
+#[test]
 fn the_seed_decides_what_is_written() {
     let folder = alphabet();
     folder.run(&format!("{TRAIN} --max-steps 3 --run-dir run")).succeeded();

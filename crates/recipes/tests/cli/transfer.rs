@@ -97,8 +97,8 @@ fn fine_tuning_trains_the_last_block_alone() {
 #[test]
 fn without_weights_everything_is_trained() {
     let folder = Folder::new();
-    let train = "train vgg --set data.samples=60 --set training.batch_size=16 --max-steps 2 --json \
-                 --progress quiet --run-dir run";
+    let train = "train vgg --set model.weights=none --set data.samples=60 --max-steps 2 --json \
+                 --set training.batch_size=16 --progress quiet --run-dir run";
     let summary = folder.run(train).succeeded().json();
     assert_eq!(summary["parameters"], summary["trainable_parameters"]);
 }
@@ -121,4 +121,74 @@ fn weights_that_cannot_be_used_are_explained() {
     check("cut.safetensors", "cut.safetensors");
     let other = "backbone/model.safetensors --set model.backbone=vgg11";
     check(other, "is not of the backbone");
+}
+
+#[test]
+fn the_shipped_weights_transfer_to_few_pictures() {
+    let folder = Folder::new();
+    let accuracy = |weights: &str| {
+        let train = format!(
+            "train vgg --set data.samples=200 --set training.epochs=8 --set model.weights={weights} \
+             --progress quiet --json --run-dir {weights}"
+        );
+        folder.run(&train).succeeded().json()["test"]["accuracy"].as_f64().unwrap()
+    };
+    let (transferred, from_scratch) = (accuracy("shipped"), accuracy("none"));
+    assert!(transferred > from_scratch + 0.1, "{transferred} against {from_scratch}");
+}
+
+#[test]
+fn weights_and_backbone_must_fit() {
+    let folder = Folder::new();
+    let check = |settings: &str, message: &str| {
+        let ran = folder.run(&format!("train vgg {settings} --run-dir run"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+    };
+    check("--set model.backbone=vgg16", "no weights of `vgg16` are shipped");
+    check(
+        "--set model.weights=imagenet",
+        "there are no weights of `vgg-small` that were trained on ImageNet",
+    );
+}
+
+#[test]
+fn without_a_network_the_address_and_the_folder_are_named() {
+    let folder = Folder::new();
+    let train = "train vgg --set model.backbone=vgg16 --set model.weights=imagenet --run-dir run";
+    let nowhere = "http://127.0.0.1:9"; // the port of the discard service, which nobody runs
+    let mut command = folder.command();
+    command.args(train.split(' ')).env("HTTPS_PROXY", nowhere).env("https_proxy", nowhere);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let address = "https://download.pytorch.org/models/vgg16-397923af.pth";
+    assert!(stderr.contains(&format!("`{address}` cannot be reached")), "{stderr}");
+    assert!(stderr.contains("by hand into `") && stderr.contains("cache/weights"), "{stderr}");
+    assert!(!folder.path("run").exists());
+}
+
+#[test]
+fn an_exported_model_is_half_as_large_and_never_written_over() {
+    let folder = pretrained();
+    let export = "export backbone --format safetensors --precision f16 --output half.safetensors";
+    let exported = folder.run(&format!("{export} --json")).succeeded().json();
+    let bytes = fs::read(folder.path("half.safetensors")).unwrap();
+    assert_eq!(exported["bytes"], bytes.len());
+    assert_eq!(exported["sha256"], store::sha256_hex(&bytes));
+    let whole = fs::metadata(folder.path("backbone/model.safetensors")).unwrap().len();
+    assert!((bytes.len() as f64) < 0.55 * whole as f64, "{} of {whole} bytes", bytes.len());
+
+    let again = folder.run(export);
+    assert_eq!(again.code, Some(3), "{again:#?}");
+    assert!(again.stderr.contains("`half.safetensors` exists"), "{}", again.stderr);
+    folder.run(&format!("{export} --force")).succeeded();
+
+    // What was exported is a backbone like any other.
+    folder
+        .run(
+            "train vgg --set model.weights=half.safetensors --set data.samples=60 --max-steps 2 \
+         --progress quiet --run-dir run",
+        )
+        .succeeded();
 }

@@ -1,6 +1,6 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
-use backend::Selected;
+use backend::{NAME, Selected, overrides};
 use training::{EndStatus, Event, Metrics, OptimizerKind, TrainError, Trained, TrainerConfig};
 
 use crate::common::{
@@ -114,4 +114,25 @@ fn patience_without_a_validation_split_is_told_once() {
     assert_eq!((trained.status, trained.epochs), (EndStatus::Finished, 5));
     let is_warning = |event: &&Event| matches!(event, Event::Warning { .. });
     assert_eq!(recorder.0.iter().filter(is_warning).count(), 1);
+}
+
+#[test]
+fn on_the_cpu_each_update_is_done_by_kernels() {
+    if NAME != "cpu" {
+        eprintln!("skipped: `{NAME}` has no kernels of its own for updates");
+        return;
+    }
+    use OptimizerKind::{Adam, AdamW, NAdam, RmsProp, Sgd};
+    for kind in [Adam, AdamW, NAdam, Sgd, RmsProp] {
+        // The sum of squares, the scaling where gradients are clipped, and the update.
+        for (clip_norm, operations) in [(None, 2), (Some(0.1), 3)] {
+            let settings = TrainerConfig { clip_norm, ..settings(optimizer(kind)) };
+            let before = overrides::counts();
+            let mut recorder = Recorder::default();
+            let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+            let after = overrides::counts();
+            assert_eq!(after.composed, before.composed, "{kind:?}");
+            assert_eq!(after.taken - before.taken, operations * trained.steps, "{kind:?}");
+        }
+    }
 }

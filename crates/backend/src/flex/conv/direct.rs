@@ -7,6 +7,7 @@ use super::{
     },
     correlation::{Correlation, Epilogue, TASKS, Tap, Weights},
     geometry::Geometry,
+    pooled::{PoolRows, Target},
 };
 
 /// The output of a convolution, with bias and ReLU.
@@ -16,11 +17,10 @@ pub(super) fn forward(
     input: &[f32],
     weight: &[f32],
     epilogue: Epilogue<'_>,
-    output: &mut [f32],
+    output: Target<'_>,
 ) {
     let Geometry { batch, groups, inputs, outputs, .. } = *geometry;
     let [plane, target_plane] = [geometry.input_plane(), geometry.output_plane()];
-    let output = Shared::new(output);
     for group in 0..groups {
         let weights = Weights {
             values: &weight[group * outputs * inputs * geometry.taps()..],
@@ -39,19 +39,57 @@ pub(super) fn forward(
         );
         let bias = epilogue.bias.map(|bias| &bias[group * outputs..][..outputs]);
         let epilogue = Epilogue { bias, ..epilogue };
-        let tasks = Tasks::new(&correlation, batch, geometry.output[0]);
-        parallel::run(tasks.count(), |task, scratch| {
-            let (image, rows, blocks) = tasks.get(task);
-            let [scratch] = scratch.slices([correlation.scratch()]);
-            let source = &input[(image * groups + group) * inputs * plane..];
-            let target =
-                (image * groups + group) * outputs * target_plane + rows.start * geometry.output[1];
-            // SAFETY: rows and blocks of channels of one image are one task's alone.
-            unsafe {
-                let target = output.pointer(target);
-                correlation.strip(source, rows, blocks, epilogue, scratch, target, target_plane);
+        let source = |image: usize| &input[(image * groups + group) * inputs * plane..];
+        let target = |image: usize| (image * groups + group) * outputs;
+        match output {
+            Target::Maps(output) => {
+                let tasks = Tasks::new(&correlation, batch, geometry.output[0]);
+                parallel::run(tasks.count(), |task, scratch| {
+                    let (image, rows, blocks) = tasks.get(task);
+                    let [scratch] = scratch.slices([correlation.scratch()]);
+                    let start = target(image) * target_plane + rows.start * geometry.output[1];
+                    // SAFETY: rows and blocks of channels of one image are one task's alone.
+                    unsafe {
+                        let (source, target) = (source(image), output.pointer(start));
+                        correlation.strip(
+                            source,
+                            rows,
+                            blocks,
+                            epilogue,
+                            scratch,
+                            target,
+                            target_plane,
+                        );
+                    }
+                });
             }
-        });
+            Target::Pooled(output, places) => {
+                // Rows of whole windows; one without a partner is left out.
+                let [height, width] = geometry.output;
+                let most = (correlation.rows / 2 * 2).max(2);
+                let parts = (height / 2 * 2).div_ceil(most);
+                parallel::run(batch * parts, |task, scratch| {
+                    let (image, first) = (task / parts, task % parts * most);
+                    let end = (first + most).min(height / 2 * 2);
+                    let size = (end - first) * width;
+                    let [scratch, maps] = scratch.slices([correlation.scratch(), outputs * size]);
+                    for start in (first..end).step_by(correlation.rows) {
+                        let rows = start..end.min(start + correlation.rows);
+                        let blocks = 0..correlation.blocks();
+                        let target = maps[(start - first) * width..].as_mut_ptr();
+                        // SAFETY: `maps` is this task's own, with room for these rows.
+                        unsafe {
+                            let source = source(image);
+                            correlation
+                                .strip(source, rows, blocks, epilogue, scratch, target, size);
+                        }
+                    }
+                    let planes = target(image)..target(image) + outputs;
+                    let size = geometry.output;
+                    level.run(PoolRows { rows: maps, planes, first, size, output, places });
+                });
+            }
+        }
     }
 }
 

@@ -7,8 +7,11 @@
 
 mod correlation;
 mod direct;
+#[cfg(test)]
+mod drawn_shapes;
 mod geometry;
 mod pack;
+mod pooled;
 mod rectify;
 #[cfg(test)]
 mod tests;
@@ -22,9 +25,12 @@ use burn_flex::FlexTensor;
 use self::{
     correlation::Epilogue,
     geometry::Geometry,
+    pooled::{Source, Target, plane_sums},
     winograd::{Kernels, Maps},
 };
-use super::{all_f32, contiguous, elements, pool::Windows, recycled, simd::Level};
+use super::{
+    all_f32, contiguous, elements, parallel::Shared, pool::Windows, recycled, simd::Level,
+};
 use crate::{
     conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
     conv2d_relu_max_pool,
@@ -53,7 +59,7 @@ pub(super) fn forward(
         elements(&input),
         elements(&weight),
         epilogue,
-        output.storage_mut(),
+        Target::maps(output.storage_mut()),
     );
     output
 }
@@ -74,12 +80,12 @@ pub(super) fn backward(
     overrides::note_taken();
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
-    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&gradient), wanted);
+    let source = Source::Maps(elements(&gradient));
+    let found = gradients(Level::best(), &geometry, &input, &weight, source, wanted);
     Conv2dParents { bias, ..found }
 }
 
-/// Convolution with bias, ReLU and pooling of 2x2. The full map is kept in no tensor: every layer
-/// and both directions take turns in one recycled buffer.
+/// Convolution with bias, ReLU and pooling of 2x2. The full maps are kept in no tensor.
 pub(super) fn forward_and_pool(
     input: FlexTensor,
     weight: FlexTensor,
@@ -93,13 +99,13 @@ pub(super) fn forward_and_pool(
     overrides::note_taken();
     let [input, weight, bias] = [input, weight, bias].map(contiguous);
     let epilogue = Epilogue { bias: Some(elements(&bias)), relu: false };
-    let mut map = recycled::floats(geometry.output_shape());
-    let (source, kernels) = (elements(&input), elements(&weight));
-    convolve(Level::best(), &geometry, source, kernels, epilogue, map.storage_mut());
     let [batch, channels, ..] = geometry.output_shape();
     let shape = [batch, channels, windows.output[0], windows.output[1]];
     let (mut output, mut places) = (recycled::floats(shape), recycled::bytes(shape));
-    windows.pool(elements(&map), true, output.storage_mut(), places.storage_mut());
+    let (source, kernels) = (elements(&input), elements(&weight));
+    let target =
+        Target::Pooled(Shared::new(output.storage_mut()), Shared::new(places.storage_mut()));
+    convolve(Level::best(), &geometry, source, kernels, epilogue, target);
     (output, places)
 }
 
@@ -113,7 +119,7 @@ pub(super) fn backward_of_pool(
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
     let floats = all_f32([&input, &weight, &gradient]);
-    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| floats) else {
+    let Some((geometry, _)) = pooled(&input, &weight, options).filter(|_| floats) else {
         return conv2d_relu_max_pool::composed_backward::<Flex>(
             input,
             weight,
@@ -126,12 +132,14 @@ pub(super) fn backward_of_pool(
     overrides::note_taken();
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let [batch, channels, ..] = geometry.output_shape();
-    let mut map = recycled::floats(geometry.output_shape());
-    let mut sums = recycled::floats([batch * channels]);
-    let (pooled, places) = (elements(&gradient), places.storage::<u8>());
-    windows.scatter(pooled, places, map.storage_mut(), Some(sums.storage_mut()));
-    let bias = wanted.bias.then(|| rectify::channel_sums(sums.storage(), channels));
-    let found = gradients(Level::best(), &geometry, &input, &weight, elements(&map), wanted);
+    let (gradient, places) = (elements(&gradient), places.storage::<u8>());
+    let level = Level::best();
+    let bias = wanted.bias.then(|| {
+        let sums = plane_sums(level, gradient, places, batch * channels);
+        rectify::channel_sums(sums.storage(), channels)
+    });
+    let source = Source::Pooled(gradient, places);
+    let found = gradients(level, &geometry, &input, &weight, source, wanted);
     Conv2dParents { bias, ..found }
 }
 
@@ -152,14 +160,15 @@ fn convolve(
     input: &[f32],
     weight: &[f32],
     epilogue: Epilogue<'_>,
-    output: &mut [f32],
+    target: Target<'_>,
 ) {
     match Maps::forward(geometry).filter(|_| convolution() == Convolution::Fast) {
         Some(maps) => {
             let kernels = Kernels::Forward;
-            winograd::correlate(level, &maps, input, weight, kernels, epilogue, output);
+            let input = Source::Maps(input);
+            winograd::correlate(level, &maps, input, weight, kernels, epilogue, target);
         }
-        None => direct::forward(level, geometry, input, weight, epilogue, output),
+        None => direct::forward(level, geometry, input, weight, epilogue, target),
     }
 }
 
@@ -169,7 +178,7 @@ fn gradients(
     geometry: &Geometry,
     input: &FlexTensor,
     weight: &FlexTensor,
-    gradient: &[f32],
+    gradient: Source<'_>,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
     let fast = convolution() == Convolution::Fast;
@@ -191,9 +200,21 @@ fn gradients(
             Some(maps) => {
                 let epilogue = Epilogue { bias: None, relu: false };
                 let kernels = Kernels::Turned;
+                let target = Target::maps(target);
                 winograd::correlate(level, &maps, gradient, weight, kernels, epilogue, target);
             }
-            None => direct::input_gradient(level, geometry, gradient, weight, target),
+            None => match gradient {
+                Source::Maps(gradient) => {
+                    direct::input_gradient(level, geometry, gradient, weight, target);
+                }
+                Source::Pooled(gradient, places) => {
+                    let mut map = recycled::floats(geometry.output_shape());
+                    let windows = Windows::new(geometry.output, &PoolOptions::square(2));
+                    let windows = windows.expect("a window fits, or there was no forward pass");
+                    windows.scatter(gradient, places, map.storage_mut());
+                    direct::input_gradient(level, geometry, elements(&map), weight, target);
+                }
+            },
         }
         found
     });

@@ -1,10 +1,15 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
+use super::super::{parallel::Shared, pool::Windows};
+use super::pooled::plane_sums;
 use super::{
-    Epilogue, Geometry, Level, direct, weight_gradient,
+    Epilogue, Geometry, Level, Source, Target, direct, weight_gradient,
     winograd::{self, Kernels, Maps},
 };
-use crate::random::{Purpose, Random};
+use crate::{
+    functional::PoolOptions,
+    random::{Purpose, Random},
+};
 
 struct Case {
     geometry: Geometry,
@@ -158,7 +163,8 @@ fn direct_convolution_equals_plain_loops() {
             let what = format!("{geometry:?} at {level:?}");
             let mut ours = vec![f32::NAN; output.len()];
             let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
-            direct::forward(level, geometry, &case.input, &case.weight, epilogue, &mut ours);
+            let target = Target::maps(&mut ours);
+            direct::forward(level, geometry, &case.input, &case.weight, epilogue, target);
             assert_close(&ours, &output, 1e-5, &format!("output, {what}"));
 
             let mut ours = vec![f32::NAN; weight.len()];
@@ -166,7 +172,7 @@ fn direct_convolution_equals_plain_loops() {
                 level,
                 geometry,
                 &case.input,
-                &case.gradient,
+                Source::Maps(&case.gradient),
                 &mut ours,
             );
             assert_close(&ours, &weight, 1e-5, &format!("gradient of the weight, {what}"));
@@ -188,6 +194,7 @@ fn winograds_algorithm_equals_plain_loops() {
         Case::new(40, 1, [48, 16], [8, 6], [3, 3], padded(0)),
         Case::new(2, 1, [80, 80], [8, 8], [3, 3], padded(1)),
         Case::new(0, 1, [16, 16], [8, 8], [3, 3], padded(1)),
+        Case::new(2, 1, [352, 352], [8, 7], [3, 3], padded(1)), // too many kernels for each task
     ];
     for case in cases {
         let geometry = &case.geometry;
@@ -201,16 +208,17 @@ fn winograds_algorithm_equals_plain_loops() {
             winograd::correlate(
                 level,
                 &maps,
-                &case.input,
+                Source::Maps(&case.input),
                 &case.weight,
                 kernels,
                 epilogue,
-                &mut ours,
+                Target::maps(&mut ours),
             );
             assert_close(&ours, &output, 1e-4, &format!("output, {what}"));
 
             let mut ours = vec![f32::NAN; weight.len()];
-            winograd::weight_gradient(level, &maps, &case.input, &case.gradient, &mut ours);
+            let gradient = Source::Maps(&case.gradient);
+            winograd::weight_gradient(level, &maps, &case.input, gradient, &mut ours);
             assert_close(&ours, &weight, 1e-4, &format!("gradient of the weight, {what}"));
 
             let mut ours = vec![f32::NAN; input.len()];
@@ -220,13 +228,128 @@ fn winograds_algorithm_equals_plain_loops() {
             winograd::correlate(
                 level,
                 &maps,
-                &case.gradient,
+                Source::Maps(&case.gradient),
                 &case.weight,
                 kernels,
                 epilogue,
-                &mut ours,
+                Target::maps(&mut ours),
             );
             assert_close(&ours, &input, 1e-4, &format!("gradient of the input, {what}"));
+        }
+    }
+}
+
+/// Each case at each level in parts: what comes out is pooled a few rows at a time, and what goes
+/// in is scattered so, by the direct algorithm and, where there are channels for it, by Winograd's.
+#[test]
+fn pooling_on_the_way_equals_pooling_of_whole_maps() {
+    let padded = |side: usize| [[1, 1], [side, side], [1, 1]];
+    let cases = [
+        Case::new(3, 1, [1, 32], [28, 28], [3, 3], padded(0)),
+        Case::new(2, 1, [5, 7], [9, 6], [3, 3], padded(0)),
+        Case::new(2, 1, [3, 20], [16, 19], [3, 3], padded(1)),
+        Case::new(1, 1, [3, 9], [40, 41], [5, 5], [[2, 1], [1, 0], [1, 2]]),
+        Case::new(2, 2, [4, 5], [9, 9], [3, 3], padded(1)),
+        Case::new(2, 1, [32, 48], [13, 13], [3, 3], padded(0)),
+        Case::new(1, 1, [16, 16], [8, 21], [3, 3], padded(1)),
+        Case::new(1, 1, [16, 32], [4, 4], [3, 3], padded(2)),
+        Case::new(1, 1, [70, 50], [40, 40], [3, 3], padded(1)),
+    ];
+    for case in cases {
+        let geometry = &case.geometry;
+        let [batch, channels, height, width] = geometry.output_shape();
+        let (size, [rows, columns]) = (height * width, [height / 2, width / 2]);
+        let gradient = &case.gradient[..batch * channels * rows * columns];
+        let windows = Windows::new([height, width], &PoolOptions::square(2)).unwrap();
+        let epilogue = Epilogue { bias: Some(&case.bias), relu: false };
+        for level in Level::all() {
+            let what = format!("{geometry:?} at {level:?}");
+            let maps = Maps::forward(geometry);
+            for winograd in [false, true] {
+                if winograd && maps.is_none() {
+                    continue;
+                }
+                let run = |target: Target<'_>| match maps.filter(|_| winograd) {
+                    Some(maps) => {
+                        let (input, kernels) = (Source::Maps(&case.input), Kernels::Forward);
+                        winograd::correlate(
+                            level,
+                            &maps,
+                            input,
+                            &case.weight,
+                            kernels,
+                            epilogue,
+                            target,
+                        );
+                    }
+                    None => {
+                        let weight = &case.weight;
+                        direct::forward(level, geometry, &case.input, weight, epilogue, target);
+                    }
+                };
+                let mut whole = vec![f32::NAN; batch * channels * size];
+                run(Target::maps(&mut whole));
+                let mut output = vec![f32::NAN; gradient.len()];
+                let mut places = vec![99; gradient.len()];
+                run(Target::Pooled(Shared::new(&mut output), Shared::new(&mut places)));
+
+                for (index, (value, place)) in output.iter().zip(&places).enumerate() {
+                    let (plane, position) = (index / (rows * columns), index % (rows * columns));
+                    let (row, column) = (position / columns, position % columns);
+                    let corner = plane * size + 2 * row * width + 2 * column;
+                    let window = [0, 1, width, width + 1].map(|offset| whole[corner + offset]);
+                    let largest = window.iter().fold(0.0_f32, |a, b| a.max(*b));
+                    assert_eq!(*value, largest, "{what}");
+                    let winner = window.iter().position(|value| *value == largest);
+                    let expected = if largest > 0.0 { winner.unwrap() as u8 } else { u8::MAX };
+                    assert_eq!(*place, expected, "{what}");
+                }
+
+                let mut scattered = vec![f32::NAN; whole.len()];
+                let kept: Vec<f32> = gradient
+                    .iter()
+                    .zip(&places)
+                    .map(|(gradient, place)| if *place < 4 { *gradient } else { 0.0 })
+                    .collect();
+                let inside: Vec<u8> = places.iter().map(|place| place % 4).collect();
+                windows.scatter(&kept, &inside, &mut scattered);
+                let find = |gradient: Source<'_>| {
+                    let mut found = vec![f32::NAN; case.weight.len()];
+                    match maps.filter(|_| winograd) {
+                        Some(maps) => {
+                            let (input, found) = (&case.input, &mut found);
+                            winograd::weight_gradient(level, &maps, input, gradient, found);
+                        }
+                        None => {
+                            let (input, found) = (&case.input, &mut found);
+                            weight_gradient::weight_gradient(
+                                level, geometry, input, gradient, found,
+                            );
+                        }
+                    }
+                    if let Some(maps) = Maps::input_gradient(geometry).filter(|_| winograd) {
+                        let mut input = vec![f32::NAN; case.input.len()];
+                        winograd::correlate(
+                            level,
+                            &maps,
+                            gradient,
+                            &case.weight,
+                            Kernels::Turned,
+                            Epilogue { bias: None, relu: false },
+                            Target::maps(&mut input),
+                        );
+                        found.extend(input);
+                    }
+                    found
+                };
+                let parts = find(Source::Pooled(gradient, &places));
+                assert_eq!(parts, find(Source::Maps(&scattered)), "{what}");
+                let sums = plane_sums(level, gradient, &places, batch * channels);
+                for (sum, plane) in sums.storage::<f32>().iter().zip(kept.chunks(rows * columns)) {
+                    let expected: f32 = plane.iter().sum();
+                    assert!((sum - expected).abs() < 1e-4, "{what}: {sum} for {expected}");
+                }
+            }
         }
     }
 }

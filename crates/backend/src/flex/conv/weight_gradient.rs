@@ -20,6 +20,7 @@ use super::{
     direct::forward_taps,
     geometry::Geometry,
     pack::{ToPlanes, ToPositions, Window, odd_plane},
+    pooled::Source,
     tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };
 
@@ -33,7 +34,7 @@ pub(super) fn weight_gradient(
     level: Level,
     geometry: &Geometry,
     input: &[f32],
-    gradient: &[f32],
+    gradient: Source<'_>,
     output: &mut [f32],
 ) {
     let group_size = geometry.outputs * geometry.inputs * geometry.taps();
@@ -132,7 +133,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn run(&self, input: &[f32], gradient: &[f32], output: &mut [f32]) {
+    fn run(&self, input: &[f32], gradient: Source<'_>, output: &mut [f32]) {
         let Geometry { inputs, outputs, .. } = *self.geometry;
         let pairs = self.pairs.len();
         // `[blocks][parts][pairs][width]`
@@ -146,10 +147,20 @@ impl<'a> Plan<'a> {
             let (block, part) = (task / self.parts, task % self.parts);
             let chunk = |part: usize| part * self.chunks / self.parts;
             let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
-            let [source, turned] = scratch.slices([copy, self.positions.len() * self.width]);
+            let map = self.rows * self.geometry.output[1] * self.width;
+            let [source, turned, planes] =
+                scratch.slices([copy, self.positions.len() * self.width, map]);
             for chunk in chunk(part)..chunk(part + 1) {
                 let chunk = Chunk::new(self, chunk, input, source);
-                self.level.run(Accumulate { plan: self, block, chunk, gradient, turned, sums });
+                self.level.run(Accumulate {
+                    plan: self,
+                    block,
+                    chunk,
+                    gradient,
+                    planes,
+                    turned,
+                    sums,
+                });
             }
         });
 
@@ -223,7 +234,9 @@ struct Accumulate<'a> {
     plan: &'a Plan<'a>,
     block: usize,
     chunk: Chunk,
-    gradient: &'a [f32],
+    gradient: Source<'a>,
+    /// Room for the gradients of an image, `[width][positions]`.
+    planes: &'a mut [f32],
     /// `[positions][width]`
     turned: &'a mut [f32],
     /// `[pairs][width]`
@@ -235,19 +248,18 @@ impl Kernel for Accumulate<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { plan, block, chunk, gradient, turned, sums } = self;
+        let Self { plan, block, chunk, gradient, planes, turned, sums } = self;
         let Geometry { groups, outputs, output, .. } = *plan.geometry;
         let channel = block * plan.width;
         let channels = (outputs - channel).min(plan.width);
-        let plane = plan.geometry.output_plane();
         let count = chunk.rows.len() * output[1];
         let images = chunk.images.len();
         for (image, turned) in chunk.images.zip(turned.chunks_exact_mut(count * plan.width)) {
             let channel = (image * groups + plan.group) * outputs + channel;
-            let source = &gradient[channel * plane + chunk.rows.start * output[1]..];
-            assert!(source.len() >= (channels - 1) * plane + count);
+            let (source, plane) =
+                gradient.rows::<V>(channel..channel + channels, chunk.rows.clone(), output, planes);
             let transposition = ToPositions {
-                source: source.as_ptr(),
+                source,
                 plane,
                 channels,
                 count,
@@ -255,8 +267,8 @@ impl Kernel for Accumulate<'_> {
                 width: plan.width,
                 stride: plan.width,
             };
-            // SAFETY: `turned` has the room of this image's positions, and the source that of
-            // its channels, as asserted.
+            // SAFETY: `turned` has the room of this image's positions, and the source has these
+            // rows of its channels.
             unsafe { transposition.transpose::<V>() };
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };

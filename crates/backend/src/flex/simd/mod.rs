@@ -155,11 +155,31 @@ pub(super) trait Vector: Copy {
     fn power_of_two(self) -> Self;
 
     fn greater(self, other: Self) -> Self::Mask;
+    fn equal(self, other: Self) -> Self::Mask;
+    fn is_nan(self) -> Self::Mask;
+    fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask;
     /// `yes` where the mask holds, else `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// The sum of the lanes, in a fixed order.
     fn sum(self) -> f32;
+
+    /// The even and the odd elements of the run of numbers that two vectors make.
+    fn unzip(self, other: Self) -> [Self; 2];
+    /// The reverse of [`unzip`](Self::unzip).
+    fn zip(self, other: Self) -> [Self; 2];
+
+    /// # Safety
+    ///
+    /// `LANES` bytes can be read from `source`.
+    unsafe fn load_bytes(source: *const u8) -> Self;
+
+    /// Stores each lane, an integer from 0 to 255, as a byte.
+    ///
+    /// # Safety
+    ///
+    /// `LANES` bytes can be written to `target`.
+    unsafe fn store_bytes(self, target: *mut u8);
 
     /// A block whose rows are made one by one.
     fn block(row: impl FnMut(usize) -> Self) -> Self::Block;
@@ -214,6 +234,15 @@ mod tests {
             let transposed = block.as_ref().iter().map(|row| read(*row)).collect::<Vec<_>>();
             assert!(transposed.iter().all(|row| *row == transposed[0]), "rows of a transposed one");
             let third = V::splat(1.0 / 3.0);
+            let nan = V::select(a.greater(two), V::splat(f32::NAN), a);
+            let [even, odd] = a.unzip(a.add(V::splat(V::LANES as f32)));
+            let [low, high] = even.zip(odd);
+            let mut bytes = vec![0; V::LANES];
+            // SAFETY: `bytes` has `LANES` elements.
+            let bytes = unsafe {
+                a.add(V::splat(200.0)).store_bytes(bytes.as_mut_ptr());
+                V::load_bytes(bytes.as_ptr())
+            };
             vec![
                 read(a.add(two)),
                 read(a.sub(two)),
@@ -227,6 +256,13 @@ mod tests {
                 read(a.neg_mul_add(two, a)),
                 read(a.sub(two).power_of_two()),
                 read(V::select(a.greater(two), a, V::zero())),
+                read(V::select(a.equal(two), a, V::zero())),
+                read(V::select(V::either(nan.is_nan(), a.equal(two)), a, V::zero())),
+                read(even),
+                read(odd),
+                read(low),
+                read(high),
+                read(bytes),
                 read(first),
                 stored,
                 transposed[0].clone(),
@@ -254,6 +290,13 @@ mod tests {
                 each(|a| -a),
                 each(|a| (a - 2.0).exp2()),
                 each(|a| if a > 2.0 { a } else { 0.0 }),
+                each(|a| if a == 2.0 { a } else { 0.0 }),
+                each(|a| if a >= 2.0 { a } else { 0.0 }),
+                each(|a| 2.0 * a - 1.0),
+                each(|a| 2.0 * a),
+                each(|a| a),
+                each(|a| a).iter().map(|a| a + level.lanes() as f32).collect(),
+                each(|a| a + 200.0),
                 each(|a| if a <= 3.0 { a } else { 0.0 }),
                 each(|a| if a <= 5.0 { a } else { 9.0 }),
                 each(|a| a - 1.0),

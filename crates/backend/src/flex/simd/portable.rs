@@ -7,7 +7,7 @@ pub(in crate::flex) struct Lanes<const N: usize>([f32; N]);
 
 impl<const N: usize> Lanes<N> {
     #[inline(always)]
-    fn zip(self, other: Self, operation: impl Fn(f32, f32) -> f32) -> Self {
+    fn with(self, other: Self, operation: impl Fn(f32, f32) -> f32) -> Self {
         Self(std::array::from_fn(|lane| operation(self.0[lane], other.0[lane])))
     }
 }
@@ -57,32 +57,32 @@ where
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        self.zip(other, |a, b| a + b)
+        self.with(other, |a, b| a + b)
     }
 
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        self.zip(other, |a, b| a - b)
+        self.with(other, |a, b| a - b)
     }
 
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        self.zip(other, |a, b| a * b)
+        self.with(other, |a, b| a * b)
     }
 
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        self.zip(other, |a, b| a / b)
+        self.with(other, |a, b| a / b)
     }
 
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        self.zip(other, |a, b| if a > b { a } else { b })
+        self.with(other, |a, b| if a > b { a } else { b })
     }
 
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        self.zip(other, |a, b| if a < b { a } else { b })
+        self.with(other, |a, b| if a < b { a } else { b })
     }
 
     #[inline(always)]
@@ -117,6 +117,21 @@ where
     }
 
     #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        std::array::from_fn(|lane| self.0[lane] == other.0[lane])
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> Self::Mask {
+        self.0.map(f32::is_nan)
+    }
+
+    #[inline(always)]
+    fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask {
+        std::array::from_fn(|lane| mask[lane] || other[lane])
+    }
+
+    #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
         Self(std::array::from_fn(|lane| if mask[lane] { yes.0[lane] } else { no.0[lane] }))
     }
@@ -124,6 +139,32 @@ where
     #[inline(always)]
     fn sum(self) -> f32 {
         self.0.iter().sum()
+    }
+
+    #[inline(always)]
+    fn unzip(self, other: Self) -> [Self; 2] {
+        let at = |index: usize| if index < N { self.0[index] } else { other.0[index - N] };
+        [0, 1].map(|first| Self(std::array::from_fn(|lane| at(2 * lane + first))))
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self) -> [Self; 2] {
+        let at = |index: usize| [self, other][index % 2].0[index / 2];
+        [0, N].map(|first| Self(std::array::from_fn(|lane| at(first + lane))))
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_bytes(source: *const u8) -> Self {
+        // SAFETY: the caller promises `N` bytes.
+        Self(unsafe { source.cast::<[u8; N]>().read() }.map(f32::from))
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8) {
+        // SAFETY: as in `load_bytes`.
+        unsafe { target.cast::<[u8; N]>().write(self.0.map(|lane| lane as u8)) };
     }
 
     #[inline(always)]

@@ -145,6 +145,24 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm256_cmp_ps::<_CMP_EQ_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, self.0) }
+    }
+
+    #[inline(always)]
+    fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm256_or_ps(mask, other) }
+    }
+
+    #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
         // SAFETY: as in `power_of_two`.
         Self(unsafe { _mm256_blendv_ps(no.0, yes.0, mask) })
@@ -158,6 +176,55 @@ impl Vector for F32x8 {
                 _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+
+    #[inline(always)]
+    fn unzip(self, other: Self) -> [Self; 2] {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            // Pairs in the order of the halves that they come from, then the middle two exchanged.
+            let even = _mm256_castps_pd(_mm256_shuffle_ps::<0x88>(self.0, other.0));
+            let odd = _mm256_castps_pd(_mm256_shuffle_ps::<0xdd>(self.0, other.0));
+            [
+                Self(_mm256_castpd_ps(_mm256_permute4x64_pd::<0xd8>(even))),
+                Self(_mm256_castpd_ps(_mm256_permute4x64_pd::<0xd8>(odd))),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self) -> [Self; 2] {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let low = _mm256_unpacklo_ps(self.0, other.0);
+            let high = _mm256_unpackhi_ps(self.0, other.0);
+            [
+                Self(_mm256_permute2f128_ps::<0x20>(low, high)),
+                Self(_mm256_permute2f128_ps::<0x31>(low, high)),
+            ]
+        }
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_bytes(source: *const u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let bytes = _mm_loadl_epi64(source.cast());
+            Self(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)))
+        }
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let numbers = _mm256_cvtps_epi32(self.0);
+            let high = _mm256_extracti128_si256::<1>(numbers);
+            let words = _mm_packus_epi32(_mm256_castsi256_si128(numbers), high);
+            _mm_storel_epi64(target.cast(), _mm_packus_epi16(words, words));
         }
     }
 
@@ -270,6 +337,23 @@ impl Vector for F32x16 {
     }
 
     #[inline(always)]
+    fn equal(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0) }
+    }
+
+    #[inline(always)]
+    fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask {
+        mask | other
+    }
+
+    #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
         // SAFETY: as in `power_of_two`.
         Self(unsafe { _mm512_mask_blend_ps(mask, no.0, yes.0) })
@@ -279,6 +363,53 @@ impl Vector for F32x16 {
     fn sum(self) -> f32 {
         // SAFETY: as in `power_of_two`.
         unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+
+    #[inline(always)]
+    fn unzip(self, other: Self) -> [Self; 2] {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+            [
+                Self(_mm512_permutex2var_ps(self.0, even, other.0)),
+                Self(_mm512_permutex2var_ps(self.0, odd, other.0)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self) -> [Self; 2] {
+        // SAFETY: as in `power_of_two`.
+        unsafe {
+            let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            let high =
+                _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+            [
+                Self(_mm512_permutex2var_ps(self.0, low, other.0)),
+                Self(_mm512_permutex2var_ps(self.0, high, other.0)),
+            ]
+        }
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn load_bytes(source: *const u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let bytes = _mm_loadu_si128(source.cast());
+            Self(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)))
+        }
+    }
+
+    // SAFETY: the caller's duty, as in the trait.
+    #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let bytes = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0));
+            _mm_storeu_si128(target.cast(), bytes);
+        }
     }
 
     #[inline(always)]

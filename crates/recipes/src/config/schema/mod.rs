@@ -68,12 +68,28 @@ pub struct ImageConfig<Model> {
     pub output: Output,
 }
 
+/// The table `[model]` of a recipe whose network has no settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoSettings {}
+
+impl Check for NoSettings {
+    fn check(&self, _: &mut Checker<'_>) {}
+}
+
 impl<Data: Check, Model: Check> Check for Config<Data, Model> {
     fn check(&self, checker: &mut Checker<'_>) {
         self.data.check(checker);
         self.model.check(checker);
         check_arithmetic(&self.optimizer, &self.schedule, checker);
         self.training.check(checker);
+        if self.training.convolution.is_some() {
+            checker.conflict(
+                "training.convolution",
+                "`training.convolution` has no effect on a network without convolutions",
+                "leave it out",
+            );
+        }
         self.checkpoint.check(checker);
         self.output.check(checker);
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use data::{
-    Order, Task,
+    CategoryEncoding, Order, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
@@ -68,9 +68,15 @@ pub enum Source {
     Npy,
 }
 
-/// What only a CSV file has.
-const CSV_KEYS: [&str; 5] =
-    ["data.target", "data.header", "data.columns", "data.validation_path", "data.test_path"];
+/// What only a CSV file has, and what only its categories need.
+const CSV_KEYS: [&str; 6] = [
+    "data.target",
+    "data.header",
+    "data.columns",
+    "data.validation_path",
+    "data.test_path",
+    "model.embedding",
+];
 /// What only samples out of thin air have.
 const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
 
@@ -103,12 +109,13 @@ impl Check for TableData {
 
 impl TableData {
     /// What the CSV source is told, once the configuration was checked.
-    pub(crate) fn csv_options(&self) -> CsvOptions {
+    pub(crate) fn csv_options(&self, categories: CategoryEncoding) -> CsvOptions {
         CsvOptions {
             path: self.path.clone().unwrap_or_default(),
             target: self.target.clone().unwrap_or(TargetColumn::Index(-1)),
             task: self.task,
             columns: self.columns.clone(),
+            categories,
             header: self.header,
             validation: self.validation.unwrap_or(0.0),
             validation_path: self.validation_path.clone(),

@@ -28,6 +28,12 @@ pub struct TextData {
     pub sequence_length: usize,
     /// The fraction at the end of the text to hold out.
     pub validation: f64,
+    /// A file or a folder to validate on instead.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub validation_path: Option<PathBuf>,
+    /// A file or a folder to report on at the end.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub test_path: Option<PathBuf>,
 }
 
 /// The value of `data.source`.
@@ -52,13 +58,15 @@ impl Check for TextData {
 
 impl TextData {
     /// What the source is told.
-    pub(crate) fn options(&self) -> TextOptions {
+    pub fn options(&self) -> TextOptions {
         TextOptions {
             path: self.path.clone(),
             tokens: self.tokens,
             vocabulary: self.vocabulary,
             sequence_length: self.sequence_length,
             validation: self.validation,
+            validation_path: self.validation_path.clone(),
+            test_path: self.test_path.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to tell and keep.
 
+use backend::Convolution;
 use data::{Batching, Order};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub struct Training {
     pub patience: Option<usize>,
     /// By how much a validation loss must be lower to be better.
     pub minimum_improvement: f64,
+    /// How convolutions are computed; nothing for networks that have none.
+    #[serde(default, serialize_with = "unset_as_empty")]
+    pub convolution: Option<Convolution>,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -43,6 +47,13 @@ impl Training {
     pub(crate) fn batching(&self, order: Order) -> Batching {
         let Self { batch_size, micro_batch, seed, .. } = *self;
         Batching { order, seed, batch_size, micro_batch: micro_batch.unwrap_or(batch_size) }
+    }
+}
+
+impl Training {
+    /// Makes the process compute convolutions as `training.convolution` says.
+    pub(crate) fn choose_convolution(&self) {
+        backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
     }
 }
 

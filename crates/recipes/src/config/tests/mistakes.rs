@@ -28,7 +28,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
             "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
-             `patience`, `minimum_improvement` and `seed`",
+             `patience`, `minimum_improvement`, `convolution` and `seed`",
         ],
     );
     refuses(
@@ -253,6 +253,13 @@ fn values_out_of_range_are_refused() {
 #[test]
 fn keys_that_do_not_go_together_are_refused() {
     let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
+    check(
+        "training.convolution = \"exact\"",
+        &[
+            "`training.convolution` has no effect on a network without convolutions, in my.toml:1",
+            "help: leave it out",
+        ],
+    );
     check(
         "[data]\nsource = \"csv\"",
         &[

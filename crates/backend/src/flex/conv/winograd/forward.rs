@@ -11,6 +11,7 @@ use super::{
         },
         correlation::{Epilogue, TASKS, width},
         pack::{ToPlanes, ToPositions, strides},
+        pooled::{PoolRows, Source, Target},
         tile::{Products, Put, VECTORS, cut, most_rows, tile},
     },
     MATRICES, Maps, TILE, transform,
@@ -20,6 +21,10 @@ use super::{
 const TASK_BYTES: usize = 640 << 10;
 /// Tiles of a task at least, so that the kernels are read from the cache often enough.
 const TILES: usize = 24;
+/// Bytes of transformed kernels up to which each task reads all of them.
+const KERNEL_BYTES: usize = 16 << 20;
+/// Bytes of transformed inputs and outputs that all threads work on; they stay in the last cache.
+const SHARED_BYTES: usize = 20 << 20;
 
 /// Which kernels meet which maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +39,22 @@ pub(in crate::flex::conv) enum Kernels {
 pub(in crate::flex::conv) fn correlate(
     level: Level,
     maps: &Maps,
-    input: &[f32],
+    input: Source<'_>,
     weight: &[f32],
     kernels: Kernels,
     epilogue: Epilogue<'_>,
-    output: &mut [f32],
+    output: Target<'_>,
 ) {
     let transformed = transform_kernels(level, maps, weight, kernels);
     let tile_bytes = MATRICES * (maps.inputs + maps.outputs) * size_of::<f32>();
-    let fitting = (TASK_BYTES / tile_bytes).max(TILES).div_ceil(maps.tiles(1));
-    let rows = fitting.min(maps.tile_rows().div_ceil(TASKS)).max(1);
+    let together = MATRICES * maps.inputs * maps.outputs * size_of::<f32>() > KERNEL_BYTES;
+    let rows = if together {
+        let most = (SHARED_BYTES / tile_bytes / maps.tiles(1)).max(1);
+        maps.tile_rows().div_ceil(maps.tile_rows().div_ceil(most).max(1)).max(1)
+    } else {
+        let fitting = (TASK_BYTES / tile_bytes).max(TILES).div_ceil(maps.tiles(1));
+        fitting.min(maps.tile_rows().div_ceil(TASKS)).max(1)
+    };
     let tiles = rows * maps.tiles(1);
     let job = Job {
         level,
@@ -51,28 +62,22 @@ pub(in crate::flex::conv) fn correlate(
         input,
         kernels: transformed.storage(),
         epilogue,
+        output,
         // An odd number of cache lines apart: the 36 matrices are written side by side.
         input_matrix: tiles * maps.inputs + 16,
         output_matrix: tiles * maps.outputs + 16,
         tiles: strides(tiles, maps.inputs),
         channels: strides(maps.inputs, 1),
     };
-    let output = Shared::new(output);
-    parallel::run(maps.tile_rows().div_ceil(rows), |task, scratch| {
-        let [input, sums, buffer] = scratch.slices([
-            MATRICES * job.input_matrix,
-            MATRICES * job.output_matrix,
-            maps.buffer(level),
-        ]);
-        let rows = task * rows..((task + 1) * rows).min(maps.tile_rows());
-        level.run(Task { job: &job, rows, input, sums, buffer, output });
-    });
+    if together { job.run_together(rows) } else { job.run_apart(rows) }
 }
 
 impl Maps {
-    /// Numbers of a row of tiles for one vector of channels: six rows of input or four of output.
+    /// Numbers of a row of tiles for one vector of channels: six rows of input or four of output,
+    /// in the order of vectors, and again in the order of maps.
     pub(super) fn buffer(&self, level: Level) -> usize {
-        (TILE + 2) * self.columns() * level.lanes()
+        let width = self.input[1].max(self.output[1]);
+        (TILE + 2) * (self.columns() + width) * level.lanes()
     }
 
     /// Image and first row of output of a row of tiles.
@@ -90,7 +95,7 @@ impl Maps {
     #[inline(always)]
     pub(super) unsafe fn transform_inputs<V: Vector>(
         &self,
-        input: &[f32],
+        input: Source<'_>,
         tile_row: usize,
         buffer: &mut [f32],
         target: *mut f32,
@@ -100,18 +105,20 @@ impl Maps {
         let [height, width] = self.input;
         let [top, left] = self.padding;
         let columns = self.columns();
-        let buffer = &mut buffer[..(TILE + 2) * columns * V::LANES];
+        let (buffer, planes) = buffer.split_at_mut((TILE + 2) * columns * V::LANES);
+        // The rows that are inside of the image.
+        let rows = first.saturating_sub(top)..(first + TILE + 2).saturating_sub(top).min(height);
+        // What is outside of the image stays zero for all channels.
+        buffer.fill(0.0);
         for channel in (0..self.inputs).step_by(V::LANES) {
-            buffer.fill(0.0);
-            for row in 0..TILE + 2 {
-                let Some(y) = (first + row).checked_sub(top).filter(|y| *y < height) else {
-                    continue;
-                };
-                let start = ((image * self.inputs + channel) * height + y) * width;
-                let source = &input[start..][..(V::LANES - 1) * height * width + width];
+            let first_plane = image * self.inputs + channel;
+            let channels = first_plane..first_plane + V::LANES;
+            let (source, plane) = input.rows::<V>(channels, rows.clone(), [height, width], planes);
+            for y in rows.clone() {
+                let row = y + top - first;
                 let transposition = ToPositions {
-                    source: source.as_ptr(),
-                    plane: height * width,
+                    source: source.wrapping_add((y - rows.start) * width),
+                    plane,
                     channels: V::LANES,
                     count: width.min(columns - left),
                     target: buffer[(row * columns + left) * V::LANES..].as_mut_ptr(),
@@ -146,9 +153,10 @@ impl Maps {
 struct Job<'a> {
     level: Level,
     maps: &'a Maps,
-    input: &'a [f32],
+    input: Source<'a>,
     kernels: &'a [f32],
     epilogue: Epilogue<'a>,
+    output: Target<'a>,
     /// Numbers from one matrix of transformed inputs to the next, and of sums.
     input_matrix: usize,
     output_matrix: usize,
@@ -157,67 +165,164 @@ struct Job<'a> {
     channels: Vec<u32>,
 }
 
-/// Some rows of tiles.
-struct Task<'a, 'b> {
-    job: &'a Job<'a>,
-    rows: Range<usize>,
-    /// `[36][tiles][inputs]`
-    input: &'b mut [f32],
-    /// `[36][tiles][outputs]`
-    sums: &'b mut [f32],
-    buffer: &'b mut [f32],
-    output: Shared<'a, f32>,
+impl Job<'_> {
+    /// Each task does all for some rows of tiles.
+    fn run_apart(&self, rows: usize) {
+        let last = self.maps.tile_rows();
+        parallel::run(last.div_ceil(rows), |task, scratch| {
+            let [input, sums, buffer] = scratch.slices([
+                MATRICES * self.input_matrix,
+                MATRICES * self.output_matrix,
+                self.maps.buffer(self.level),
+            ]);
+            let first = task * rows;
+            let rows = first..(first + rows).min(last);
+            let tiles = rows.len() * self.maps.tiles(1);
+            let input = Shared::new(input);
+            let sums = Shared::new(sums);
+            self.level.run(TransformInputs { job: self, rows: rows.clone(), first, buffer, input });
+            for matrix in 0..MATRICES {
+                let blocks = 0..self.blocks();
+                self.level.run(Multiply { job: self, matrix, blocks, tiles, input, sums });
+            }
+            self.level.run(Write { job: self, rows, first, buffer, sums });
+        });
+    }
+
+    /// All threads transform the inputs of some rows, then divide the products among themselves,
+    /// so that each of them reads its own kernels, once.
+    fn run_together(&self, rows: usize) {
+        /// Tasks that the products of one matrix are divided into.
+        const PARTS: usize = 4;
+        let mut input = recycled::floats([MATRICES * self.input_matrix]);
+        let mut sums = recycled::floats([MATRICES * self.output_matrix]);
+        for first in (0..self.maps.tile_rows()).step_by(rows) {
+            let count = rows.min(self.maps.tile_rows() - first);
+            let tiles = count * self.maps.tiles(1);
+            let input = Shared::new(input.storage_mut::<f32>());
+            let sums = Shared::new(sums.storage_mut::<f32>());
+            parallel::run(count, |row, scratch| {
+                let [buffer] = scratch.slices([self.maps.buffer(self.level)]);
+                let rows = first + row..first + row + 1;
+                self.level.run(TransformInputs { job: self, rows, first, buffer, input });
+            });
+            parallel::run(MATRICES * PARTS, |task, _| {
+                let (matrix, part) = (task / PARTS, task % PARTS);
+                let start = |part: usize| part * self.blocks() / PARTS;
+                let blocks = start(part)..start(part + 1);
+                self.level.run(Multiply { job: self, matrix, blocks, tiles, input, sums });
+            });
+            parallel::run(count, |row, scratch| {
+                let [buffer] = scratch.slices([self.maps.buffer(self.level)]);
+                let rows = first + row..first + row + 1;
+                self.level.run(Write { job: self, rows, first, buffer, sums });
+            });
+        }
+    }
+
+    /// Blocks of output channels.
+    fn blocks(&self) -> usize {
+        self.maps.outputs.div_ceil(width(self.level, self.maps.outputs))
+    }
 }
 
-impl Kernel for Task<'_, '_> {
+/// Transforms the inputs of rows of tiles.
+struct TransformInputs<'a, 'b> {
+    job: &'a Job<'a>,
+    rows: Range<usize>,
+    /// The first row of those that are worked on together.
+    first: usize,
+    buffer: &'b mut [f32],
+    /// `[36][tiles][inputs]`, of which these rows are this task's.
+    input: Shared<'b, f32>,
+}
+
+impl Kernel for TransformInputs<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, rows, input, sums, buffer, output } = self;
-        let Maps { inputs, outputs, .. } = *job.maps;
-        let across = job.maps.tiles(1);
-        for (index, row) in rows.clone().enumerate() {
-            let target = input[index * across * inputs..].as_mut_ptr();
+        let Self { job, rows, first, buffer, input } = self;
+        let Maps { inputs, .. } = *job.maps;
+        for row in rows {
+            let target = input.pointer((row - first) * job.maps.tiles(1) * inputs);
             let strides = [job.input_matrix, inputs];
-            // SAFETY: `input` has room for the tiles of all rows of a task.
+            // SAFETY: `input` has room for the tiles of all rows.
             unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, strides) };
         }
+    }
+}
 
+/// The products of one matrix for some blocks of outputs.
+struct Multiply<'a, 'b> {
+    job: &'a Job<'a>,
+    matrix: usize,
+    blocks: Range<usize>,
+    tiles: usize,
+    /// `[36][tiles][inputs]`
+    input: Shared<'b, f32>,
+    /// `[36][tiles][outputs]`, of which these blocks of this matrix are this task's.
+    sums: Shared<'b, f32>,
+}
+
+impl Kernel for Multiply<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { job, matrix, blocks, tiles, input, sums } = self;
+        let Maps { inputs, outputs, .. } = *job.maps;
         let width = width(job.level, outputs);
-        let blocks = outputs.div_ceil(width);
-        for matrix in 0..MATRICES {
-            for block in 0..blocks {
-                let kernels = &job.kernels[(matrix * blocks + block) * inputs * width..];
-                let left = outputs - block * width;
-                let vectors = if left <= V::LANES { 1 } else { VECTORS };
-                for (start, count) in cut(rows.len() * across, most_rows(vectors)) {
-                    let target = matrix * job.output_matrix + start * outputs + block * width;
-                    let products = Products {
-                        source: input[matrix * job.input_matrix..].as_ptr(),
-                        rows: &job.tiles[start..start + count],
-                        table: &job.channels,
-                        weights: kernels.as_ptr(),
-                        weight_step: width,
-                        outer: 1,
-                        outer_source: 0,
-                        outer_weight: 0,
-                    };
-                    let put = Put { sums: sums[target..].as_mut_ptr(), stride: outputs };
-                    // SAFETY: the tables lead to tiles and channels of this matrix, which were
-                    // just transformed; the kernels are whole blocks; the sums have room for all
-                    // tiles and channels.
-                    unsafe { tile::<V>(vectors, &products, &put) };
-                }
+        for block in blocks {
+            let kernels = &job.kernels[(matrix * job.blocks() + block) * inputs * width..];
+            let left = outputs - block * width;
+            let vectors = if left <= V::LANES { 1 } else { VECTORS };
+            for (start, count) in cut(tiles, most_rows(vectors)) {
+                let target = matrix * job.output_matrix + start * outputs + block * width;
+                let products = Products {
+                    source: input.pointer(matrix * job.input_matrix),
+                    rows: &job.tiles[start..start + count],
+                    table: &job.channels,
+                    weights: kernels.as_ptr(),
+                    weight_step: width,
+                    outer: 1,
+                    outer_source: 0,
+                    outer_weight: 0,
+                };
+                let put = Put { sums: sums.pointer(target), stride: outputs };
+                // SAFETY: the tables lead to tiles and channels of this matrix, which were
+                // transformed; the kernels are whole blocks; the sums have room for all tiles and
+                // channels, and those of these blocks are this task's alone.
+                unsafe { tile::<V>(vectors, &products, &put) };
             }
         }
+    }
+}
 
-        for (index, row) in rows.enumerate() {
+/// Transforms rows of tiles back and stores them.
+struct Write<'a, 'b> {
+    job: &'a Job<'a>,
+    rows: Range<usize>,
+    /// The first row of those that are worked on together.
+    first: usize,
+    buffer: &'b mut [f32],
+    /// `[36][tiles][outputs]`
+    sums: Shared<'b, f32>,
+}
+
+impl Kernel for Write<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { job, rows, first, buffer, sums } = self;
+        let outputs = job.maps.outputs;
+        for row in rows {
             for channel in (0..outputs).step_by(V::LANES) {
-                let sums = sums[index * across * outputs + channel..].as_ptr();
-                // SAFETY: the sums of these tiles and channels were just computed, and these rows
-                // of output are this task's alone.
-                unsafe { write::<V>(job, row, channel, sums, buffer, output) };
+                let place = (row - first) * job.maps.tiles(1) * outputs + channel;
+                // SAFETY: the sums of these tiles and channels were computed, and these rows of
+                // output are this task's alone.
+                unsafe { write::<V>(job, row, channel, sums.pointer(place), buffer) };
             }
         }
     }
@@ -235,7 +340,6 @@ unsafe fn write<V: Vector>(
     channel: usize,
     sums: *const f32,
     buffer: &mut [f32],
-    output: Shared<'_, f32>,
 ) {
     let Maps { outputs, output: [height, width], .. } = *job.maps;
     let across = job.maps.tiles(1);
@@ -245,7 +349,7 @@ unsafe fn write<V: Vector>(
         None => V::zero(),
     };
     let floor = V::splat(if job.epilogue.relu { 0.0 } else { f32::NEG_INFINITY });
-    let buffer = &mut buffer[..TILE * across * TILE * V::LANES];
+    let (buffer, planes) = buffer.split_at_mut(TILE * across * TILE * V::LANES);
     for tile in 0..across {
         let sums = sums.wrapping_add(tile * outputs);
         transform::both_axes::<transform::Output, V, _, _>(
@@ -265,19 +369,31 @@ unsafe fn write<V: Vector>(
         );
     }
     let (image, first) = job.maps.place(tile_row);
-    for row in 0..TILE.min(height - first) {
-        let start = ((image * outputs + channel) * height + first + row) * width;
+    let rows = TILE.min(height - first);
+    let plane = image * outputs + channel;
+    // The rows of these channels: where they lie in the output, or in the buffer to be pooled.
+    let planes = &mut planes[..V::LANES * rows * width];
+    let (target, target_plane) = match job.output {
+        Target::Maps(output) => (output.pointer((plane * height + first) * width), height * width),
+        Target::Pooled(..) => (planes.as_mut_ptr(), rows * width),
+    };
+    for row in 0..rows {
         let transposition = ToPlanes {
             source: buffer[row * across * TILE * V::LANES..].as_ptr(),
             stride: V::LANES,
             channels: V::LANES,
             count: width,
-            target: output.pointer(start),
-            plane: height * width,
+            target: target.wrapping_add(row * width),
+            plane: target_plane,
         };
         // SAFETY: the row of the buffer has at least `width` positions, and the output's rows of
         // these channels are ours by the caller's promise.
         unsafe { transposition.transpose::<V>() };
+    }
+    if let Target::Pooled(output, places) = job.output {
+        let channels = plane..plane + V::LANES;
+        let size = [height, width];
+        PoolRows { rows: planes, planes: channels, first, size, output, places }.run::<V>();
     }
 }
 

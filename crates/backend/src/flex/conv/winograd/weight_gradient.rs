@@ -16,6 +16,7 @@ use super::{
         },
         correlation::{TASKS, width},
         pack::{ToPlanes, ToPositions, strides},
+        pooled::Source,
         tile::{Add, Products, VECTORS, cut, most_rows, tile},
     },
     MATRICES, Maps, TILE, transform,
@@ -34,7 +35,7 @@ pub(in crate::flex::conv) fn weight_gradient(
     level: Level,
     maps: &Maps,
     input: &[f32],
-    gradient: &[f32],
+    gradient: Source<'_>,
     output: &mut [f32],
 ) {
     let sum_bytes = MATRICES * maps.inputs * maps.outputs * size_of::<f32>();
@@ -58,7 +59,7 @@ pub(in crate::flex::conv) fn weight_gradient(
     let job = Job {
         level,
         maps,
-        input,
+        input: Source::Maps(input),
         gradient,
         input_matrix: tiles * input_stride + 16,
         input_stride,
@@ -92,8 +93,8 @@ pub(in crate::flex::conv) fn weight_gradient(
 struct Job<'a> {
     level: Level,
     maps: &'a Maps,
-    input: &'a [f32],
-    gradient: &'a [f32],
+    input: Source<'a>,
+    gradient: Source<'a>,
     /// Numbers from one matrix of transformed tiles to the next, and from one tile to the next.
     input_matrix: usize,
     input_stride: usize,
@@ -231,15 +232,19 @@ unsafe fn transform_gradients<V: Vector>(
     let Maps { outputs, output: [height, width], .. } = *job.maps;
     let across = job.maps.tiles(1);
     let (image, first) = job.maps.place(tile_row);
-    let buffer = &mut buffer[..TILE * across * TILE * V::LANES];
+    let (buffer, planes) = buffer.split_at_mut(TILE * across * TILE * V::LANES);
+    let rows = first..height.min(first + TILE);
+    // What is outside of the output stays zero for all channels.
+    buffer.fill(0.0);
     for channel in (0..outputs).step_by(V::LANES) {
-        buffer.fill(0.0);
-        for row in 0..TILE.min(height - first) {
-            let start = ((image * outputs + channel) * height + first + row) * width;
-            let source = &job.gradient[start..][..(V::LANES - 1) * height * width + width];
+        let first_plane = image * outputs + channel;
+        let channels = first_plane..first_plane + V::LANES;
+        let (source, plane) =
+            job.gradient.rows::<V>(channels, rows.clone(), [height, width], planes);
+        for row in 0..rows.len() {
             let transposition = ToPositions {
-                source: source.as_ptr(),
-                plane: height * width,
+                source: source.wrapping_add(row * width),
+                plane,
                 channels: V::LANES,
                 count: width,
                 target: buffer[row * across * TILE * V::LANES..].as_mut_ptr(),

@@ -1,0 +1,172 @@
+//! Convolution and pooling at shapes that are drawn, against the default bodies.
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use crate::{
+    conv2d::{self, Conv2dParents},
+    conv2d_relu_max_pool,
+    flex::{
+        conv, pool,
+        testing::{normal, values},
+    },
+    functional::{Conv2dOptions, PoolOptions},
+    max_pool2d,
+    random::{Purpose, Random},
+};
+
+/// Numbers drawn one after the other.
+struct Draws {
+    random: Random,
+    next: u64,
+}
+
+impl Draws {
+    fn new(case: u64) -> Self {
+        Self { random: Random::new(11, Purpose::Synthetic, case), next: 0 }
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        self.next += 1;
+        choices[self.random.below(self.next, choices.len() as u64) as usize]
+    }
+
+    fn pair<T: Copy>(&mut self, choices: &[T]) -> [T; 2] {
+        [self.of(choices), self.of(choices)]
+    }
+}
+
+/// Input, weight, bias and options.
+fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions) {
+    let mut draws = Draws::new(case);
+    let groups = draws.of(&[1, 1, 1, 2, 3]);
+    let (inputs, outputs) = (draws.of(&[1, 2, 3, 16, 17, 32]), draws.of(&[1, 5, 16, 24, 32]));
+    let usual = draws.of(&[true, false]);
+    let kernel = if usual { [3, 3] } else { draws.pair(&[1, 2, 3, 5]) };
+    let options = Conv2dOptions {
+        stride: if usual { [1, 1] } else { draws.pair(&[1, 2, 3]) },
+        padding: draws.pair(&[0, 1, 2]),
+        dilation: if usual { [1, 1] } else { draws.pair(&[1, 1, 2]) },
+        groups,
+        relu: draws.of(&[true, false]),
+    };
+    let reach = |axis: usize| options.dilation[axis] * (kernel[axis] - 1) + 1;
+    let room = draws.pair(&[1, 2, 3, 5, 8, 13]);
+    let [height, width] = [0, 1].map(|axis| reach(axis) + room[axis]);
+    let batch = draws.of(&[1, 1, 2, 5]);
+    let input = normal([batch, groups * inputs, height, width], 1);
+    let weight = normal([groups * outputs, inputs, kernel[0], kernel[1]], 2);
+    (input, weight, normal([groups * outputs], 3), options)
+}
+
+/// Fails unless the largest difference is a ten-thousandth of the largest value at most.
+#[track_caller]
+fn assert_close(what: &str, ours: FlexTensor, reference: FlexTensor) {
+    assert_eq!(ours.layout().shape(), reference.layout().shape(), "{what}");
+    let [ours, reference] = [ours, reference].map(values);
+    let largest = reference.iter().fold(1e-3_f32, |largest, value| largest.max(value.abs()));
+    for (index, (ours, reference)) in ours.iter().zip(&reference).enumerate() {
+        let difference = (ours - reference).abs();
+        assert!(difference <= 1e-4 * largest, "{what}: {ours} for {reference} at {index}");
+    }
+}
+
+fn assert_all_close(
+    what: &str,
+    ours: conv2d::Conv2dGradients<Flex>,
+    reference: conv2d::Conv2dGradients<Flex>,
+) {
+    let each = [
+        ("input", ours.input, reference.input),
+        ("weight", ours.weight, reference.weight),
+        ("bias", ours.bias, reference.bias),
+    ];
+    for (name, ours, reference) in each {
+        assert_close(&format!("{name}, {what}"), ours.unwrap(), reference.unwrap());
+    }
+}
+
+const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
+
+#[test]
+fn convolutions_equal_the_default_body() {
+    for case in 0..80 {
+        let (input, weight, bias, options) = convolution(case);
+        let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
+        let copies = || (input.clone(), weight.clone());
+        let output = || {
+            let (input, weight) = copies();
+            conv2d::composed::<Flex>(input, weight, Some(bias.clone()), &options)
+        };
+        let ours = conv::forward(input.clone(), weight.clone(), Some(bias.clone()), &options);
+        assert_close(&what, ours, output());
+
+        let gradient = normal(output().layout().shape().dims::<4>(), 4);
+        let rectified = options.relu.then(output);
+        let (x, w) = copies();
+        let ours = conv::backward(x, w, rectified.clone(), gradient.clone(), &options, ALL);
+        let (x, w) = copies();
+        let reference = conv2d::composed_backward::<Flex>(x, w, rectified, gradient, &options, ALL);
+        assert_all_close(&what, ours, reference);
+    }
+}
+
+#[test]
+fn convolutions_with_pooling_equal_the_default_body() {
+    let mut checked = 0;
+    for case in 100..180 {
+        let (input, weight, bias, options) = convolution(case);
+        let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
+        let [_, _, height, width] = input.layout().shape().dims();
+        let [_, _, rows, columns] = weight.layout().shape().dims();
+        if options.output_size([height, width], [rows, columns]).iter().any(|size| *size < 2) {
+            continue; // no window fits
+        }
+        checked += 1;
+        let arguments = || (input.clone(), weight.clone(), bias.clone());
+        let (x, w, b) = arguments();
+        let (ours, places) = conv::forward_and_pool(x, w, b, &options);
+        let (x, w, b) = arguments();
+        let (reference, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
+        assert_close(&what, ours.clone(), reference.clone());
+
+        let gradient = normal(reference.layout().shape().dims::<4>(), 4);
+        let (x, w, _) = arguments();
+        let pair = [ours, gradient.clone()];
+        let ours = conv::backward_of_pool(x, w, pair, places, &options, ALL);
+        let (x, w, _) = arguments();
+        let reference = conv2d_relu_max_pool::composed_backward::<Flex>(
+            x,
+            w,
+            [reference, gradient],
+            indices,
+            &options,
+            ALL,
+        );
+        assert_all_close(&what, ours, reference);
+    }
+    assert!(checked >= 40, "{checked} shapes");
+}
+
+#[test]
+fn pools_equal_the_default_body() {
+    for case in 200..260 {
+        let mut draws = Draws::new(case);
+        let kernel = draws.pair(&[1, 2, 2, 3]);
+        let stride = if draws.of(&[true, false]) { kernel } else { draws.pair(&[1, 2, 3]) };
+        let padding = [0, 1].map(|axis| draws.of(&[0, kernel[axis] / 2]));
+        let options = PoolOptions { kernel, stride, padding };
+        let [height, width] = draws.pair(&[3, 4, 5, 8, 17, 26, 33]);
+        let shape = [draws.of(&[1, 3]), draws.of(&[1, 5, 16]), height, width];
+        let what = format!("case {case}: {shape:?} {options:?}");
+        let input = normal(shape, 1);
+        let (ours, places) = pool::forward(input.clone(), &options);
+        let (reference, indices) = max_pool2d::composed::<Flex>(input, &options);
+        assert_eq!(values(ours), values(reference.clone()), "{what}");
+        let gradient = normal(reference.layout().shape().dims::<4>(), 2);
+        let ours = pool::backward(places, gradient.clone(), shape.into(), &options);
+        let reference =
+            max_pool2d::composed_backward::<Flex>(indices, gradient, shape.into(), &options);
+        assert_close(&what, ours, reference);
+    }
+}

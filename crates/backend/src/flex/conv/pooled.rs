@@ -1,0 +1,130 @@
+//! Maps with pooling behind them, which exist only a few rows at a time: what a forward pass stores
+//! is pooled at once, and what a backward pass reads is scattered when it is read. A full map of
+//! the first layers is larger than the caches, and would cost more to write and to read again than
+//! to compute.
+
+use std::ops::Range;
+
+use super::super::{
+    parallel::{self, Shared},
+    pool::{KeptSum, PoolPairs, ScatterPairs},
+    recycled,
+    simd::{Kernel, Level, Vector},
+};
+
+/// Where the maps of a convolution go.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// `[batch, channels, height, width]`
+    Maps(Shared<'a, f32>),
+    /// The maxima above zero of windows of 2x2, and their places.
+    Pooled(Shared<'a, f32>, Shared<'a, u8>),
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn maps(maps: &'a mut [f32]) -> Self {
+        Self::Maps(Shared::new(maps))
+    }
+}
+
+/// Pools rows of maps that were just computed. Whoever makes one to run it answers for this: nobody
+/// else uses these rows of these planes of the output.
+pub(super) struct PoolRows<'a> {
+    /// `[planes][rows][width]`
+    pub(super) rows: &'a [f32],
+    pub(super) planes: Range<usize>,
+    /// The first row, an even one.
+    pub(super) first: usize,
+    /// Height and width of a map.
+    pub(super) size: [usize; 2],
+    pub(super) output: Shared<'a, f32>,
+    pub(super) places: Shared<'a, u8>,
+}
+
+impl Kernel for PoolRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { rows, planes, first, size: [height, width], output, places } = self;
+        let [pooled, columns] = [height / 2, width / 2];
+        let size = rows.len() / planes.len();
+        for (plane, input) in planes.zip(rows.chunks_exact(size)) {
+            let start = (plane * pooled + first / 2) * columns;
+            let count = size / width / 2 * columns;
+            // SAFETY: the promise of whoever made this.
+            let (output, places) =
+                unsafe { (output.slice(start, count), places.slice(start, count)) };
+            PoolPairs { width, input, relu: true, output, places }.run::<V>();
+        }
+    }
+}
+
+/// The gradient of a convolution's output, or any other maps that are read.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// `[batch, channels, height, width]`
+    Maps(&'a [f32]),
+    /// The gradients of maxima, and their places.
+    Pooled(&'a [f32], &'a [u8]),
+}
+
+impl Source<'_> {
+    /// Some rows of some planes: where the first one begins, and the numbers from one plane to the
+    /// next.
+    ///
+    /// - `buffer`: room for them
+    #[inline(always)]
+    pub(super) fn rows<V: Vector>(
+        self,
+        planes: Range<usize>,
+        rows: Range<usize>,
+        [height, width]: [usize; 2],
+        buffer: &mut [f32],
+    ) -> (*const f32, usize) {
+        let size = rows.len() * width;
+        match self {
+            Self::Maps(maps) => {
+                let start = (planes.start * height + rows.start) * width;
+                let source = &maps[start..][..(planes.len() - 1) * height * width + size];
+                (source.as_ptr(), height * width)
+            }
+            Self::Pooled(gradient, places) => {
+                let pooled = (height / 2) * (width / 2);
+                let buffer = &mut buffer[..planes.len() * size];
+                for (plane, output) in planes.zip(buffer.chunks_exact_mut(size)) {
+                    let gradient = &gradient[plane * pooled..][..pooled];
+                    let places = &places[plane * pooled..][..pooled];
+                    let first = rows.start;
+                    ScatterPairs { width, gradient, places, first, output }.run::<V>();
+                }
+                (buffer.as_ptr(), size)
+            }
+        }
+    }
+}
+
+/// The sums of the gradients of each plane that reach the maps: `[planes]`.
+pub(super) fn plane_sums(
+    level: Level,
+    gradient: &[f32],
+    places: &[u8],
+    planes: usize,
+) -> burn_flex::FlexTensor {
+    /// Planes of one task.
+    const TASK: usize = 256;
+    let size = gradient.len() / planes.max(1);
+    let mut sums = recycled::floats([planes]);
+    let shared = Shared::new(sums.storage_mut::<f32>());
+    parallel::run(planes.div_ceil(TASK), |task, _| {
+        let first = task * TASK;
+        // SAFETY: each task has planes of its own.
+        let sums = unsafe { shared.slice(first, TASK.min(planes - first)) };
+        for (plane, sum) in (first..).zip(sums) {
+            let range = plane * size..(plane + 1) * size;
+            *sum =
+                level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] });
+        }
+    });
+    sums
+}

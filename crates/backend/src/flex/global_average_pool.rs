@@ -1,0 +1,86 @@
+//! The mean of each map.
+
+use burn::{backend::Flex, tensor::Shape};
+use burn_flex::FlexTensor;
+
+use super::{
+    all_f32, contiguous, dimensions, elements,
+    parallel::{self, Shared},
+    recycled,
+    simd::Level,
+    sum::Sum,
+};
+use crate::{global_average_pool, overrides::note_taken};
+
+/// Numbers of one task.
+const TASK: usize = 1 << 15;
+
+pub(super) fn forward(input: FlexTensor) -> FlexTensor {
+    let [batch, channels, height, width] = dimensions(&input);
+    let plane = height * width;
+    if !all_f32([&input]) || plane == 0 {
+        return global_average_pool::composed::<Flex>(input);
+    }
+    note_taken();
+    let input = contiguous(input);
+    let mut output = recycled::floats([batch, channels]);
+    let (source, target) = (elements(&input), Shared::new(output.storage_mut::<f32>()));
+    let level = Level::best();
+    each_part(batch * channels, plane, |first, count| {
+        let source = source[first * plane..].chunks_exact(plane);
+        // SAFETY: each map is one task's alone.
+        let target = unsafe { target.slice(first, count) };
+        for (mean, map) in target.iter_mut().zip(source) {
+            *mean = level.run(Sum(map)) / plane as f32;
+        }
+    });
+    output
+}
+
+pub(super) fn backward(gradient: FlexTensor, input: Shape) -> FlexTensor {
+    let [batch, channels, height, width] = input.dims();
+    let plane = height * width;
+    if !all_f32([&gradient]) || plane == 0 {
+        return global_average_pool::composed_backward::<Flex>(gradient, input);
+    }
+    note_taken();
+    let gradient = contiguous(gradient);
+    let mut output = recycled::floats(input);
+    let (source, target) = (elements(&gradient), Shared::new(output.storage_mut::<f32>()));
+    each_part(batch * channels, plane, |first, count| {
+        // SAFETY: each map is one task's alone.
+        let target = unsafe { target.slice(first * plane, count * plane) };
+        for (map, gradient) in target.chunks_exact_mut(plane).zip(&source[first..]) {
+            map.fill(gradient / plane as f32);
+        }
+    });
+    output
+}
+
+/// Calls `work` with the first and the number of the maps of each task.
+fn each_part(maps: usize, plane: usize, work: impl Fn(usize, usize) + Sync) {
+    let of_task = (TASK / plane).max(1);
+    parallel::run(maps.div_ceil(of_task), |task, _| {
+        let first = task * of_task;
+        work(first, of_task.min(maps - first));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{assert_close, normal};
+
+    #[test]
+    fn both_halves_equal_the_default_bodies() {
+        for shape in [[128, 64, 8, 8], [1, 1, 1, 1], [3, 5, 7, 9], [2, 70, 33, 31]] {
+            let (input, gradient) = (normal(shape, 1), normal([shape[0], shape[1]], 2));
+            let what = format!("{shape:?}");
+            let reference = global_average_pool::composed::<Flex>(input.clone());
+            assert_close(&what, forward(input), reference, 1e-5);
+            let reference =
+                global_average_pool::composed_backward::<Flex>(gradient.clone(), shape.into());
+            assert_close(&what, backward(gradient, shape.into()), reference, 1e-6);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! On the CPU every layer of every network takes its own kernels, forward and backward.
+
+#![allow(clippy::unwrap_used)]
+
+use backend::{Backend, NAME, Selected, device::Device, overrides};
+use burn::{
+    backend::Autodiff,
+    tensor::{Int, Tensor, TensorData},
+};
+use models::{
+    CnnConfig, HeadConfig, Law, MlpConfig, Pass, Positions, ResNetConfig, Shortcut,
+    SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, losses::cross_entropy,
+};
+
+type Recorded = Autodiff<Selected>;
+
+fn images<B: Backend, const D: usize>(shape: [usize; D]) -> Tensor<B, D> {
+    let values = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.7).sin());
+    Tensor::from_data(TensorData::new(values.collect::<Vec<_>>(), shape), &Default::default())
+}
+
+fn classes<const D: usize>(shape: [usize; D]) -> Tensor<Recorded, D, Int> {
+    let values: Vec<i32> = (0..shape.iter().product::<usize>()).map(|i| (i % 3) as i32).collect();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+/// Fails unless a pass and its way back are `operations` each, the loss's among them, all done by
+/// kernels.
+#[track_caller]
+fn check(network: &str, operations: u64, forward: impl FnOnce() -> Tensor<Recorded, 2>) {
+    if NAME != "cpu" {
+        eprintln!("skipped: `{NAME}` has no kernels of its own for these operations");
+        return;
+    }
+    let before = overrides::counts();
+    let logits = forward();
+    let targets = classes([logits.dims()[0]]);
+    let loss = cross_entropy(logits, targets).sum();
+    let halfway = overrides::counts();
+    loss.backward();
+    let after = overrides::counts();
+    assert_eq!(after.composed, before.composed, "{network}: an operation took no kernel");
+    assert_eq!(halfway.taken - before.taken, operations, "{network}, forward");
+    assert_eq!(after.taken - halfway.taken, operations, "{network}, backward");
+}
+
+#[test]
+fn dense_networks() {
+    let config = MlpConfig { inputs: 20, hidden: vec![10, 7], outputs: 3, ..Default::default() };
+    let model = config.init::<Recorded>(0, &Device::default());
+    check("mlp", 3 + 1, || model.forward(images([5, 20])));
+}
+
+#[test]
+fn convolutional_networks() {
+    let device = Device::default();
+    let model = CnnConfig::default().init::<Recorded>(0, &device);
+    check("cnn", 3 + 2 + 1, || model.forward(images([4, 1, 28, 28])));
+
+    let config = SimpleNetConfig { size: 32, ..SimpleNetConfig::default() };
+    let channels = config.channels;
+    let model = config.init::<Recorded>(0, &device);
+    check("simplenet", 2 + 3 + 1, || model.forward(images([4, channels, 32, 32])));
+}
+
+#[test]
+fn residual_networks() {
+    // Nine blocks of two convolutions with their norms, the first convolution with its norm, the
+    // mean of the maps, the dense layer and the loss.
+    let plain = 9 * 4 + 2 + 1 + 1 + 1;
+    for (shortcut, operations) in [
+        (Shortcut::Zeros, plain + 2), // the two that halve take every second pixel
+        (Shortcut::Convolution, plain + 2 * 2), // or have a convolution and a norm more
+    ] {
+        let config = ResNetConfig { depth: 20, shortcut, ..ResNetConfig::default() };
+        let model = config.init::<Recorded>(0, &Device::default());
+        let mut pass = Pass::training(0, 0, 0);
+        check(&format!("resnet with {shortcut:?}"), operations, || {
+            model.forward(images([3, 3, 32, 32]), &mut pass)
+        });
+    }
+}
+
+#[test]
+fn vgg_networks() {
+    let narrow = |batch_norm| VggConfig {
+        blocks: vec![vec![4, 4], vec![6]],
+        batch_norm,
+        channels: 3,
+        size: 8,
+    };
+    for (features, operations) in [
+        // With batch normalisation convolution, norm and pooling are apart.
+        (VggConfig::small(), 7 * 2 + 3 + 2 + 1),
+        (narrow(true), 3 * 2 + 2 + 2 + 1),
+        (narrow(false), 3 + 2 + 1),
+    ] {
+        let size = features.size;
+        let head =
+            HeadConfig { inputs: features.features(), hidden: vec![7], outputs: 3, dropout: 0.25 };
+        let name = format!("{features:?}");
+        let config = VggClassifierConfig { features, head };
+        let model = config.init::<Recorded>(0, &Device::default());
+        let mut pass = Pass::training(0, 0, 0);
+        check(&name, operations, || model.forward(images([3, 3, size, size]), &mut pass));
+    }
+}
+
+#[test]
+fn recurrent_networks() {
+    for layers in [1, 2] {
+        for predict in [Positions::All, Positions::Last] {
+            let config = TextLstmConfig {
+                vocabulary: 11,
+                embedding: 6,
+                hidden: 9,
+                layers,
+                dropout: 0.25,
+                predict,
+                initialization: Law::Pytorch,
+            };
+            let model = config.init::<Recorded>(0, &Device::default());
+            let mut pass = Pass::training(0, 0, 0);
+            // The embedding, the layers, the dense layer and the loss.
+            check(&format!("{layers} layers"), layers as u64 + 3, || {
+                let (logits, _) = model.forward(classes([4, 7]), None, &mut pass);
+                let [batch, positions, vocabulary] = logits.dims();
+                logits.reshape([batch * positions, vocabulary])
+            });
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `recipes export`: a trained model as a file for other programs.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use store::{TensorFile, sha256_hex_of};
+
+use super::{output::Output, predict::model_of};
+use crate::{ExitCode, Failure};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ExportArguments {
+    /// A run's directory
+    run: PathBuf,
+    /// What other programs are to read
+    #[arg(long, value_enum)]
+    format: Format,
+    /// The type of the numbers; f16 halves the file, and rounds to 11 bits
+    #[arg(long, value_enum, default_value_t)]
+    precision: Precision,
+    /// The file to write [default: `export.safetensors` in the run's directory]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// Weights by PyTorch's names and in its layout, with a description of the network
+    Safetensors,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Precision {
+    #[default]
+    F32,
+    F16,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Exported {
+    file: PathBuf,
+    bytes: u64,
+    sha256: String,
+}
+
+pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
+    let model = TensorFile::read(&model_of(&arguments.run)?).map_err(Failure::user_data)?;
+    let Format::Safetensors = arguments.format;
+    let default = || arguments.run.join("export.safetensors");
+    let file = arguments.output.clone().unwrap_or_else(default);
+    if file.exists() && !arguments.force {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!("`{}` exists", file.display()),
+            "name another file by `--output`, or replace it by `--force`",
+        ));
+    }
+    match arguments.precision {
+        Precision::F32 => model.write(&file),
+        Precision::F16 => model.write_f16(&file),
+    }
+    .map_err(Failure::user_data)?;
+    let written = std::fs::File::open(&file).and_then(|opened| {
+        let bytes = opened.metadata()?.len();
+        Ok(Exported { bytes, sha256: sha256_hex_of(opened)?, file: file.clone() })
+    });
+    let written = written.map_err(|error| {
+        let message = format!("`{}` cannot be read again: {error}", file.display());
+        Failure::new(ExitCode::Unexpected, message, "check the disk, then export again")
+    })?;
+    output.result(&written, |Exported { file, bytes, sha256 }| {
+        format!("wrote {}, {bytes} bytes, SHA-256 {sha256}\n", file.display())
+    });
+    Ok(())
+}

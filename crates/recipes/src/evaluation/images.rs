@@ -1,0 +1,104 @@
+//! Images, measured.
+
+use std::{path::Path, sync::Arc};
+
+use backend::{Selected, device::Device};
+use data::{DataError, ImageShape, ImageSource};
+use inference::Model;
+
+use super::{AnyModel, EvaluationReport};
+use crate::{
+    ExitCode, Failure,
+    config::{ImageConfig, ImageOrigin},
+    confusion::Confusion,
+    image_evaluation::ImageEvaluation,
+    image_set::{ImageSet, Progress, read_given},
+};
+
+pub(super) fn evaluate(
+    mut config: ImageConfig<AnyModel>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    device: &Device,
+    progress: &mut Progress<'_>,
+) -> Result<EvaluationReport, Failure> {
+    let preprocessing = model.description().image()?;
+    let classes = &model.description().classes;
+    config.data.size = Some(preprocessing.size[0]);
+    config.data.channels = Some(preprocessing.channels);
+    let (split, source): (_, Arc<dyn ImageSource>) = match data {
+        Some(path) => {
+            config.data.path = Some(path.to_owned());
+            if config.data.source == ImageOrigin::Synthetic {
+                config.data.source = ImageOrigin::ImageFolder;
+            }
+            ("given", read_given(&config.data, config.training.seed, progress)?)
+        }
+        None => {
+            let images = ImageSet::read(&config.data, config.training.seed, progress)?;
+            match images.test {
+                Some(test) => ("test", test),
+                None => ("validation", images.validation),
+            }
+        }
+    };
+    let source = Arc::new(Relabelled::new(source, classes)?);
+    let samples = source.labels().len();
+    let evaluation = ImageEvaluation::new(source, &config.data, preprocessing, device)?;
+    let mut confusion = Confusion::new(classes.len());
+    let metrics = evaluation.measure_each(
+        |images| model.image_logits(images).expect("the model reads images"),
+        |logits, labels| confusion.add(logits, labels),
+    )?;
+    Ok(EvaluationReport {
+        classes: classes.clone(),
+        per_class: confusion.scores(classes),
+        confusion: confusion.into_counts(),
+        ..EvaluationReport::of(split, samples, metrics)
+    })
+}
+
+/// Images whose labels are those of the model's classes, found by name.
+struct Relabelled {
+    source: Arc<dyn ImageSource>,
+    classes: Vec<String>,
+    labels: Vec<u32>,
+}
+
+impl Relabelled {
+    fn new(source: Arc<dyn ImageSource>, classes: &[String]) -> Result<Self, Failure> {
+        let place = |name: &String| {
+            let place = classes.iter().position(|class| class == name);
+            place.map(|place| place as u32).ok_or_else(|| unknown(name, classes))
+        };
+        let places: Vec<u32> = source.classes().iter().map(place).collect::<Result<_, _>>()?;
+        let labels = source.labels().iter().map(|&label| places[label as usize]).collect();
+        Ok(Self { source, classes: classes.to_vec(), labels })
+    }
+}
+
+impl ImageSource for Relabelled {
+    fn shape(&self) -> ImageShape {
+        self.source.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        self.source.read(index, pixels)
+    }
+}
+
+fn unknown(class: &str, classes: &[String]) -> Failure {
+    Failure::new(
+        ExitCode::UserData,
+        format!("the model does not know the class `{class}`"),
+        format!("the classes are {}", classes.join(", ")),
+    )
+}

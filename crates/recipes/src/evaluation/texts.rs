@@ -1,0 +1,64 @@
+//! A text, measured.
+
+use std::path::Path;
+
+use backend::{Selected, device::Device};
+use data::{
+    Batching, DataError, TokenLoader,
+    text::{Predict, Windows, read_text, read_tokens},
+};
+use inference::Model;
+use models::{Architecture, Network, Positions};
+
+use super::{AnyModel, EvaluationReport, changed};
+use crate::{
+    ExitCode, Failure,
+    config::{Config, TextData},
+    text_evaluation::{EVALUATION_BATCH, evaluation_streams, measure},
+};
+
+pub(super) fn evaluate(
+    config: Config<TextData, AnyModel>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    device: &Device,
+) -> Result<EvaluationReport, Failure> {
+    let vocabulary = model.description().vocabulary()?;
+    let (Network::TextLstm(network), Architecture::TextLstm(architecture)) =
+        (model.network(), &model.description().architecture)
+    else {
+        return Err(changed(model.description()));
+    };
+    let length = config.data.sequence_length;
+    let (split, tokens) = match data {
+        Some(path) => ("given", read_tokens(path, vocabulary, length)?),
+        None => {
+            let corpus = read_text(&config.data.options())?;
+            if corpus.vocabulary != *vocabulary {
+                return Err(changed(model.description()));
+            }
+            let test = corpus.test.map(|tokens| ("test", tokens));
+            test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?
+        }
+    };
+    let count = tokens.len();
+    let loader = match architecture.predict {
+        Positions::Last => {
+            let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
+            TokenLoader::windows(windows, Batching::evaluation(EVALUATION_BATCH), device)
+        }
+        Positions::All => {
+            let rows = config.training.batch_size;
+            TokenLoader::streams(evaluation_streams(tokens, rows, length)?, device)
+        }
+    };
+    Ok(EvaluationReport::of(split, count, measure(network, &loader, device)))
+}
+
+fn nothing() -> Failure {
+    Failure::new(
+        ExitCode::Usage,
+        "the run held nothing out to measure on",
+        "name a text: `--data FILE.txt`",
+    )
+}

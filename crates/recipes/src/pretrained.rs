@@ -1,0 +1,128 @@
+//! Where the weights of a pretrained network come from, and the images that they were trained on.
+
+use std::path::{Path, PathBuf};
+
+use backend::Backend;
+use data::{
+    ImagePreprocessing,
+    preprocess::{IMAGENET_DEVIATION, IMAGENET_MEAN},
+};
+use inference::{Description, Preprocessing};
+use models::{
+    Initializer, Vgg, VggConfig, import,
+    weights::{self, WeightsError},
+};
+use store::TensorFile;
+
+use crate::{
+    ExitCode, Failure, Start,
+    backbone::{Backbone, Model},
+};
+
+/// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; beside the file stands how.
+static SHIPPED: &[u8] = include_bytes!("../assets/vgg-small.safetensors");
+
+/// A backbone with its weights.
+pub(crate) struct Pretrained<B: Backend> {
+    pub(crate) network: Vgg<B>,
+    /// What it was trained to take, where the weights are of this project.
+    preprocessing: Option<ImagePreprocessing>,
+}
+
+impl<B: Backend> Pretrained<B> {
+    /// The backbone with the weights that the settings name, none where everything is trained.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be had, or are of another network.
+    pub(crate) fn open(
+        settings: &Model,
+        backbone: &VggConfig,
+        start: &mut Start<'_>,
+        device: &B::Device,
+    ) -> Result<Option<Self>, Failure> {
+        let (origin, file) = match settings.weights.as_str() {
+            "none" => return Ok(None),
+            "shipped" => {
+                let origin = Path::new("the shipped weights");
+                (origin.to_owned(), TensorFile::from_bytes(SHIPPED, origin)?)
+            }
+            "imagenet" => read(imagenet(settings.backbone, start)?)?,
+            path => read(path.into())?,
+        };
+        let preprocessing = preprocessing_of(&file);
+        let mut tensors = file.tensors;
+        tensors.retain(|name, _| import::is_vgg_feature(name));
+        let blank = backbone.build(&Initializer::blank(device));
+        let network = weights::load(blank, tensors)
+            .map_err(|error| unfitting(&origin, settings.backbone, &error))?;
+        Ok(Some(Self { network, preprocessing }))
+    }
+
+    /// What the backbone takes: as in its own training, with ImageNet's statistics where the file
+    /// says nothing. Size and colours are those of `images`.
+    pub(crate) fn preprocessing(&self, images: &ImagePreprocessing) -> ImagePreprocessing {
+        let (mean, deviation) = match &self.preprocessing {
+            Some(own) => (own.mean.clone(), own.deviation.clone()),
+            None => (IMAGENET_MEAN.to_vec(), IMAGENET_DEVIATION.to_vec()),
+        };
+        ImagePreprocessing::new(images.shape(), images.resize, mean, deviation)
+    }
+}
+
+/// The features' weights in a file, which may hold a whole network.
+fn read(path: PathBuf) -> Result<(PathBuf, TensorFile), Failure> {
+    let file = import::read_where(&path, import::is_vgg_feature)?;
+    Ok((path, file))
+}
+
+/// What a model file of this project says about its images.
+fn preprocessing_of(file: &TensorFile) -> Option<ImagePreprocessing> {
+    let description: Description = serde_json::from_value(file.metadata.clone()).ok()?;
+    match description.preprocessing {
+        Preprocessing::Image(image) if image.channels == 3 => Some(image),
+        _ => None,
+    }
+}
+
+fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure {
+    Failure::new(
+        ExitCode::UserData,
+        format!("`{}` is not of the backbone `{backbone}`: {error}", origin.display()),
+        "name the backbone that the file is of: `--set model.backbone=..`",
+    )
+}
+
+/// The file of torchvision's weights, downloaded if it is not there.
+#[cfg(feature = "download")]
+fn imagenet(backbone: Backbone, start: &mut Start<'_>) -> Result<PathBuf, Failure> {
+    use crate::download::{self, imagenet};
+
+    let name = backbone.to_string();
+    let file = imagenet::file_of(&name).expect("the configuration was checked");
+    let failed = |error: download::DownloadError, folder: &Path| {
+        let by_hand = || {
+            format!(
+                "download `{}{}` by hand into `{}`, or name a file by `model.weights`",
+                imagenet::BASE,
+                file.name,
+                folder.display()
+            )
+        };
+        Failure::new(ExitCode::Unexpected, error.to_string(), error.help().unwrap_or_else(by_hand))
+    };
+    let folder = download::folder().map_err(|error| failed(error, Path::new("")))?.join("weights");
+    let task = format!("downloading {}", file.name);
+    let mut progress = |have, of| start.prepare(&task, have as usize, of as usize);
+    imagenet::get(file, imagenet::BASE, &folder, &download::agent(), &mut progress)
+        .map_err(|error| failed(error, &folder))
+}
+
+#[cfg(not(feature = "download"))]
+fn imagenet(backbone: Backbone, _: &mut Start<'_>) -> Result<PathBuf, Failure> {
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("this program was built without downloads, so it cannot get `{backbone}`"),
+        "build it with the feature `download`, or name a file by `model.weights`",
+    ))
+}

@@ -1,0 +1,105 @@
+//! What is asked of the outputs for rows of a table: the losses to train on, and the measures of a split.
+
+use backend::Backend;
+use burn::tensor::{Int, Tensor};
+use data::{
+    Batching, Table, TableBatch, TableLoader, TablePreprocessing, TableTargets, TargetKind, Targets,
+};
+use models::{
+    Mlp,
+    losses::{binary_cross_entropy, cross_entropy, squared_error},
+    metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
+};
+use training::Metrics;
+
+/// Rows that are evaluated at a time.
+const EVALUATION_BATCH: usize = 1024;
+
+/// A loss for each sample, of the kind that the targets ask for.
+///
+/// - `outputs`: `[batch, outputs]`
+/// - returns: `[batch]`
+pub(crate) fn table_losses<B: Backend>(
+    outputs: Tensor<B, 2>,
+    targets: TableTargets<B>,
+) -> Tensor<B, 1> {
+    match targets {
+        TableTargets::Binary(labels) => binary_cross_entropy(outputs.flatten(0, 1), labels),
+        TableTargets::Classes(labels) => cross_entropy(outputs, labels),
+        TableTargets::Values(values) => squared_error(outputs.flatten(0, 1), values),
+    }
+}
+
+/// The scores of each sample, in the order of [`TableEvaluation::metrics`]: `[batch]` each.
+fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Tensor<B, 1>> {
+    match targets {
+        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
+        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
+        TableTargets::Values(values) => {
+            let errors = squared_error(outputs.flatten(0, 1), values);
+            vec![errors.clone(), errors]
+        }
+    }
+}
+
+/// A split to measure on, on the device without gradients.
+pub(crate) struct TableEvaluation<B: Backend> {
+    loader: TableLoader<B>,
+    metrics: Vec<(&'static str, MetricSummary)>,
+    device: B::Device,
+}
+
+impl<B: Backend> TableEvaluation<B> {
+    pub(crate) fn new(
+        table: &Table,
+        preprocessing: &TablePreprocessing,
+        device: &B::Device,
+    ) -> Self {
+        let batching = Batching::evaluation(EVALUATION_BATCH);
+        let metrics = match (&preprocessing.target.kind, &table.targets) {
+            (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => vec![
+                ("rmse", MetricSummary::Root { unit: *deviation }),
+                ("r2", MetricSummary::Explained { variance: variance(values) }),
+            ],
+            _ => vec![("accuracy", MetricSummary::Mean)],
+        };
+        let loader = TableLoader::new(table, preprocessing.task(), batching, device);
+        Self { loader, metrics, device: device.clone() }
+    }
+
+    /// The mean loss, and the accuracy, or the errors of a regression.
+    pub(crate) fn measure(&self, model: &Mlp<B>) -> Metrics {
+        self.measure_each(model, |_, _| ())
+    }
+
+    /// As [`TableEvaluation::measure`]; `each` is shown the logits and the labels of each batch of
+    /// classes, a binary target's as two logits.
+    pub(crate) fn measure_each(
+        &self,
+        model: &Mlp<B>,
+        mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
+    ) -> Metrics {
+        let mut evaluation = Evaluation::new(&self.metrics, &self.device);
+        for TableBatch { features, targets, .. } in self.loader.batches(0, 0) {
+            let outputs = model.forward(features);
+            match targets.clone() {
+                TableTargets::Binary(labels) => {
+                    let zero = outputs.zeros_like();
+                    each(Tensor::cat(vec![zero, outputs.clone()], 1), labels.int());
+                }
+                TableTargets::Classes(labels) => each(outputs.clone(), labels),
+                TableTargets::Values(_) => {}
+            }
+            let losses = table_losses(outputs.clone(), targets.clone());
+            evaluation.add(losses, scores(outputs, targets));
+        }
+        evaluation.finish()
+    }
+}
+
+/// The variance of the population.
+fn variance(values: &[f32]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
+    values.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum::<f64>() / count
+}

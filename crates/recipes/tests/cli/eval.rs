@@ -1,0 +1,122 @@
+//! Measuring a finished run, from the outside.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{folder::Folder, pictures::bmp};
+
+/// What a run wrote at its end about a split, and what measuring it again says.
+fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
+    let report = folder.run(&format!("eval {run} --json")).succeeded().json();
+    let summary = folder.json(&format!("{run}/summary.json"));
+    assert_eq!(report["split"], split, "{report}");
+    assert_eq!(report["metrics"], summary[split], "{report}");
+    report
+}
+
+#[test]
+fn a_table_is_measured_with_its_classes() {
+    let folder = Folder::new();
+    let row = |row: usize| {
+        let class = ["left", "right"][usize::from(row % 5 > 1)];
+        format!("{},{},{class}\n", row % 5, row % 3)
+    };
+    let rows: String = (0..150).map(row).collect();
+    folder.write("table.csv", format!("a,b,class\n{rows}"));
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
+    folder
+        .run(&format!("train mlp {data} --set training.epochs=10 --progress quiet --run-dir run"))
+        .succeeded();
+
+    let report = check_again(&folder, "run", "validation");
+    assert_eq!(report["samples"], 30);
+    let counts = |row: usize| -> Vec<u64> {
+        serde_json::from_value(report["confusion"][row].clone()).unwrap()
+    };
+    assert_eq!(counts(0).iter().sum::<u64>() + counts(1).iter().sum::<u64>(), 30);
+    assert_eq!(report["per_class"][1]["class"], "right");
+    let recall = counts(1)[1] as f64 / counts(1).iter().sum::<u64>() as f64;
+    assert_eq!(report["per_class"][1]["recall"], recall);
+
+    let text = folder.run("eval run --data table.csv").succeeded().stdout;
+    assert!(text.starts_with("the data that was named, 150 samples\n"), "{text}");
+    assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
+
+    fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
+    let changed = folder.run("eval run");
+    assert_eq!(changed.code, Some(3), "{changed:#?}");
+    assert!(changed.stderr.contains("the data of the run is not what it was"), "{changed:#?}");
+}
+
+#[test]
+fn a_regression_has_errors_and_no_classes() {
+    let folder = Folder::new();
+    let rows: String = (0..100).map(|row| format!("{},{}\n", row % 10, 30 * (row % 10))).collect();
+    folder.write("table.csv", format!("a,price\n{rows}"));
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=price \
+                --set data.task=regression";
+    folder.run(&format!("train mlp {data} --max-steps 20 --progress quiet --run-dir run"));
+    let report = check_again(&folder, "run", "validation");
+    assert!(report["metrics"]["rmse"].as_f64().unwrap() > 0.0, "{report}");
+    assert_eq!(report["confusion"], serde_json::json!([]));
+}
+
+#[test]
+fn pictures_are_measured_and_classes_found_by_their_names() {
+    let folder = Folder::new();
+    let train = "train cnn --set data.samples=200 --max-steps 4 --progress quiet --run-dir run";
+    folder.run(train).succeeded();
+    let report = check_again(&folder, "run", "test");
+    assert_eq!((&report["samples"], &report["classes"][3]), (&40.into(), &"3".into()));
+
+    // Two classes out of ten, grey pictures of one brightness.
+    for (class, brightness) in [("7", 0), ("9", 200)] {
+        fs::create_dir_all(folder.path("photos").join(class)).unwrap();
+        folder.write(&format!("photos/{class}/a.bmp"), bmp(28, [brightness; 3]));
+    }
+    let report = folder.run("eval run --data photos --json").succeeded().json();
+    assert_eq!((&report["split"], &report["samples"]), (&"given".into(), &2.into()));
+    let samples = |class: usize| report["per_class"][class]["samples"].as_u64();
+    assert_eq!((samples(7), samples(9), samples(0)), (Some(1), Some(1), Some(0)));
+
+    fs::rename(folder.path("photos/9"), folder.path("photos/cat")).unwrap();
+    let unknown = folder.run("eval run --data photos");
+    assert_eq!(unknown.code, Some(3), "{unknown:#?}");
+    assert!(unknown.stderr.contains("does not know the class `cat`"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_text_has_its_perplexity() {
+    let folder = Folder::new();
+    folder.write("text.txt", "abcdefgh ".repeat(600));
+    for recipe in ["lstm-char", "lstm"] {
+        let words = if recipe == "lstm" { "--set data.vocabulary=2" } else { "" };
+        folder
+            .run(&format!(
+                "train {recipe} --set data.path=text.txt --set data.sequence_length=16 {words} \
+                 --set training.batch_size=8 --set model.hidden=16 --max-steps 5 \
+                 --progress quiet --run-dir {recipe}"
+            ))
+            .succeeded();
+        let report = check_again(&folder, recipe, "validation");
+        assert!(report["metrics"]["perplexity"].as_f64().unwrap() > 1.0, "{report}");
+    }
+    folder.write("other.txt", "hgfedcba ".repeat(50));
+    let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
+    assert_eq!(report["samples"], 450);
+}
+
+#[test]
+fn what_cannot_be_measured_is_explained() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 3 --progress quiet --run-dir run").succeeded();
+    let check = |arguments: &str, code: i32, message: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+    };
+    check("eval run", 2, "the run held nothing out to measure on");
+    check("eval nowhere", 3, "there is no run directory `nowhere`");
+    check("eval run --data nowhere.csv", 3, "nowhere.csv");
+}
