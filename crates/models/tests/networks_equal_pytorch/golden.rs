@@ -1,8 +1,14 @@
 //! A fixture, and how a network is held against it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
-use backend::{AdamStep, Backend, Selected, SgdStep, device::Device};
+use backend::{
+    AdamStep, Backend, Convolution, Selected, SgdStep, convolution, device::Device, set_convolution,
+};
 use burn::{
     backend::Autodiff,
     module::{AutodiffModule, ModuleMapper, Param},
@@ -33,9 +39,13 @@ pub(crate) fn device() -> Device {
     Device::default()
 }
 
+/// Held by whoever needs the process's way to compute convolutions to stay as it is.
+static CONVOLUTION: Mutex<()> = Mutex::new(());
+
 /// The error allowed, relative to the largest value of a tensor.
 fn tolerance() -> f32 {
-    if ["wgpu", "cuda"].contains(&backend::NAME) { 1e-4 } else { 1e-5 }
+    let exact = convolution() == Convolution::Exact;
+    if exact && !["wgpu", "cuda"].contains(&backend::NAME) { 1e-5 } else { 1e-4 }
 }
 
 /// Below this a tensor's largest value is noise: the gradient of a bias before batch normalisation
@@ -53,8 +63,22 @@ impl Golden {
         self.tensor("inputs")
     }
 
-    /// Loads the fixture's weights into `model`, and holds it against all that stands there.
+    /// Loads the fixture's weights into `model`, and holds it against all that stands there, with
+    /// fast convolutions and with exact ones.
     pub(crate) fn check<M: AutodiffModule<Recorded>>(
+        &self,
+        model: M,
+        optimizer: Optimizer,
+        forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
+    ) {
+        let _held = CONVOLUTION.lock().unwrap_or_else(PoisonError::into_inner);
+        for convolution in [Convolution::Exact, Convolution::Fast] {
+            set_convolution(convolution);
+            self.check_training(model.clone(), optimizer, &forward);
+        }
+    }
+
+    fn check_training<M: AutodiffModule<Recorded>>(
         &self,
         model: M,
         optimizer: Optimizer,
