@@ -1,6 +1,6 @@
 //! On the CPU every layer of every network takes its own kernels, forward and backward.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use backend::{Backend, NAME, Selected, device::Device, overrides};
 use burn::{
