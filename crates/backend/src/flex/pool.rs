@@ -85,6 +85,11 @@ impl Windows {
         self.options == PoolOptions::square(2)
     }
 
+    /// Windows of one pixel each, by which a network skips rows and columns.
+    fn are_pixels(&self) -> bool {
+        self.options.kernel == [1, 1]
+    }
+
     fn planes(&self) -> [usize; 2] {
         [self.input, self.output].map(|[height, width]| height * width)
     }
@@ -136,6 +141,16 @@ impl Windows {
     }
 
     fn pool_plane(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
+        if self.are_pixels() {
+            let [down, across] = self.options.stride;
+            let rows = input.chunks_exact(self.input[1]).step_by(down);
+            for (row, output) in rows.zip(output.chunks_exact_mut(self.output[1])) {
+                let pixels = output.iter_mut().zip(row.iter().step_by(across));
+                pixels.for_each(|(output, pixel)| *output = *pixel);
+            }
+            places.fill(0);
+            return;
+        }
         let results = output.iter_mut().zip(places);
         for (index, (output, place)) in results.enumerate() {
             let (y, taps_y) = self.window(index / self.output[1], 0);
@@ -159,6 +174,14 @@ impl Windows {
     fn scatter_plane(&self, gradient: &[f32], places: &[u8], output: &mut [f32]) {
         let PoolOptions { kernel, stride, padding } = self.options;
         output.fill(0.0);
+        if self.are_pixels() {
+            let rows = output.chunks_exact_mut(self.input[1]).step_by(stride[0]);
+            for (row, gradient) in rows.zip(gradient.chunks_exact(self.output[1])) {
+                let pixels = row.iter_mut().step_by(stride[1]).zip(gradient);
+                pixels.for_each(|(pixel, gradient)| *pixel = *gradient);
+            }
+            return;
+        }
         for (index, (gradient, place)) in gradient.iter().zip(places).enumerate() {
             let place = usize::from(*place);
             let y = index / self.output[1] * stride[0] + place / kernel[1] - padding[0];
