@@ -105,7 +105,11 @@ pub(crate) fn failed(failure: &Failure) -> anyhow::Error {
 
 impl Work for Train {
     fn prepare(&mut self) -> anyhow::Result<Ready> {
-        let every_step = ["output.log_every_steps=1".to_owned()];
+        let mut every_step = vec!["output.log_every_steps=1".to_owned()];
+        if self.job.accuracy.is_some() {
+            // The schedule of so short a run would be another one than that of the whole.
+            every_step.push("schedule.kind=constant".to_owned());
+        }
         let mut heard = Heard::default();
         self.train(self.job.compared.max(1), &every_step, &mut heard)?;
         let first = heard.first_step.context("the recipe made no step")?;
