@@ -2,7 +2,7 @@
 //!
 //! A text is cut into characters, bytes or words. Its last tenth is held out in one piece, since
 //! neighbouring sentences are too much alike to be divided at random, and the
-//! [`Vocabulary`](crate::Vocabulary) is learnt from what lies before. A network learns to predict
+//! [`Vocabulary`] is learnt from what lies before. A network learns to predict
 //! the next token, either from [`Windows`], in any order, or along [`Streams`], so that a recurrent
 //! state can be carried.
 //!
