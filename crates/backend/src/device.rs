@@ -81,12 +81,20 @@ pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Makes the calling thread one of those that compute on the CPU, so that it takes part in each
-/// operation instead of waking another and being woken by it. To be called once, first of all.
+/// Prepares a program that computes on the CPU and allocates with mimalloc; to be called once, first
+/// of all.
 ///
+/// The calling thread becomes one of those that compute, so that it takes part in each operation
+/// instead of waking another and being woken by it; and memory that is freed is kept, since the
+/// next step takes it again.
+pub fn prepare_process() {
+    join_threads();
+    crate::device_memory::keep();
+}
+
 /// Where there is one thread only nothing changes: a thread that waits for something else, such
 /// as a batch of data, would keep the pool from making it.
-pub fn join_threads() {
+fn join_threads() {
     // A pool that was built before stays as it is.
     let pool = rayon::ThreadPoolBuilder::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -14,6 +14,7 @@
 
 // What runs.
 pub mod device;
+mod device_memory;
 mod peaks;
 mod selected;
 

@@ -60,6 +60,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
         Command::Child { job } => {
+            backend::device::prepare_process(); // as `recipes` does
             serve(serde_json::from_str::<Job>(&job).context("not a job")?)?;
         }
     }

@@ -42,7 +42,7 @@ pub fn main() -> process::ExitCode {
         Err(error) => return report(&arguments::misuse(&error)),
     };
     logger::install(arguments.common.verbose);
-    backend::device::join_threads();
+    backend::device::prepare_process();
     let output = Output { json: arguments.common.json };
     let result = match arguments.command {
         None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
