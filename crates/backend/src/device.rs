@@ -3,6 +3,8 @@
 //! Burn reports a missing driver or adapter by a panic in a thread of its own. Here the driver is
 //! looked for first, so that its absence is an error that a person can act on.
 
+mod memory;
+
 use serde::Serialize;
 
 use crate::{NAME, Selected};
@@ -89,7 +91,7 @@ pub fn threads() -> usize {
 /// next step takes it again.
 pub fn prepare_process() {
     join_threads();
-    crate::device_memory::keep();
+    memory::keep();
 }
 
 /// Where there is one thread only nothing changes: a thread that waits for something else, such

@@ -14,7 +14,6 @@
 
 // What runs.
 pub mod device;
-mod device_memory;
 mod peaks;
 mod selected;
 

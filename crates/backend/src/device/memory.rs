@@ -7,7 +7,7 @@
 /// By default it returns large blocks to the system after 10 ms. A training step then takes them
 /// again page by page, each one cleared by the kernel: a tenth of a step of the residual network.
 #[cfg(not(target_family = "wasm"))]
-pub(crate) fn keep() {
+pub(super) fn keep() {
     use libmimalloc_sys::{mi_option_set, mi_option_t};
 
     /// `mi_option_purge_delay` in mimalloc's header, versions 2 and 3; the crate has no name for it.
@@ -18,4 +18,4 @@ pub(crate) fn keep() {
 }
 
 #[cfg(target_family = "wasm")]
-pub(crate) fn keep() {}
+pub(super) fn keep() {}
