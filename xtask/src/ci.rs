@@ -11,12 +11,12 @@ use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{kill_test, metadata::Metadata, tidy};
+use crate::{kill_test, metadata::Metadata, program, tidy};
 
 /// The steps of `ci`, in the order they run.
 ///
 /// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
-/// follow one another; `Tests`, `Kills` and `Wgpu` need machine code of their own.
+/// follow one another; the others need machine code of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Step {
     /// `cargo fmt`
@@ -33,7 +33,9 @@ pub(crate) enum Step {
     Tests,
     /// Twenty kills of a training that must end as if there had been none
     Kills,
-    /// A short training on a Vulkan adapter
+    /// Operations and networks against PyTorch's values, with ndarray
+    Ndarray,
+    /// The same on a Vulkan adapter, and a short training
     Wgpu,
 }
 
@@ -97,7 +99,8 @@ impl Step {
                     &kill_test::Options { times: 20, program: None, profile, seed: None },
                 )?;
             }
-            Self::Wgpu => return train_on_wgpu(shell),
+            Self::Ndarray => hold_against_pytorch(shell, "ndarray")?,
+            Self::Wgpu => return check_wgpu(shell),
         }
         Ok(Outcome::Passed)
     }
@@ -125,9 +128,21 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Trains a few steps through Vulkan, by the command that README gives, and believes only the
-/// run's own summary.
-fn train_on_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
+/// What is run on one backend; with another selection, its dependencies would be built again.
+fn selection(feature: &str) -> Vec<String> {
+    let packages = ["backend", "models", "recipes"];
+    let packages = packages.into_iter().flat_map(|name| ["--package".to_owned(), name.to_owned()]);
+    packages.chain(["--features".to_owned(), format!("recipes/{feature}")]).collect()
+}
+
+fn hold_against_pytorch(shell: &Shell, feature: &str) -> anyhow::Result<()> {
+    let selection = selection(feature);
+    let tests = ["--test", "operations_equal_pytorch", "--test", "networks_equal_pytorch"];
+    Ok(cmd!(shell, "cargo test {selection...} {tests...}").run()?)
+}
+
+/// Computes and trains through Vulkan, and believes only the run's own summary.
+fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
         ensure!(
             env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
@@ -135,19 +150,18 @@ fn train_on_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
              (on Debian: apt-get install mesa-vulkan-drivers)"
         );
         println!(
-            "SKIPPED: no Vulkan driver is installed, so nothing was trained with wgpu\n\
+            "SKIPPED: no Vulkan driver is installed, so nothing was run with wgpu\n\
              help: on Debian, apt-get install mesa-vulkan-drivers"
         );
         return Ok(Outcome::Skipped("no Vulkan driver"));
     }
+    hold_against_pytorch(shell, "wgpu")?;
+    let selection = selection("wgpu");
+    cmd!(shell, "cargo build {selection...} --bin recipes").run()?;
+    let program = program::recipes(shell, "dev")?;
     let folder = shell.create_temp_dir()?;
     let run = folder.path().join("run");
-    cmd!(
-        shell,
-        "cargo run --package recipes --features wgpu --
-            train mlp --max-steps 20 --progress plain --run-dir {run}"
-    )
-    .run()?;
+    cmd!(shell, "{program} train mlp --max-steps 20 --progress plain --run-dir {run}").run()?;
 
     let summary = shell.read_file(run.join("summary.json"))?;
     let summary: serde_json::Value =

@@ -26,18 +26,22 @@ const IN_MEMORY_BYTES: usize = 2 << 30;
 type Source = Arc<dyn ImageSource>;
 
 /// Hears what is done before the first step: the task, how much is done, and of how much.
-pub(crate) type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
+pub type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
-pub(crate) struct ImageSet {
-    pub(crate) train: Source,
-    pub(crate) validation: Source,
-    pub(crate) test: Option<Source>,
-    pub(crate) preprocessing: ImagePreprocessing,
+pub struct ImageSet {
+    /// What is trained on.
+    pub train: Source,
+    /// What is held out.
+    pub validation: Source,
+    /// What the source keeps for the end, if it does.
+    pub test: Option<Source>,
+    /// From pixels to the network's input.
+    pub preprocessing: ImagePreprocessing,
     /// What the user should know, a sentence each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Files that could not be decoded.
-    pub(crate) skipped: usize,
+    pub skipped: usize,
 }
 
 impl ImageSet {
@@ -46,11 +50,7 @@ impl ImageSet {
     /// # Errors
     ///
     /// Whatever is wrong with the data.
-    pub(crate) fn read(
-        data: &ImageData,
-        seed: u64,
-        progress: &mut Progress<'_>,
-    ) -> Result<Self, Failure> {
+    pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
         let fit = |source| fit(source, data);
         let train = fit(found.train);
@@ -71,7 +71,8 @@ impl ImageSet {
         })
     }
 
-    pub(crate) fn classes(&self) -> &[String] {
+    /// The names of the classes, in the order of the labels.
+    pub fn classes(&self) -> &[String] {
         self.train.classes()
     }
 }

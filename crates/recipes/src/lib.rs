@@ -19,7 +19,7 @@ pub mod vgg_pretrain;
 mod backbone;
 mod features;
 mod image_evaluation;
-mod image_set;
+pub mod image_set;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
