@@ -69,6 +69,7 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
+    config.training.choose_arithmetic::<B>(device)?;
     let carry = config.model.carry_state;
     if config.training.micro_batch.is_some() {
         return Err(Failure::new(
@@ -112,7 +113,7 @@ pub fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let settings = config.trainer(train.steps_per_epoch(), &description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {

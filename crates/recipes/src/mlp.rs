@@ -67,6 +67,7 @@ pub fn train<B: AutodiffBackend>(
     // What the file does not decide.
     let config = with_choices_made(config);
     let seed = config.training.seed;
+    config.training.choose_arithmetic::<B>(device)?;
 
     // The data.
     let splits = read(&config, seed)?;
@@ -103,7 +104,7 @@ pub fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &splits.notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let settings = config.trainer(train.steps_per_epoch(), &description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {

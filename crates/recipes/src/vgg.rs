@@ -62,7 +62,7 @@ pub fn train<B: AutodiffBackend>(
     config.data.channels = Some(backbone.channels);
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    training.choose_convolution();
+    training.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
     let classes = images.classes().to_vec();
 
@@ -155,8 +155,9 @@ pub fn train<B: AutodiffBackend>(
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let mut trainer_config = config.trainer(train.steps_per_epoch());
+    let mut trainer_config = config.trainer(train.steps_per_epoch(), &description);
     if frozen_blocks > 0 {
+        trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
         let prefix = "features".to_owned();
         trainer_config.groups =
             vec![Group { prefix, learning_rate_factor: settings.fine_tune_factor }];

@@ -38,7 +38,7 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.training.choose_convolution();
+    config.training.choose_arithmetic::<B>(device)?;
 
     // The data: what is read, how it is batched, and what is measured on.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;
@@ -66,7 +66,7 @@ pub fn train<B: AutodiffBackend>(
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let settings = config.trainer(train.steps_per_epoch(), &description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
