@@ -35,6 +35,7 @@ mod run;
 mod run_directory;
 mod settings;
 mod summary;
+mod tensorboard;
 mod time;
 
 // What is asked of a run when it is over.

@@ -86,8 +86,8 @@ Examples:
     /// Write a run's model into a file for other programs
     #[command(after_help = "\
 Examples:
-  recipes export runs/first --format safetensors --output first.safetensors
-  recipes export runs/first --format safetensors --precision f16")]
+  recipes export runs/first --format onnx
+  recipes export runs/first --format safetensors --precision f16 --output first.safetensors")]
     Export(ExportArguments),
     /// Copy a recipe's settings, with their comments, into a file of your own
     #[command(after_help = "\

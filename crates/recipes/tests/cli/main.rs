@@ -9,5 +9,6 @@ mod mistakes;
 mod mlp;
 mod pictures;
 mod resume;
+mod tensorboard;
 mod texts;
 mod transfer;

@@ -112,6 +112,8 @@ impl Check for Training {
 pub struct Output {
     /// Steps between two records of the loss.
     pub log_every_steps: usize,
+    /// Whether TensorBoard's files are written as well, into `tb/` of the run.
+    pub tensorboard: bool,
     /// Which weights are kept at the end.
     pub model: ModelChoice,
 }
