@@ -45,6 +45,7 @@ pub mod evaluation;
 pub mod resume_check;
 
 // What a person sees.
+mod chart;
 pub mod cli;
 mod console;
 
