@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::AutodiffBackend;
 use data::{
-    Fitted, ImageLoader, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
@@ -18,6 +18,7 @@ use crate::{
     Failure, Start,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
     image_evaluation::ImageEvaluation,
+    plan::{FrozenLayers, Outline, Plan},
 };
 
 /// Decoded images of a folder up to this size stay in memory.
@@ -75,6 +76,41 @@ impl ImageSet {
     pub fn classes(&self) -> &[String] {
         self.train.classes()
     }
+
+    /// What it would be to train a whole network on these images.
+    pub(crate) fn plan<Model>(
+        &self,
+        config: &ImageConfig<Model>,
+        architecture: &Architecture,
+    ) -> Plan {
+        let ImageShape { channels, height, width } = self.train.shape();
+        let sample = vec![channels, height, width];
+        let samples = self.train.labels().len();
+        Outline {
+            recipe: &config.recipe,
+            layers: architecture.layers(&sample),
+            sample,
+            frozen: FrozenLayers::default(),
+            samples,
+            targets: 1,
+            training: &config.training,
+            trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
+            validates: true,
+            data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
+            notes: self.notes.clone(),
+        }
+        .plan()
+    }
+
+    pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
+        [&self.train, &self.validation].into_iter().chain(&self.test)
+    }
+}
+
+/// Bytes of a split's images, if they are to lie on the device.
+pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
+    let bytes = split.labels().len() * split.shape().bytes();
+    if data.residency.is_on_device(bytes) { bytes } else { 0 }
 }
 
 /// The images of a recipe whose whole network is trained, ready for its loop.

@@ -20,6 +20,7 @@ mod backbone;
 mod features;
 mod image_evaluation;
 pub mod image_set;
+mod plan;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
@@ -42,16 +43,22 @@ mod time;
 mod confusion;
 pub mod evaluation;
 
+// What is asked before a run.
+pub mod range_test;
+
 // What is promised of runs, proved.
 pub mod resume_check;
 
 // What a person sees.
+mod chart;
 pub mod cli;
 mod console;
+mod text_chart;
 
 pub use crate::{
     console::{Console, Progress},
     failure::{ExitCode, Failure},
+    plan::{MemoryBytes, Plan, PlannedLayer},
     run::{Run, Start},
     summary::Summary,
 };

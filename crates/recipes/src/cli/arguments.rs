@@ -8,8 +8,9 @@ use clap_complete::Shell;
 
 use super::{
     copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments, export::ExportArguments,
-    generate::GenerateArguments, inspect::InspectArguments, predict::PredictArguments,
-    resume::ResumeArguments, train::TrainArguments, verify_resume::VerifyArguments,
+    generate::GenerateArguments, inspect::InspectArguments, lr_find::LrFindArguments,
+    plan::PlanArguments, predict::PredictArguments, resume::ResumeArguments, train::TrainArguments,
+    verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -52,6 +53,19 @@ Examples:
   recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
+    /// Show what training would be and cost: layers, memory, steps, learning rate
+    #[command(after_help = "\
+Examples:
+  recipes plan cnn
+  recipes plan my.toml --set training.batch_size=256 --bench
+  recipes plan mlp --set schedule.kind=one_cycle --svg schedule.svg")]
+    Plan(PlanArguments),
+    /// Find a learning rate: train briefly while it grows, until the loss breaks out
+    #[command(after_help = "\
+Examples:
+  recipes lr-find cnn
+  recipes lr-find my.toml --set optimizer.kind=sgd --to 10 --output range.svg")]
+    LrFind(LrFindArguments),
     /// Go on with a run that was interrupted, or make a finished one longer
     #[command(after_help = "\
 Examples:

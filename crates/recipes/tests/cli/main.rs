@@ -8,6 +8,7 @@ mod folder;
 mod mistakes;
 mod mlp;
 mod pictures;
+mod plan;
 mod resume;
 mod tensorboard;
 mod texts;

@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 
 use ::data::augment::AugmentOptions;
 use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
-use inference::Description;
 use serde::{Deserialize, Serialize};
-use store::sha256_hex;
 
 pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},
@@ -127,29 +125,17 @@ fn check_arithmetic(
 
 impl<Data, Model> Config<Data, Model> {
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
-    pub(crate) fn trainer(
-        &self,
-        steps_per_epoch: usize,
-        description: &Description,
-    ) -> TrainerConfig {
+    pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
-        let rests_on = rests_on(description);
-        let trainer = trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch);
-        TrainerConfig { rests_on, ..trainer }
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
     }
 }
 
 impl<Model> ImageConfig<Model> {
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
-    pub(crate) fn trainer(
-        &self,
-        steps_per_epoch: usize,
-        description: &Description,
-    ) -> TrainerConfig {
+    pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
-        let rests_on = rests_on(description);
-        let trainer = trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch);
-        TrainerConfig { rests_on, ..trainer }
+        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
     }
 }
 
@@ -177,11 +163,4 @@ fn trainer(
         checkpoint: checkpoint.clone(),
         rests_on: BTreeMap::new(),
     }
-}
-
-/// What was learnt from the training split shows whether it is still the same.
-fn rests_on(description: &Description) -> BTreeMap<String, String> {
-    let learnt = serde_json::to_vec(&(&description.preprocessing, &description.classes));
-    let learnt = learnt.expect("a description has a form in JSON");
-    BTreeMap::from([("its data".to_owned(), sha256_hex(&learnt))])
 }

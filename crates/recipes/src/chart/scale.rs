@@ -1,0 +1,242 @@
+//! From values to places along an axis, and the round values that are marked on it.
+
+use crate::console::grouped;
+
+/// The largest magnitude that has a place; the span of two such values is finite.
+pub(super) const LARGEST: f64 = 1e300;
+/// The least value that has a place on a logarithmic axis.
+pub(super) const LEAST_LOGARITHMIC: f64 = 1e-300;
+
+/// Marks of an axis, about.
+const TICKS: f64 = 5.0;
+/// Differences that are rounding, as a share.
+const NEGLIGIBLE: f64 = 1e-9;
+/// Powers of ten that are all marked on a logarithmic axis; of more, every other, or fewer.
+const MOST_POWERS: i32 = 8;
+
+/// An axis.
+#[derive(Debug)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    ticks: Vec<Tick>,
+}
+
+/// A marked value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) text: String,
+}
+
+/// A distance between ticks: `mantissa * 10^exponent`, the mantissa 1, 2 or 5.
+#[derive(Clone, Copy)]
+struct Step {
+    mantissa: f64,
+    exponent: i32,
+}
+
+impl Scale {
+    /// An axis that begins at the least value and ends at the greatest.
+    pub(super) fn tight(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let (low, high, step) = linear(values);
+        Self { low, high, logarithmic: false, ticks: step.ticks(low, high) }
+    }
+
+    /// An axis that begins and ends at a tick.
+    pub(super) fn rounded(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let (low, high, step) = linear(values);
+        let size = step.size();
+        let (low, high) = ((low / size + NEGLIGIBLE).floor(), (high / size - NEGLIGIBLE).ceil());
+        let (low, high) = (low * size, high.max(low + 1.0) * size);
+        Self { low, high, logarithmic: false, ticks: step.ticks(low, high) }
+    }
+
+    /// An axis on which equal distances are equal ratios. All values are above 0.
+    pub(super) fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = bounds(values).unwrap_or((1.0, 10.0));
+        let single = high <= low * (1.0 + NEGLIGIBLE);
+        let (low, high) = if single { (low / 2.0, high * 2.0) } else { (low, high) };
+        let mut ticks = powers(low, high, &[1.0]);
+        if ticks.len() < 3 {
+            ticks = powers(low, high, &[1.0, 2.0, 5.0]);
+        }
+        if ticks.len() < 3 {
+            ticks = Step::near((high - low) / TICKS).ticks(low, high);
+        }
+        Self { low: low.ln(), high: high.ln(), logarithmic: true, ticks }
+    }
+
+    /// Where a value lies: 0 at the beginning, 1 at the end.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let value = if self.logarithmic { value.ln() } else { value };
+        (value - self.low) / (self.high - self.low)
+    }
+
+    pub(super) fn ticks(&self) -> &[Tick] {
+        &self.ticks
+    }
+}
+
+/// The ends of a linear axis, and the step of its ticks.
+fn linear(values: impl Iterator<Item = f64> + Clone) -> (f64, f64, Step) {
+    let whole = values.clone().all(|value| value.fract() == 0.0);
+    let (low, high) = bounds(values).unwrap_or((0.0, 1.0));
+    let largest = low.abs().max(high.abs());
+    let (low, high) = if high - low <= (NEGLIGIBLE * largest).max(LEAST_LOGARITHMIC) {
+        let margin = if largest <= LEAST_LOGARITHMIC { 1.0 } else { largest / 2.0 };
+        (low - margin, high + margin)
+    } else {
+        (low, high)
+    };
+    let step = Step::near((high - low) / TICKS);
+    let finer_than_one = whole && step.exponent < 0;
+    (low, high, if finer_than_one { Step { mantissa: 1.0, exponent: 0 } } else { step })
+}
+
+fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |bounds, value| match bounds {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
+/// The multiples of powers of ten that lie between the ends.
+fn powers(low: f64, high: f64, mantissas: &[f64]) -> Vec<Tick> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let every = ((last - first) / MOST_POWERS).unsigned_abs() as usize + 1;
+    (first..=last)
+        .step_by(every)
+        .flat_map(|exponent| mantissas.iter().map(move |&mantissa| Step { mantissa, exponent }))
+        .map(|step| step.tick(1.0, step.size()))
+        .filter(|tick| (low..=high).contains(&tick.value))
+        .collect()
+}
+
+impl Step {
+    /// The round number nearest to `size`, by ratio.
+    fn near(size: f64) -> Self {
+        let exponent = size.log10().floor() as i32;
+        let (mantissa, carry) = match size / 10_f64.powi(exponent) {
+            ..1.5 => (1.0, 0),
+            1.5..3.5 => (2.0, 0),
+            3.5..7.5 => (5.0, 0),
+            _ => (1.0, 1),
+        };
+        Self { mantissa, exponent: exponent + carry }
+    }
+
+    fn size(self) -> f64 {
+        self.mantissa * 10_f64.powi(self.exponent)
+    }
+
+    fn ticks(self, low: f64, high: f64) -> Vec<Tick> {
+        let size = self.size();
+        let first = (low / size - NEGLIGIBLE).ceil() as i64;
+        let last = (high / size + NEGLIGIBLE).floor() as i64;
+        let largest = low.abs().max(high.abs());
+        (first..=last).map(|index| self.tick(index as f64, largest)).collect()
+    }
+
+    /// The tick at `multiple` steps from 0, with as many digits as the step has; in powers of ten
+    /// where the step is tiny, or the `largest` value of the axis is huge.
+    fn tick(self, multiple: f64, largest: f64) -> Tick {
+        let digits = multiple * self.mantissa;
+        // Read from its decimal digits, a value is free of the error of a product.
+        let value = format!("{digits}e{}", self.exponent).parse().unwrap_or(digits);
+        let text = match self.exponent {
+            _ if digits == 0.0 => "0".to_owned(),
+            -4..0 if largest < 1e6 => format!("{value:.*}", -self.exponent as usize),
+            0.. if largest < 1e6 => grouped(value),
+            _ => format!("{value:e}"),
+        };
+        Tick { value, text }
+    }
+}
+
+/// A value in about five digits.
+pub(super) fn plain(value: f64) -> String {
+    match value.abs() {
+        whole if whole.fract() == 0.0 && whole < 1e9 => grouped(value),
+        1e-3..1.0 => format!("{value:.5}"),
+        1.0..1e4 => format!("{value:.3}"),
+        1e4..1e9 => grouped(value),
+        _ => format!("{value:.4e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(scale: &Scale) -> Vec<&str> {
+        scale.ticks().iter().map(|tick| tick.text.as_str()).collect()
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let rounded = |low, high| Scale::rounded([low, high].into_iter());
+        let tight = |low, high| Scale::tight([low, high].into_iter());
+        assert_eq!(texts(&rounded(0.03, 0.98)), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(texts(&rounded(0.1, 0.3)), ["0.10", "0.15", "0.20", "0.25", "0.30"]);
+        assert_eq!(
+            texts(&rounded(-40.0, 110.0)),
+            ["-40", "-20", "0", "20", "40", "60", "80", "100", "120"]
+        );
+        assert_eq!(texts(&tight(1.0, 5.0)), ["1", "2", "3", "4", "5"]);
+        assert_eq!(
+            texts(&tight(1.0, 12_500.0)),
+            ["2,000", "4,000", "6,000", "8,000", "10,000", "12,000"]
+        );
+        assert_eq!(
+            texts(&tight(1e-5, 4e-5)),
+            ["1e-5", "1.5e-5", "2e-5", "2.5e-5", "3e-5", "3.5e-5", "4e-5"]
+        );
+        assert_eq!(texts(&tight(0.0, 3e6)), ["0", "5e5", "1e6", "1.5e6", "2e6", "2.5e6", "3e6"]);
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_powers_or_their_simple_multiples() {
+        let scale = |low, high| Scale::logarithmic([low, high].into_iter());
+        assert_eq!(
+            texts(&scale(1e-6, 10.0)),
+            ["1e-6", "1e-5", "0.0001", "0.001", "0.01", "0.1", "1", "10"]
+        );
+        assert_eq!(texts(&scale(0.15, 6.0)), ["0.2", "0.5", "1", "2", "5"]);
+        assert_eq!(texts(&scale(2.1, 2.9)), ["2.2", "2.4", "2.6", "2.8"]);
+        assert!(texts(&scale(1e-300, 1e300)).len() <= 12);
+    }
+
+    #[test]
+    fn a_single_value_or_none_has_an_axis() {
+        for values in [
+            vec![],
+            vec![0.0],
+            vec![3.0],
+            vec![-1e-7],
+            vec![1e300, -1e300],
+            vec![0.5; 2],
+            vec![5e-324, 0.0],
+        ] {
+            for scale in
+                [Scale::tight(values.iter().copied()), Scale::rounded(values.iter().copied())]
+            {
+                assert!((1..=12).contains(&scale.ticks().len()), "{values:?}: {scale:?}");
+                for value in &values {
+                    assert!(
+                        (-1e-9..=1.0 + 1e-9).contains(&scale.place(*value)),
+                        "{values:?}: {scale:?}"
+                    );
+                }
+            }
+        }
+        assert_eq!(Scale::logarithmic([7.0].into_iter()).place(7.0), 0.5);
+    }
+
+    #[test]
+    fn values_are_told_in_a_few_digits() {
+        let told = [0.0, 7.0, 0.12, 2.30258, 12_345.6, 1.2345e-5].map(plain);
+        assert_eq!(told, ["0", "7", "0.12000", "2.303", "12,346", "1.2345e-5"]);
+    }
+}
