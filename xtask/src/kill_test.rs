@@ -13,8 +13,6 @@ use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use xshell::{Shell, cmd};
 
-use crate::program;
-
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many times to kill
@@ -189,7 +187,10 @@ impl Moments {
 /// Builds `recipes` and says where it is.
 fn build(shell: &Shell, profile: &str) -> anyhow::Result<PathBuf> {
     cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?;
-    program::recipes(shell, profile)
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
+    shell.current_dir().join(program).canonicalize().context("cargo built no program")
 }
 
 /// Moves a folder out of the way of its removal.

@@ -18,7 +18,6 @@ mod kill_test;
 
 // What the chores share.
 mod metadata;
-mod program;
 
 use std::{path::Path, process::ExitCode};
 
