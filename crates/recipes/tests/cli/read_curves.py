@@ -1,6 +1,6 @@
 """Prints the curves of a run as TensorBoard reads them: {tag: [[step, value], ..], ..}.
 
-    python3 tensorboard.py RUN/tb
+    python3 read_curves.py RUN/tb
 """
 
 import json
