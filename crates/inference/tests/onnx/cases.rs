@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use backend::{Selected, device::Device};
+use backend::{
+    Selected,
+    device::Device,
+    random::{Purpose, Random, stream_of},
+};
 use data::{
     ImagePreprocessing, ImageShape, Resize, TablePreprocessing, Target, TargetKind, Vocabulary,
 };
@@ -60,7 +64,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
         let feature = |embedding: &&FeatureEmbedding| embedding.feature == index % inputs;
         match embeddings.iter().find(feature) {
             Some(embedding) => (index / inputs % embedding.entries) as f32,
-            None => wave(index),
+            None => noise(name)(index),
         }
     };
     let inputs = tensor([BATCH, inputs], value);
@@ -73,7 +77,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
 
 fn image(name: &'static str, architecture: Architecture, shape: [usize; 3]) -> Case {
     let [channels, height, width] = shape;
-    let inputs = tensor([BATCH, channels, height, width], wave);
+    let inputs = tensor([BATCH, channels, height, width], noise(name));
     let shape = ImageShape { channels, height, width };
     let image = ImagePreprocessing::identity(shape, Resize::Crop);
     case(name, architecture, Preprocessing::Image(image), inputs)
@@ -118,8 +122,10 @@ fn tensor<const D: usize>(shape: [usize; D], value: impl Fn(usize) -> f32) -> St
     StoredTensor::new(shape.to_vec(), values).unwrap()
 }
 
-fn wave(index: usize) -> f32 {
-    (0.7 * index as f32).sin()
+/// Numbers between -1 and 1 that follow from a name.
+pub(crate) fn noise(name: &str) -> impl Fn(usize) -> f32 + use<> {
+    let random = Random::new(0, Purpose::Initialization, stream_of(name));
+    move |index| (2.0 * random.uniform_f64(index as u64) - 1.0) as f32
 }
 
 /// The weights of a new network.

@@ -70,11 +70,12 @@ fn model(description: &Description, path: &Path) -> Model<Selected> {
     let blank = cases::blank(&description.architecture);
     let fill = |(name, tensor): (String, StoredTensor)| {
         let (shape, values) = tensor.into_parts();
-        let inputs = shape.iter().skip(1).product::<usize>().max(1) as f32;
-        let wave = |index: usize| (1.7 * index as f32 + name.len() as f32).sin();
-        let value = |index| match name.ends_with("running_var") {
-            true => 1.0 + 0.5 * wave(index),
-            false => wave(index) * (3.0 / inputs).sqrt(),
+        let inputs = shape.iter().skip(1).product::<usize>() as f32;
+        let noise = cases::noise(&name);
+        let value = |index| match (name.rsplit('.').next().unwrap(), shape.len()) {
+            ("running_var" | "weight", 1) => 1.0 + 0.5 * noise(index),
+            (_, 1) => 0.2 * noise(index),
+            _ => (6.0 / inputs).sqrt() * noise(index),
         };
         let values = (0..values.len()).map(value).collect();
         (name, StoredTensor::new(shape, values).unwrap())

@@ -30,7 +30,7 @@ fn tensorboard_is_there() -> bool {
 }
 
 fn read_by_tensorboard(folder: &Path) -> Curves {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/tensorboard.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/read_curves.py");
     let output = Command::new("python3").arg(script).arg(folder).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");

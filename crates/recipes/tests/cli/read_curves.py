@@ -1,10 +1,14 @@
 """Prints the curves of a run as TensorBoard reads them: {tag: [[step, value], ..], ..}.
 
-    python3 tensorboard.py RUN/tb
+    python3 read_curves.py RUN/tb
 """
 
 import json
 import sys
+import types
+
+# With this module there, TensorBoard does not load TensorFlow, which takes seconds.
+sys.modules["tensorboard.compat.notf"] = types.ModuleType("notf")
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
