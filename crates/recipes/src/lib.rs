@@ -31,6 +31,7 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
+mod record;
 mod run;
 mod run_directory;
 mod settings;
@@ -38,8 +39,10 @@ mod summary;
 mod time;
 
 // What is asked of a run when it is over.
+mod comparison;
 mod confusion;
 pub mod evaluation;
+mod report;
 
 // What is promised of runs, proved.
 pub mod resume_check;

@@ -8,6 +8,7 @@ mod folder;
 mod mistakes;
 mod mlp;
 mod pictures;
+mod report;
 mod resume;
 mod texts;
 mod transfer;
