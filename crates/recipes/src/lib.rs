@@ -32,6 +32,7 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
+mod record;
 mod run;
 mod run_directory;
 mod settings;
@@ -40,8 +41,10 @@ mod tensorboard;
 mod time;
 
 // What is asked of a run when it is over.
+mod comparison;
 mod confusion;
 pub mod evaluation;
+mod report;
 
 // What is asked before a run.
 pub mod range_test;

@@ -49,7 +49,7 @@ fn grows(then: &Value, now: &Value) -> bool {
 }
 
 /// The values that are not tables, by dotted key.
-fn leaves(value: &Value) -> BTreeMap<String, Value> {
+pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let mut open = vec![(String::new(), value)];
     while let Some((key, value)) = open.pop() {

@@ -1,7 +1,11 @@
 //! The result of a run: `summary.json`.
 
+use std::{fs, io, path::Path};
+
 use serde::{Deserialize, Serialize};
 use training::{Best, EndStatus, Metrics};
+
+use crate::{ExitCode, Failure, run_directory::SUMMARY};
 
 /// The result of a run; written last, so that a run directory with one is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,4 +47,25 @@ pub struct Summary {
     pub best: Option<Best>,
     /// Records that could not be used.
     pub skipped_records: usize,
+}
+
+/// What the run came to, if it is finished.
+///
+/// # Errors
+///
+/// Where the file is there but cannot be read.
+pub(crate) fn of_finished(directory: &Path) -> Result<Option<Summary>, Failure> {
+    let path = directory.join(SUMMARY);
+    let damaged = |reason: String| {
+        Failure::new(
+            ExitCode::UserData,
+            format!("`{}` cannot be read: {reason}", path.display()),
+            "remove the file, and the run goes on from its last checkpoint",
+        )
+    };
+    match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(damaged(error.to_string())),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string())),
+    }
 }

@@ -215,7 +215,8 @@ impl Column {
 }
 
 impl ColumnKind {
-    fn width(&self) -> usize {
+    /// Features that a cell is encoded in.
+    pub fn width(&self) -> usize {
         match self {
             Self::Numeric { .. } => 1,
             Self::Categorical { categories, encoding, .. } => match encoding {

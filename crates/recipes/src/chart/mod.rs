@@ -51,17 +51,20 @@ const COLUMNS: usize = 400;
 impl Chart {
     /// A file of its own.
     pub(crate) fn svg(&self) -> String {
-        self.draw(&format!(
+        let head = format!(
             "<style>{STYLE}</style><rect class=\"chart-paper\" width=\"100%\" height=\"100%\"/>"
-        ))
+        );
+        self.draw("xmlns=\"http://www.w3.org/2000/svg\" ", &head)
     }
 
     /// For a page that has [`STYLE`] already.
     pub(crate) fn inline(&self) -> String {
-        self.draw("")
+        self.draw("", "")
     }
 
-    fn draw(&self, head: &str) -> String {
+    /// - `namespace`: what makes the element SVG where no page does
+    /// - `head`: what it begins with
+    fn draw(&self, namespace: &str, head: &str) -> String {
         let lines: Vec<(&Line, Vec<(f64, f64)>)> =
             self.lines.iter().map(|line| (line, self.drawable(&line.points))).collect();
         let points = || lines.iter().flat_map(|(_, points)| points);
@@ -72,7 +75,7 @@ impl Chart {
         let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + legend.height;
         let title = escaped(&self.title);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
+            "<svg {namespace}class=\"chart\" role=\"img\" \
              viewBox=\"0 0 {WIDTH} {height}\"><title>{title}</title>{head}\
              <text class=\"chart-title\" x=\"{LEFT}\" y=\"20\">{title}</text>"
         );

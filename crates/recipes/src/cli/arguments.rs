@@ -7,9 +7,10 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments, export::ExportArguments,
-    generate::GenerateArguments, inspect::InspectArguments, lr_find::LrFindArguments,
-    plan::PlanArguments, predict::PredictArguments, resume::ResumeArguments, train::TrainArguments,
+    compare::CompareArguments, copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments,
+    export::ExportArguments, generate::GenerateArguments, inspect::InspectArguments,
+    lr_find::LrFindArguments, plan::PlanArguments, predict::PredictArguments,
+    report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
     verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
@@ -103,6 +104,18 @@ Examples:
   recipes export runs/first --format onnx
   recipes export runs/first --format safetensors --precision f16 --output first.safetensors")]
     Export(ExportArguments),
+    /// Write a run, finished or not, as a page: what it reached, its curves, its mistakes
+    #[command(after_help = "\
+Examples:
+  recipes report runs/first
+  recipes report runs/first --output first.html")]
+    Report(ReportArguments),
+    /// Set finished runs against each other, those that differ only in their seed as one
+    #[command(after_help = "\
+Examples:
+  recipes compare runs/first runs/second
+  recipes compare runs/seed-* --output seeds.html")]
+    Compare(CompareArguments),
     /// Copy a recipe's settings, with their comments, into a file of your own
     #[command(after_help = "\
 Example:

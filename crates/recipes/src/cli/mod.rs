@@ -2,6 +2,7 @@
 
 mod arguments;
 mod augmented;
+mod compare;
 mod copy;
 mod devices;
 mod eval;
@@ -16,6 +17,7 @@ mod lr_find;
 mod output;
 mod plan;
 mod predict;
+mod report;
 mod resume;
 mod signals;
 mod svg;
@@ -42,7 +44,7 @@ pub fn main() -> process::ExitCode {
             let _ = error.print();
             return process::ExitCode::SUCCESS;
         }
-        Err(error) => return report(&arguments::misuse(&error)),
+        Err(error) => return fail(&arguments::misuse(&error)),
     };
     logger::install(arguments.common.verbose);
     backend::device::prepare_process();
@@ -59,6 +61,8 @@ pub fn main() -> process::ExitCode {
         Some(Command::Generate(options)) => generate::run(&options, &output),
         Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, &output),
         Some(Command::Export(options)) => export::run(&options, &output),
+        Some(Command::Report(options)) => report::run(&options, arguments.common.progress, &output),
+        Some(Command::Compare(options)) => compare::run(&options, &output),
         Some(Command::Copy(options)) => copy::run(&options),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
@@ -77,11 +81,11 @@ pub fn main() -> process::ExitCode {
     };
     match result {
         Ok(()) => process::ExitCode::SUCCESS,
-        Err(failure) => report(&failure),
+        Err(failure) => fail(&failure),
     }
 }
 
-fn report(failure: &Failure) -> process::ExitCode {
+fn fail(failure: &Failure) -> process::ExitCode {
     output::print_failure(failure);
     process::ExitCode::from(match failure.exit_code {
         ExitCode::Unexpected => 1,

@@ -1,10 +1,13 @@
 //! Results on stdout, failures on stderr.
 
-use std::io::{Write, stderr, stdout};
+use std::{
+    io::{Write, stderr, stdout},
+    path::Path,
+};
 
 use serde::Serialize;
 
-use crate::Failure;
+use crate::{ExitCode, Failure};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug)]
@@ -40,4 +43,16 @@ pub(super) fn print_failure(failure: &Failure) {
             let _ = writeln!(stderr, "help: {help}");
         }
     }
+}
+
+/// Refuses to write over a file, unless that is what was asked for.
+pub(super) fn refuse_existing(file: &Path, force: bool) -> Result<(), Failure> {
+    if force || !file.exists() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("`{}` exists", file.display()),
+        "name another file by `--output`, or replace it by `--force`",
+    ))
 }

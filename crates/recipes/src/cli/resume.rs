@@ -1,17 +1,11 @@
 //! `recipes resume`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 
-use super::{arguments::Common, output::Output, signals::stop_on_signals, train::describe};
+use super::{arguments::Common, output::Output, report, signals::stop_on_signals, train::describe};
 use crate::{
-    Console, ExitCode, Failure, Start, Summary,
-    config::Layer,
-    registry,
-    run_directory::{CONFIG, SUMMARY},
+    Console, ExitCode, Failure, Start, config::Layer, registry, run_directory::CONFIG,
+    summary::of_finished,
 };
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +35,7 @@ pub(super) fn run(
         ));
     }
     if arguments.settings.is_empty()
-        && let Some(summary) = finished(directory)?
+        && let Some(summary) = of_finished(directory)?
     {
         output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
@@ -67,24 +61,9 @@ pub(super) fn run(
         command_line: std::env::args().collect(),
         began,
     };
-    let summary = (recipe.train)(layers, start)?;
+    let ended = (recipe.train)(layers, start);
+    report::write_at_the_end(directory, &ended, &mut console);
+    let summary = ended?;
     output.result(&summary, |summary| describe(summary, directory, false));
     Ok(())
-}
-
-/// What the run came to, if it is finished.
-fn finished(directory: &Path) -> Result<Option<Summary>, Failure> {
-    let path = directory.join(SUMMARY);
-    let damaged = |reason: String| {
-        Failure::new(
-            ExitCode::UserData,
-            format!("`{}` cannot be read: {reason}", path.display()),
-            "remove the file, and the run goes on from its last checkpoint",
-        )
-    };
-    match fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(damaged(error.to_string())),
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string())),
-    }
 }

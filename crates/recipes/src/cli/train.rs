@@ -5,12 +5,13 @@ use std::{
     time::Instant,
 };
 
-use super::{arguments::Common, output::Output, signals::stop_on_signals};
+use super::{arguments::Common, output::Output, report, signals::stop_on_signals};
 use crate::{
     Console, Failure, Start, Summary,
     config::Layer,
     console::{duration, grouped, rounded},
     registry::{self, DEFAULT, Recipe},
+    report::REPORT,
     run_directory::{ordered, unused_name},
 };
 
@@ -55,7 +56,9 @@ pub(super) fn run(
         command_line: std::env::args().collect(),
         began,
     };
-    let summary = (recipe.train)(layers, start)?;
+    let ended = (recipe.train)(layers, start);
+    report::write_at_the_end(&directory, &ended, &mut console);
+    let summary = ended?;
     let is_default = arguments.recipe.is_none();
     output.result(&summary, |summary| describe(summary, &directory, is_default));
     Ok(())
@@ -100,7 +103,8 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
             .collect();
         text += &format!("  {split:<10} {}\n", values.join(", "));
     }
-    text += &format!("the run is in {shown}\n");
+    text += &format!("the run is in {shown}");
+    text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };
     if is_default {
         text += "\nnext, try:\n  \
                  recipes list\n  \

@@ -3,10 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use backend::{Selected, device::Device};
-use data::{DataError, ImageShape, ImageSource};
+use data::{DataError, ImageShape, ImageSource, picture};
 use inference::Model;
 
-use super::{AnyModel, EvaluationReport};
+use super::{
+    AnyModel, EvaluationReport, Examined,
+    mistakes::{Mistakes, Sample},
+};
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
@@ -15,13 +18,13 @@ use crate::{
     image_set::{ImageSet, Progress, read_given},
 };
 
-pub(super) fn evaluate(
+pub(super) fn examine(
     mut config: ImageConfig<AnyModel>,
     model: &Model<Selected>,
     data: Option<&Path>,
     device: &Device,
     progress: &mut Progress<'_>,
-) -> Result<EvaluationReport, Failure> {
+) -> Result<Examined, Failure> {
     let preprocessing = model.description().image()?;
     let classes = &model.description().classes;
     config.data.size = Some(preprocessing.size[0]);
@@ -44,17 +47,30 @@ pub(super) fn evaluate(
     };
     let source = Arc::new(Relabelled::new(source, classes)?);
     let samples = source.labels().len();
-    let evaluation = ImageEvaluation::new(source, &config.data, preprocessing, device)?;
-    let mut confusion = Confusion::new(classes.len());
+    let images = Arc::clone(&source);
+    let evaluation = ImageEvaluation::new(images, &config.data, preprocessing, device)?;
+    let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(
         |images| model.image_logits(images).expect("the model reads images"),
-        |logits, labels| confusion.add(logits, labels),
+        |logits, labels| {
+            confusion.add(logits.clone(), labels.clone());
+            mistakes.add(logits, labels);
+        },
     )?;
-    Ok(EvaluationReport {
-        classes: classes.clone(),
-        per_class: confusion.scores(classes),
-        confusion: confusion.into_counts(),
-        ..EvaluationReport::of(split, samples, metrics)
+    let shown = |index| {
+        let mut pixels = vec![0; source.shape().bytes()];
+        source.read(index, &mut pixels)?;
+        Ok::<_, DataError>(Sample::Image(picture(source.shape(), &[vec![pixels]], 1)))
+    };
+    Ok(Examined {
+        report: EvaluationReport {
+            classes: classes.clone(),
+            per_class: confusion.scores(classes),
+            confusion: confusion.into_counts(),
+            ..EvaluationReport::of(split, samples, metrics)
+        },
+        mistakes: mistakes.with_samples(classes, shown)?,
+        beginning: None,
     })
 }
 

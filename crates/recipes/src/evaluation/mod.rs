@@ -1,6 +1,7 @@
 //! A finished run, measured again: on its own data, or on other data of the same kind.
 
 mod images;
+mod mistakes;
 mod tables;
 mod texts;
 
@@ -11,6 +12,7 @@ use inference::{Description, InputKind, Model};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use training::Metrics;
 
+pub(crate) use self::mistakes::{Mistake, Sample};
 pub use crate::confusion::ClassScores;
 use crate::{
     ExitCode, Failure,
@@ -45,6 +47,16 @@ impl EvaluationReport {
     }
 }
 
+/// A run measured, with what a person wants to look at.
+#[derive(Debug)]
+pub(crate) struct Examined {
+    pub(crate) report: EvaluationReport,
+    /// What it was most wrong about, the worst first.
+    pub(crate) mistakes: Vec<Mistake>,
+    /// How the text that was held out begins, to be continued.
+    pub(crate) beginning: Option<String>,
+}
+
 /// Measures a run on its test split, else on its validation split, or on all of `data`.
 ///
 /// # Errors
@@ -57,19 +69,34 @@ pub fn evaluate(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<EvaluationReport, Failure> {
+    Ok(examine(run, model, data, device, progress)?.report)
+}
+
+/// As [`evaluate`], with what a person wants to look at.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub(crate) fn examine(
+    run: &Path,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    device: &Device,
+    progress: &mut Progress<'_>,
+) -> Result<Examined, Failure> {
     let layer = Layer::file(&run.join(CONFIG));
     let recipe = registry::find(&model.description().recipe)?;
     let recipe = Layer::recipe(recipe.name, recipe.toml);
     match model.description().input() {
         InputKind::Images => {
             let config = config::resolve(recipe, vec![layer])?;
-            images::evaluate(config, model, data, device, progress)
+            images::examine(config, model, data, device, progress)
         }
         InputKind::Rows => {
-            tables::evaluate(config::resolve(recipe, vec![layer])?, model, data, device)
+            tables::examine(config::resolve(recipe, vec![layer])?, model, data, device)
         }
         InputKind::Text => {
-            texts::evaluate(config::resolve(recipe, vec![layer])?, model, data, device)
+            texts::examine(config::resolve(recipe, vec![layer])?, model, data, device)
         }
     }
 }

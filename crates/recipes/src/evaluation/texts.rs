@@ -4,25 +4,25 @@ use std::path::Path;
 
 use backend::{Selected, device::Device};
 use data::{
-    Batching, DataError, TokenLoader,
-    text::{Predict, Windows, read_text, read_tokens},
+    Batching, DataError, TokenKind, TokenLoader, Vocabulary,
+    text::{Predict, Tokens, Windows, read_text, read_tokens},
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
 
-use super::{AnyModel, EvaluationReport, changed};
+use super::{AnyModel, EvaluationReport, Examined, changed};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
     text_evaluation::{EVALUATION_BATCH, evaluation_streams, measure},
 };
 
-pub(super) fn evaluate(
+pub(super) fn examine(
     config: Config<TextData, AnyModel>,
     model: &Model<Selected>,
     data: Option<&Path>,
     device: &Device,
-) -> Result<EvaluationReport, Failure> {
+) -> Result<Examined, Failure> {
     let vocabulary = model.description().vocabulary()?;
     let (Network::TextLstm(network), Architecture::TextLstm(architecture)) =
         (model.network(), &model.description().architecture)
@@ -41,7 +41,7 @@ pub(super) fn evaluate(
             test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?
         }
     };
-    let count = tokens.len();
+    let (count, beginning) = (tokens.len(), beginning(&tokens, vocabulary));
     let loader = match architecture.predict {
         Positions::Last => {
             let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
@@ -52,7 +52,20 @@ pub(super) fn evaluate(
             TokenLoader::streams(evaluation_streams(tokens, rows, length)?, device)
         }
     };
-    Ok(EvaluationReport::of(split, count, measure(network, &loader, device)))
+    Ok(Examined {
+        report: EvaluationReport::of(split, count, measure(network, &loader, device)),
+        mistakes: Vec::new(),
+        beginning: Some(beginning),
+    })
+}
+
+/// The first words of a text, or some of its first characters.
+fn beginning(tokens: &Tokens, vocabulary: &Vocabulary) -> String {
+    let length = if vocabulary.kind() == TokenKind::Words { 8 } else { 40 };
+    let mut ids = vec![0; tokens.len().min(length)];
+    tokens.read(0, &mut ids);
+    ids.retain(|&id| vocabulary.unknown() != Some(id)); // there is no text for it
+    vocabulary.decode(&ids)
 }
 
 fn nothing() -> Failure {

@@ -70,6 +70,11 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     let report = check_again(&folder, "run", "test");
     assert_eq!((&report["samples"], &report["classes"][3]), (&40.into(), &"3".into()));
 
+    folder.run("report run").succeeded();
+    let page = folder.read("run/report.html");
+    assert_eq!(page.matches("src=\"data:image/png;base64,").count(), 12, "{page}");
+    assert!(page.contains("not clearly better than always to guess"), "{page}");
+
     // Two classes out of ten, grey pictures of one brightness.
     for (class, brightness) in [("7", 0), ("9", 200)] {
         fs::create_dir_all(folder.path("photos").join(class)).unwrap();
@@ -101,6 +106,8 @@ fn a_text_has_its_perplexity() {
             .succeeded();
         let report = check_again(&folder, recipe, "validation");
         assert!(report["metrics"]["perplexity"].as_f64().unwrap() > 1.0, "{report}");
+        folder.run(&format!("report {recipe}")).succeeded();
+        assert!(folder.read(&format!("{recipe}/report.html")).contains("What it writes"));
     }
     folder.write("other.txt", "hgfedcba ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();

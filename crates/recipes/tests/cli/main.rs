@@ -9,6 +9,7 @@ mod mistakes;
 mod mlp;
 mod pictures;
 mod plan;
+mod report;
 mod resume;
 mod tensorboard;
 mod texts;

@@ -54,12 +54,16 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
         assert_eq!(output.status.code(), Some(130), "{stderr}");
         assert!(stderr.contains(&format!("help: to go on: recipes resume {run}")), "{stderr}");
         assert!(!folder.path(&run).join("summary.json").exists());
+        let report = folder.read(&format!("{run}/report.html"));
+        assert!(report.contains("mlp was interrupted after step "), "{report}");
 
         folder.run(&format!("resume {run}")).succeeded();
         assert_eq!(outcome(&folder, &run), outcome(&folder, "straight"));
         let summary = folder.json(&format!("{run}/summary.json"));
         assert_eq!((&summary["steps"], &summary["status"]), (&1620.into(), &"finished".into()));
         assert!(summary["seconds"].as_f64() >= summary["seconds_training"].as_f64());
+        let report = folder.read(&format!("{run}/report.html"));
+        assert!(report.contains(" % accuracy on "), "{report}");
     }
 }
 

@@ -1,0 +1,80 @@
+//! `recipes compare`: finished runs side by side.
+
+use std::path::PathBuf;
+
+use super::output::{Output, refuse_existing};
+use crate::{
+    Failure,
+    comparison::{Comparison, Runs, told},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CompareArguments {
+    /// The directories of finished runs
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Write a page, too, with the curves of all runs over each other
+    #[arg(long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+    /// Replace the file that `--output` names if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
+    if let Some(file) = &arguments.output {
+        refuse_existing(file, arguments.force)?;
+    }
+    let runs = Runs::read(&arguments.runs)?;
+    let comparison = runs.compare();
+    if let Some(file) = &arguments.output {
+        let page = runs.page(&comparison);
+        store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
+    }
+    output.result(&comparison, describe);
+    Ok(())
+}
+
+fn describe(comparison: &Comparison) -> String {
+    let mut rows = vec![comparison.columns()];
+    rows.extend(comparison.cells());
+    let mut text = aligned(&rows);
+    if comparison.rows.iter().any(|row| row.runs.len() > 1) {
+        text += "\nruns that differ only in their seeds are one row: mean ± standard deviation\n";
+    }
+    if !comparison.differences.is_empty() {
+        text += "\nthe settings in which they differ:\n";
+        let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
+            std::iter::once(key.clone()).chain(values.iter().map(told)).collect()
+        };
+        text += &aligned(&comparison.differences.iter().map(row).collect::<Vec<_>>());
+    }
+    text
+}
+
+/// A table whose first column stands to the left, and all others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows =
+            [["run", "loss"], ["runs/a", "0.5 ± 0.1"]].map(|row| row.map(str::to_owned).into());
+        assert_eq!(aligned(&rows), "run          loss\nruns/a  0.5 ± 0.1\n");
+        assert_eq!(aligned(&[]), "");
+    }
+}

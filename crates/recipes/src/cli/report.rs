@@ -1,0 +1,68 @@
+//! `recipes report`, and the report that ends a run.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use training::{Event, Observer as _};
+
+use super::output::{Output, refuse_existing};
+use crate::{
+    Console, Failure, Progress, Summary,
+    report::{self, REPORT},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ReportArguments {
+    /// A run's directory
+    run: PathBuf,
+    /// The page to write [default: `report.html` in the run's directory, replaced]
+    #[arg(long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+    /// Replace the file that `--output` names if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written {
+    file: PathBuf,
+    verdict: String,
+    notes: Vec<String>,
+}
+
+pub(super) fn run(
+    arguments: &ReportArguments,
+    progress: Progress,
+    output: &Output,
+) -> Result<(), Failure> {
+    let file = match &arguments.output {
+        Some(file) => {
+            refuse_existing(file, arguments.force)?;
+            file.clone()
+        }
+        None => arguments.run.join(REPORT),
+    };
+    let mut console = Console::new(progress);
+    let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
+    let verdict = report::write(&arguments.run, &file, &mut progress)?;
+    let written = Written { file, verdict: verdict.sentence, notes: verdict.notes };
+    output.result(&written, |Written { file, verdict, notes }| {
+        let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+        format!("{verdict}\n{notes}wrote {}\n", file.display())
+    });
+    Ok(())
+}
+
+/// Writes the report of a run that has ended. A run is no failure because of its report.
+pub(super) fn write_at_the_end(
+    run: &Path,
+    ended: &Result<Summary, Failure>,
+    console: &mut Console,
+) {
+    if let Err(failure) = report::write_at_the_end(run, ended) {
+        let message = format!("the report could not be written: {failure}");
+        // The console never fails.
+        let _ = console.observe(&Event::Warning { message });
+    }
+}

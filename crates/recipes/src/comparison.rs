@@ -1,0 +1,400 @@
+//! Finished runs side by side, those that differ only in their seeds as one.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use askama::Template;
+use serde::Serialize;
+use serde_json::{Value, json};
+use training::Metrics;
+
+use crate::{
+    ExitCode, Failure, Summary,
+    chart::{self, Chart},
+    console::{grouped, rounded},
+    record::Record,
+    report::{overlaid, same, shown},
+    run_directory::ordered,
+};
+
+/// The setting that may differ within a row.
+const SEED: &str = "training.seed";
+
+/// What runs came to, and the settings in which they differ.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) rows: Vec<Row>,
+    /// By key the value of each row; null where it has none.
+    pub(crate) differences: BTreeMap<String, Vec<Value>>,
+}
+
+/// A run, or several that differ only in their seeds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) runs: Vec<PathBuf>,
+    pub(crate) recipe: String,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) epochs: Spread,
+    pub(crate) steps: Spread,
+    /// `train_loss`, `validation_accuracy`: what all its runs have.
+    pub(crate) metrics: BTreeMap<String, Spread>,
+    pub(crate) seconds: Spread,
+    pub(crate) samples_per_second: Spread,
+    #[serde(skip)]
+    settings: BTreeMap<String, Value>,
+    #[serde(skip)]
+    order: Vec<String>, // of the metrics, as a person reads them
+}
+
+/// The mean of a value over runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) mean: f64,
+    /// The sample standard deviation, n - 1 in its denominator; none of a single run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deviation: Option<f64>,
+}
+
+/// A run with its results.
+struct Finished {
+    record: Record,
+    summary: Summary,
+    /// Without the seed, and with the device.
+    settings: BTreeMap<String, Value>,
+}
+
+/// The finished runs of these directories.
+pub(crate) struct Runs(Vec<Finished>);
+
+impl Runs {
+    /// # Errors
+    ///
+    /// Where a directory is no run, or one that is not finished, or is named twice.
+    pub(crate) fn read(directories: &[PathBuf]) -> Result<Self, Failure> {
+        let mut seen = Vec::new();
+        let read = |directory: &PathBuf| {
+            let finished = Finished::read(directory)?;
+            let path = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            if seen.contains(&path) {
+                let message = format!("the run `{}` is named twice", directory.display());
+                return Err(Failure::new(ExitCode::UserData, message, "name each run once"));
+            }
+            seen.push(path);
+            Ok(finished)
+        };
+        Ok(Self(directories.iter().map(read).collect::<Result<_, _>>()?))
+    }
+
+    pub(crate) fn compare(&self) -> Comparison {
+        let mut groups: Vec<Vec<&Finished>> = Vec::new();
+        for run in &self.0 {
+            match groups.iter_mut().find(|group| group[0].settings == run.settings) {
+                Some(group) => group.push(run),
+                None => groups.push(vec![run]),
+            }
+        }
+        let rows: Vec<Row> = groups.iter().map(|group| Row::of(group)).collect();
+        let differences = differences(&rows);
+        Comparison { rows, differences }
+    }
+
+    /// The comparison with the curves of all runs, as a page.
+    pub(crate) fn page(&self, comparison: &Comparison) -> String {
+        let names: Vec<String> = self.0.iter().map(|run| self.name(run)).collect();
+        let runs: Vec<(String, &Record)> =
+            names.into_iter().zip(self.0.iter().map(|run| &run.record)).collect();
+        let text = |values: &Vec<Value>| values.iter().map(told).collect();
+        let page = Page {
+            style: chart::STYLE,
+            title: format!("{} runs compared", runs.len()),
+            columns: comparison.columns(),
+            rows: comparison.cells(),
+            spread: comparison.rows.iter().any(|row| row.runs.len() > 1),
+            differences: comparison
+                .differences
+                .iter()
+                .map(|(key, values)| (key.as_str(), text(values)))
+                .collect(),
+            charts: overlaid(&runs).iter().map(Chart::inline).collect(),
+        };
+        page.render().expect("a template fails only where its writer does, and a string does not")
+    }
+
+    /// The last part of a run's path where that tells it from the others, else the path.
+    fn name(&self, run: &Finished) -> String {
+        let last = |run: &Finished| run.record.directory.file_name().map(ToOwned::to_owned);
+        let unique = self.0.iter().filter(|other| last(other) == last(run)).count() == 1;
+        let path = &run.record.directory;
+        let name = if unique { path.file_name().map(Path::new) } else { None };
+        name.unwrap_or(path).display().to_string()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct Page<'a> {
+    style: &'static str,
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Whether a row stands for several runs.
+    spread: bool,
+    differences: Vec<(&'a str, Vec<String>)>,
+    charts: Vec<String>,
+}
+
+impl Finished {
+    fn read(directory: &Path) -> Result<Self, Failure> {
+        let record = Record::read(directory)?;
+        let Some(summary) = record.summary.clone() else {
+            let shown = directory.display();
+            return Err(Failure::new(
+                ExitCode::UserData,
+                format!("the run `{shown}` is not finished"),
+                format!("go on with it: `recipes resume {shown}`, or leave it out"),
+            ));
+        };
+        let mut settings = record.settings.clone();
+        settings.remove(SEED);
+        settings.insert("device".to_owned(), json!(summary.device));
+        settings.insert("backend".to_owned(), json!(summary.backend));
+        Ok(Self { record, summary, settings })
+    }
+
+    /// The metrics of all splits, in the order of a reader.
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let Summary { train, validation, test, .. } = &self.summary;
+        let splits =
+            [("train", Some(train)), ("validation", validation.as_ref()), ("test", test.as_ref())];
+        let named = |(split, metrics): (&str, &Metrics)| -> Vec<(String, f64)> {
+            let metrics = ordered(metrics).into_iter();
+            metrics.map(|(name, value)| (format!("{split}_{name}"), value)).collect()
+        };
+        let there = splits.into_iter().filter_map(|(split, metrics)| Some((split, metrics?)));
+        there.flat_map(named).collect()
+    }
+}
+
+impl Row {
+    /// - `group`: at least one run
+    fn of(group: &[&Finished]) -> Self {
+        let spread = |value: &dyn Fn(&Finished) -> f64| {
+            Spread::of(&group.iter().map(|&run| value(run)).collect::<Vec<f64>>())
+        };
+        let metrics: Vec<BTreeMap<String, f64>> =
+            group.iter().map(|run| run.metrics().into_iter().collect()).collect();
+        let order: Vec<String> = group[0]
+            .metrics()
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| metrics.iter().all(|metrics| metrics.contains_key(name)))
+            .collect();
+        let of_metric = |name: &String| {
+            Spread::of(&metrics.iter().map(|metrics| metrics[name]).collect::<Vec<f64>>())
+        };
+        Self {
+            runs: group.iter().map(|run| run.record.directory.clone()).collect(),
+            recipe: group[0].record.recipe.clone(),
+            seeds: group.iter().map(|run| run.summary.seed).collect(),
+            epochs: spread(&|run| run.summary.epochs as f64),
+            steps: spread(&|run| run.summary.steps as f64),
+            metrics: order.iter().map(|name| (name.clone(), of_metric(name))).collect(),
+            seconds: spread(&|run| run.summary.seconds),
+            samples_per_second: spread(&|run| {
+                run.summary.samples as f64 / run.summary.seconds_training.max(1e-9)
+            }),
+            settings: group[0].settings.clone(),
+            order,
+        }
+    }
+
+    fn name(&self) -> String {
+        let first = self.runs[0].display();
+        match self.runs.len() {
+            1 => first.to_string(),
+            runs => format!("{first} and {} more", runs - 1),
+        }
+    }
+}
+
+impl Comparison {
+    /// The metrics that any row has, in the order of a reader.
+    fn metrics(&self) -> Vec<&String> {
+        let mut metrics: Vec<&String> = Vec::new();
+        for name in self.rows.iter().flat_map(|row| &row.order) {
+            if !metrics.contains(&name) {
+                metrics.push(name);
+            }
+        }
+        metrics
+    }
+
+    /// The heads of a table for people.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        let metrics = self.metrics();
+        let metrics = metrics.iter().map(|name| name.replace('_', " "));
+        let head = ["run", "recipe", "seed", "epochs", "steps"].map(str::to_owned);
+        let tail = ["seconds", "samples/s"].map(str::to_owned);
+        head.into_iter().chain(metrics).chain(tail).collect()
+    }
+
+    /// A row of that table for each of [`Comparison::rows`].
+    pub(crate) fn cells(&self) -> Vec<Vec<String>> {
+        let metrics = self.metrics();
+        let cells = |row: &Row| {
+            let seeds: Vec<String> = row.seeds.iter().map(u64::to_string).collect();
+            let mut cells = vec![row.name(), row.recipe.clone(), seeds.join(", ")];
+            cells.extend([row.epochs.count(), row.steps.count()]);
+            let metric = |name: &&String| row.metrics.get(*name).map(|value| value.told());
+            cells.extend(metrics.iter().map(|name| metric(name).unwrap_or_else(|| "-".to_owned())));
+            cells.extend([row.seconds.short(), row.samples_per_second.count()]);
+            cells
+        };
+        self.rows.iter().map(cells).collect()
+    }
+}
+
+impl Spread {
+    /// - `values`: at least one
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
+        Self { mean, deviation }
+    }
+
+    fn with(self, text: impl Fn(f64) -> String) -> String {
+        match self.deviation {
+            Some(deviation) if deviation > 0.0 => {
+                format!("{} ± {}", text(self.mean), text(deviation))
+            }
+            _ => text(self.mean),
+        }
+    }
+
+    /// A measure in four decimals.
+    fn told(self) -> String {
+        self.with(rounded)
+    }
+
+    /// In one decimal.
+    fn short(self) -> String {
+        self.with(|value| format!("{value:.1}"))
+    }
+
+    /// In whole numbers.
+    fn count(self) -> String {
+        self.with(grouped)
+    }
+}
+
+/// A setting for people.
+pub(crate) fn told(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) if text.is_empty() => "-".to_owned(),
+        value => shown(value),
+    }
+}
+
+fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
+    let keys = rows.iter().flat_map(|row| row.settings.keys());
+    let values = |key: &String| -> Vec<Value> {
+        rows.iter().map(|row| row.settings.get(key).cloned().unwrap_or_default()).collect()
+    };
+    let keys: BTreeMap<String, Vec<Value>> = keys.map(|key| (key.clone(), values(key))).collect();
+    let differ = |values: &Vec<Value>| values.iter().any(|value| !same(value, &values[0]));
+    keys.into_iter().filter(|(_, values)| differ(values)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finished {
+        let summary = json!({
+            "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
+            "seed": seed, "epochs": 2, "steps": 40, "samples": 1000, "parameters": 9,
+            "trainable_parameters": 9, "seconds": 12.0, "seconds_training": 10.0,
+            "train": {"loss": 0.25}, "test": {"loss": 0.5, "accuracy": accuracy},
+            "skipped_records": 0,
+        });
+        let settings = [
+            ("recipe", json!("cnn")),
+            ("data.path", json!("")),
+            ("optimizer.learning_rate", json!(rate)),
+        ];
+        Finished {
+            record: Record {
+                directory: format!("runs/{name}").into(),
+                recipe: "cnn".to_owned(),
+                ..Record::default()
+            },
+            summary: serde_json::from_value(summary).unwrap(),
+            settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+        }
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_seed_are_a_row() {
+        let runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.2, 0.6), run("c", 1, 0.1, 0.7)];
+        let comparison = Runs(runs.into()).compare();
+        assert_eq!(
+            comparison.columns(),
+            [
+                "run",
+                "recipe",
+                "seed",
+                "epochs",
+                "steps",
+                "train loss",
+                "test loss",
+                "test accuracy",
+                "seconds",
+                "samples/s"
+            ]
+        );
+        // The sample standard deviation of 0.5 and 0.7 is 0.2 / sqrt(2).
+        assert_eq!(
+            comparison.cells(),
+            [
+                [
+                    "runs/a and 1 more",
+                    "cnn",
+                    "0, 1",
+                    "2",
+                    "40",
+                    "0.2500",
+                    "0.5000",
+                    "0.6000 ± 0.1414",
+                    "12.0",
+                    "100"
+                ],
+                ["runs/b", "cnn", "0", "2", "40", "0.2500", "0.5000", "0.6000", "12.0", "100"]
+            ]
+        );
+        let keys: Vec<&String> = comparison.differences.keys().collect();
+        assert_eq!(keys, ["optimizer.learning_rate"]);
+        assert_eq!(comparison.differences["optimizer.learning_rate"], [json!(0.1), json!(0.2)]);
+        let json = serde_json::to_value(&comparison).unwrap();
+        assert_eq!(json["rows"][1]["metrics"]["test_accuracy"], json!({"mean": 0.6}));
+        assert_eq!(json["rows"][0]["seeds"], json!([0, 1]));
+    }
+
+    #[test]
+    fn a_page_has_a_line_for_each_run() {
+        let epoch =
+            crate::record::EpochRecord { epoch: 1, train_loss: Some(0.5), ..Default::default() };
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        for run in &mut runs {
+            run.record.epochs = vec![epoch.clone()];
+        }
+        let runs = Runs(runs.into());
+        let page = runs.page(&runs.compare());
+        assert!(page.contains(">a</text>") && page.contains(">b</text>"), "{page}");
+        assert!(page.contains("0.5500 ± 0.0707") && !page.contains("http"), "{page}");
+    }
+}

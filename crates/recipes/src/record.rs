@@ -1,0 +1,229 @@
+//! What the files of a run say, read again for whoever looks at it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+use training::{EndStatus, Metrics};
+
+use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, settings::leaves, summary};
+
+/// A run, finished or not, as its directory tells of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    /// The run's directory, as it was named.
+    pub(crate) directory: PathBuf,
+    pub(crate) recipe: String,
+    /// `config.toml`, as it stands.
+    pub(crate) config: String,
+    /// Its values by dotted key.
+    pub(crate) settings: BTreeMap<String, Value>,
+    /// `environment.json`; null where there is none.
+    pub(crate) environment: Value,
+    /// The results of a finished run.
+    pub(crate) summary: Option<Summary>,
+    /// Epochs and steps that the run is to have.
+    pub(crate) planned: Option<Plan>,
+    pub(crate) epochs: Vec<EpochRecord>,
+    pub(crate) steps: Vec<StepRecord>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) end: Option<End>,
+    /// How often it was resumed.
+    pub(crate) resumed: usize,
+}
+
+/// How long a run is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) epochs: usize,
+    pub(crate) steps: u64,
+}
+
+/// How training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct End {
+    pub(crate) status: EndStatus,
+    pub(crate) step: u64,
+}
+
+/// An epoch that has ended. A number that is not finite has no form in JSON, and is absent.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct EpochRecord {
+    pub(crate) epoch: usize,
+    pub(crate) train_loss: Option<f64>,
+    #[serde(default)]
+    pub(crate) validation: BTreeMap<String, Option<f64>>,
+    /// Of training.
+    pub(crate) seconds: f64,
+    /// The share of `seconds` that went into waiting for data.
+    pub(crate) data_wait: f64,
+}
+
+/// A log interval that has passed.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct StepRecord {
+    pub(crate) step: u64,
+    pub(crate) loss: Option<f64>,
+    pub(crate) learning_rate: f64,
+    pub(crate) samples_per_second: Option<f64>,
+}
+
+/// A line of `events.jsonl`.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line {
+    Start(Plan),
+    Resume(Plan),
+    Step(StepRecord),
+    Epoch(EpochRecord),
+    Warning {
+        message: String,
+    },
+    End(End),
+    #[serde(other)]
+    Other,
+}
+
+impl Record {
+    /// Reads the directory of a run.
+    ///
+    /// # Errors
+    ///
+    /// Where it is none, or its configuration or summary cannot be read.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
+        let path = directory.join(CONFIG);
+        let config = fs::read_to_string(&path).map_err(|_| not_a_run(directory))?;
+        let table: Value = toml::from_str(&config).map_err(|error| {
+            let message = format!("`{}` cannot be read: {}", path.display(), error.message());
+            Failure::new(ExitCode::UserData, message, "bring back the file that the run wrote")
+        })?;
+        let settings = leaves(&table);
+        let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let environment = fs::read(directory.join("environment.json"));
+        let mut record = Self {
+            directory: directory.to_owned(),
+            recipe,
+            config,
+            settings,
+            environment: environment
+                .ok()
+                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+                .unwrap_or_default(),
+            summary: summary::of_finished(directory)?,
+            ..Self::default()
+        };
+        // A run that was stopped before its first step has no events.
+        let events = fs::read_to_string(directory.join("events.jsonl")).unwrap_or_default();
+        // The last line of a run that was killed may be cut short.
+        events.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(|line| {
+            record.hear(line);
+        });
+        Ok(record)
+    }
+
+    fn hear(&mut self, line: Line) {
+        match line {
+            Line::Start(plan) => self.planned = Some(plan),
+            Line::Resume(plan) => {
+                self.planned = Some(plan);
+                self.resumed += 1;
+                self.end = None;
+            }
+            Line::Step(step) => self.steps.push(step),
+            Line::Epoch(epoch) => self.epochs.push(epoch),
+            Line::Warning { message } => self.warnings.push(message),
+            Line::End(end) => self.end = Some(end),
+            Line::Other => {}
+        }
+    }
+
+    /// A setting that is a text.
+    pub(crate) fn setting(&self, key: &str) -> Option<&str> {
+        self.settings.get(key).and_then(Value::as_str)
+    }
+
+    /// The names of what was validated, the loss first.
+    pub(crate) fn validated(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .epochs
+            .last()
+            .into_iter()
+            .flat_map(|epoch| epoch.validation.keys().map(String::as_str))
+            .collect();
+        names.sort_by_key(|&name| name != "loss");
+        names
+    }
+}
+
+impl EpochRecord {
+    /// A measure of the validation split.
+    pub(crate) fn validation(&self, name: &str) -> Option<f64> {
+        self.validation.get(name).copied().flatten()
+    }
+}
+
+/// What a finished run measured that counts for most, and on which split.
+pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
+    let test = summary.test.as_ref().map(|metrics| ("test", metrics));
+    test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
+}
+
+fn not_a_run(directory: &Path) -> Failure {
+    let shown = directory.display();
+    let message = if directory.is_dir() {
+        format!("`{shown}` is not a run: it has no `{CONFIG}`")
+    } else {
+        format!("there is no run directory `{shown}`")
+    };
+    let help = "name the directory that `recipes train` printed at its end";
+    Failure::new(ExitCode::UserData, message, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_run_are_read_as_far_as_they_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path();
+        let config = "recipe = \"mlp\"\n[training]\nseed = 18446744073709551615\n";
+        fs::write(run.join(CONFIG), config).unwrap();
+        let events = [
+            r#"{"time":"","kind":"start","epochs":2,"steps":4,"trainable_parameters":7}"#,
+            r#"{"kind":"warning","message":"odd"}"#,
+            r#"{"kind":"step","epoch":1,"step":2,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
+            r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
+            r#"{"kind":"checkpoint","epoch":1,"step":2}"#,
+            r#"{"kind":"end","status":"interrupted","epoch":1,"step":3}"#,
+            r#"{"kind":"resume","epochs":3,"steps":6,"epoch":1,"step":2}"#,
+            r#"{"kind":"step","epoch":2,"st"#,
+        ];
+        fs::write(run.join("events.jsonl"), events.join("\n")).unwrap();
+
+        let record = Record::read(run).unwrap();
+        assert_eq!(record.recipe, "mlp");
+        assert_eq!(record.settings["training.seed"], u64::MAX);
+        assert_eq!(record.planned, Some(Plan { epochs: 3, steps: 6 }));
+        assert_eq!((record.steps.len(), record.resumed, record.end), (1, 1, None));
+        assert_eq!((record.epochs.len(), record.epochs[0].train_loss), (1, None));
+        assert_eq!(record.epochs[0].validation("accuracy"), Some(0.7));
+        assert_eq!(record.validated(), ["loss", "accuracy"]);
+        assert_eq!(record.warnings, ["odd"]);
+        assert!(record.summary.is_none());
+    }
+
+    #[test]
+    fn what_is_no_run_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |path: &Path| Record::read(path).unwrap_err().to_string();
+        assert!(message(folder.path()).ends_with("is not a run: it has no `config.toml`"));
+        assert!(message(&folder.path().join("none")).starts_with("there is no run directory"));
+        fs::write(folder.path().join(CONFIG), "recipe = ").unwrap();
+        assert!(message(folder.path()).contains("config.toml` cannot be read"));
+    }
+}

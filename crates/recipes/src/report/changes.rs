@@ -1,0 +1,82 @@
+//! The settings of a run that are not those of its recipe.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{record::Record, registry, settings::leaves};
+
+/// A setting with its value in the recipe and in the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) key: String,
+    pub(super) usual: String,
+    pub(super) value: String,
+}
+
+/// By the order of their keys.
+pub(super) fn changes(record: &Record) -> Vec<Change> {
+    let usual = registry::find(&record.recipe)
+        .ok()
+        .and_then(|recipe| toml::from_str::<Value>(recipe.toml).ok())
+        .map(|table| leaves(&table));
+    let Some(usual) = usual else { return Vec::new() };
+    between(&usual, &record.settings)
+}
+
+fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) -> Vec<Change> {
+    let unset = Value::String(String::new());
+    let changed = |(key, value): (&String, &Value)| {
+        let usual = usual.get(key).unwrap_or(&unset);
+        (!same(usual, value)).then(|| Change {
+            key: key.clone(),
+            usual: shown(usual),
+            value: shown(value),
+        })
+    };
+    settings.iter().filter_map(changed).collect()
+}
+
+/// Whether two values are equal, however a number is written.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64() && a.is_number())
+}
+
+/// A value as a file has it; nothing for the empty text, which leaves a key without a value.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_changed_is_told() {
+        let usual = json!({"a": 1, "b": 1e-3, "c": "x", "gone": 4});
+        let settings = json!({"a": 1.0, "b": 0.002, "c": "", "d": "", "e": [1, 2]});
+        let told: Vec<String> = between(&leaves(&usual), &leaves(&settings))
+            .into_iter()
+            .map(|change| format!("{}: {} -> {}", change.key, change.usual, change.value))
+            .collect();
+        assert_eq!(told, ["b: 0.001 -> 0.002", "c: x -> ", "e:  -> [1,2]"]);
+    }
+
+    #[test]
+    fn a_recipe_differs_from_itself_in_nothing() {
+        for recipe in registry::RECIPES {
+            let table: Value = toml::from_str(recipe.toml).unwrap();
+            let record = Record {
+                recipe: recipe.name.to_owned(),
+                settings: leaves(&table),
+                ..Record::default()
+            };
+            assert_eq!(changes(&record), [], "{}", recipe.name);
+        }
+    }
+}

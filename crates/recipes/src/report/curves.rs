@@ -1,0 +1,116 @@
+//! The curves of a run.
+
+use crate::{
+    chart::{Chart, Line},
+    record::{EpochRecord, Record, StepRecord},
+};
+
+/// The charts of what was recorded, in the order of a page.
+pub(super) fn curves(record: &Record) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    let validated = record.validated();
+    if record.epochs.len() > 1 || !validated.is_empty() {
+        let mut lines = vec![line("training", by_epoch(record, |epoch| epoch.train_loss))];
+        if validated.contains(&"loss") {
+            lines.push(line("validation", by_epoch(record, |epoch| epoch.validation("loss"))));
+        }
+        charts.push(chart("Loss", ("epoch", "loss"), lines));
+    }
+    for &name in validated.iter().filter(|&&name| name != "loss") {
+        let points = by_epoch(record, |epoch| epoch.validation(name));
+        let title = format!("Validation {name}");
+        charts.push(chart(&title, ("epoch", name), vec![line(name, points)]));
+    }
+    let by_step = |title: &str, label: &str, value: &dyn Fn(&StepRecord) -> Option<f64>| {
+        let points = record.steps.iter().filter_map(|step| Some((step.step as f64, value(step)?)));
+        chart(title, ("step", label), vec![line(label, points.collect())])
+    };
+    if !record.steps.is_empty() {
+        charts.push(by_step("Training loss by step", "loss", &|step| step.loss));
+        let rate = |step: &StepRecord| Some(step.learning_rate);
+        charts.push(by_step("Learning rate", "learning rate", &rate));
+        charts.push(by_step("Speed", "samples/s", &|step| step.samples_per_second));
+    }
+    charts
+}
+
+/// The charts in which runs are laid over each other, each by its name.
+pub(crate) fn overlaid(runs: &[(String, &Record)]) -> Vec<Chart> {
+    let mut measures = vec!["loss"];
+    for name in runs.iter().flat_map(|(_, record)| record.validated()) {
+        if !measures.contains(&name) {
+            measures.push(name);
+        }
+    }
+    let over = |title: String, label: &str, value: &dyn Fn(&EpochRecord) -> Option<f64>| {
+        let lines = runs.iter().map(|(name, record)| line(name, by_epoch(record, value)));
+        chart(&title, ("epoch", label), lines.collect())
+    };
+    let training = over("Training loss".to_owned(), "loss", &|epoch| epoch.train_loss);
+    let validation = measures
+        .iter()
+        .map(|&name| over(format!("Validation {name}"), name, &|epoch| epoch.validation(name)));
+    let drawn = |chart: &Chart| chart.lines.iter().any(|line| !line.points.is_empty());
+    std::iter::once(training).chain(validation).filter(drawn).collect()
+}
+
+fn by_epoch(record: &Record, value: impl Fn(&EpochRecord) -> Option<f64>) -> Vec<(f64, f64)> {
+    record.epochs.iter().filter_map(|epoch| Some((epoch.epoch as f64, value(epoch)?))).collect()
+}
+
+fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
+    Line { name: name.to_owned(), points }
+}
+
+fn chart(title: &str, (x_label, y_label): (&str, &str), lines: Vec<Line>) -> Chart {
+    Chart {
+        title: title.to_owned(),
+        x_label: x_label.to_owned(),
+        y_label: y_label.to_owned(),
+        lines,
+        ..Chart::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let epoch = |epoch: usize| EpochRecord {
+            epoch,
+            train_loss: Some(1.0 / epoch as f64),
+            validation: [("loss", Some(0.5)), ("accuracy", None)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+            ..EpochRecord::default()
+        };
+        let step = StepRecord { step: 10, loss: Some(0.7), ..StepRecord::default() };
+        Record { epochs: vec![epoch(1), epoch(2)], steps: vec![step], ..Record::default() }
+    }
+
+    fn titles(charts: &[Chart]) -> Vec<&str> {
+        charts.iter().map(|chart| chart.title.as_str()).collect()
+    }
+
+    #[test]
+    fn what_was_recorded_has_its_chart() {
+        let charts = curves(&record());
+        assert_eq!(
+            titles(&charts),
+            ["Loss", "Validation accuracy", "Training loss by step", "Learning rate", "Speed"]
+        );
+        assert_eq!(charts[0].lines[0].points, [(1.0, 1.0), (2.0, 0.5)]);
+        assert_eq!(charts[0].lines[1].name, "validation");
+        assert!(charts[1].lines[0].points.is_empty(), "an accuracy that is not a number");
+        assert!(curves(&Record::default()).is_empty());
+    }
+
+    #[test]
+    fn runs_are_laid_over_each_other() {
+        let (first, second) = (record(), record());
+        let charts = overlaid(&[("a".to_owned(), &first), ("b".to_owned(), &second)]);
+        assert_eq!(titles(&charts), ["Training loss", "Validation loss"]);
+        assert_eq!(charts[1].lines[1].name, "b");
+    }
+}

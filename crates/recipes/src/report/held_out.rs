@@ -1,0 +1,141 @@
+//! What a finished run makes of the data that it held out.
+
+use std::path::Path;
+
+use backend::{Selected, device};
+use inference::{Model, Sampling};
+
+use crate::{
+    Failure,
+    console::grouped,
+    evaluation::{EvaluationReport, Examined, examine},
+    image_set::Progress,
+};
+
+use super::verdict::percent;
+
+/// Tokens that a text model writes.
+const WRITTEN: usize = 200;
+/// An R² up to this, or a perplexity within this share of chance, is as good as guessing.
+const AS_GOOD_AS_GUESSING: f64 = 0.02;
+
+/// A run measured again.
+#[derive(Debug)]
+pub(super) struct HeldOut {
+    pub(super) examined: Examined,
+    pub(super) text: Option<Written>,
+    /// Tokens that a text model tells apart.
+    vocabulary: Option<usize>,
+}
+
+/// What a text model wrote.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) prompt: String,
+    pub(super) text: String,
+}
+
+impl HeldOut {
+    /// Reads the run's model and data, and measures.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing was held out, or the model or the data cannot be used.
+    pub(super) fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+        let (device, _) = device::open()?;
+        let model = Model::<Selected>::read(&run.join("model.safetensors"), &device)?;
+        let examined = examine(run, &model, None, &device, progress)?;
+        let write = |prompt: &String| {
+            // A prompt that the model cannot read leaves nothing to show.
+            let generator = model.generate(prompt, Sampling::default()).ok()?;
+            Some(Written { prompt: prompt.clone(), text: generator.take(WRITTEN).collect() })
+        };
+        Ok(Self {
+            text: examined.beginning.as_ref().and_then(write),
+            vocabulary: model.description().vocabulary().ok().map(|vocabulary| vocabulary.len()),
+            examined,
+        })
+    }
+
+    pub(super) fn report(&self) -> &EvaluationReport {
+        &self.examined.report
+    }
+
+    /// `10,000 held-out samples`
+    pub(super) fn samples(&self) -> String {
+        let what = if self.vocabulary.is_some() { "tokens" } else { "samples" };
+        format!("{} held-out {what}", grouped(self.report().samples as f64))
+    }
+
+    /// What could be said without looking at a sample, if that is about as good.
+    pub(super) fn no_better_than(&self) -> Option<String> {
+        let report = self.report();
+        let metric = |name: &str| report.metrics.get(name).copied();
+        if let (Some(perplexity), Some(tokens)) = (metric("perplexity"), self.vocabulary) {
+            let guesses = perplexity >= tokens as f64 * (1.0 - AS_GOOD_AS_GUESSING);
+            return guesses.then(|| format!("a guess among the {tokens} tokens"));
+        }
+        if let Some(explained) = metric("r2") {
+            let guesses = explained <= AS_GOOD_AS_GUESSING;
+            return guesses.then(|| "the mean of the training split".to_owned());
+        }
+        let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
+        let (count, of) = (commonest.samples as f64, report.samples as f64);
+        let share = count / of;
+        // Two standard errors of a share.
+        let margin = 2.0 * (share * (1.0 - share) / of).sqrt();
+        let guesses = count < of && metric("accuracy")? <= share + margin;
+        guesses.then(|| {
+            let (class, share) = (&commonest.class, percent(share));
+            format!("always to guess `{class}`, the commonest class ({share})")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluation::ClassScores;
+
+    fn held_out(metrics: &[(&str, f64)], counts: &[u64], vocabulary: Option<usize>) -> HeldOut {
+        let class = |(index, &samples): (usize, &u64)| ClassScores {
+            class: index.to_string(),
+            samples,
+            precision: None,
+            recall: None,
+        };
+        let report = EvaluationReport {
+            split: "test",
+            samples: 1000,
+            metrics: metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+            classes: Vec::new(),
+            per_class: counts.iter().enumerate().map(class).collect(),
+            confusion: Vec::new(),
+        };
+        let examined = Examined { report, mistakes: Vec::new(), beginning: None };
+        HeldOut { examined, text: None, vocabulary }
+    }
+
+    #[test]
+    fn guessing_is_found_out() {
+        let guess =
+            |accuracy| held_out(&[("accuracy", accuracy)], &[400, 600], None).no_better_than();
+        let expected = "always to guess `1`, the commonest class (60.0 %)";
+        assert_eq!(guess(0.55).as_deref(), Some(expected));
+        assert_eq!(guess(0.63).as_deref(), Some(expected), "within two standard errors");
+        assert_eq!(guess(0.64), None);
+        assert_eq!(held_out(&[("accuracy", 1.0)], &[1000], None).no_better_than(), None);
+
+        let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
+        assert_eq!(regression(-0.1).as_deref(), Some("the mean of the training split"));
+        assert_eq!(regression(0.4), None);
+
+        let text = |perplexity| {
+            let metrics = [("accuracy", 0.5), ("perplexity", perplexity)];
+            held_out(&metrics, &[], Some(65)).no_better_than()
+        };
+        assert_eq!(text(64.9).as_deref(), Some("a guess among the 65 tokens"));
+        assert_eq!(text(4.4), None);
+        assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 held-out tokens");
+    }
+}

@@ -1,0 +1,95 @@
+//! `report.html`: a run as a page that opens with no network.
+//!
+//! Everything in it is read again from the run's directory, so it can be written at any time, also
+//! of a run that is under way or was cut short. What a finished run makes of the data that it held
+//! out is measured anew, as `recipes eval` does.
+
+// What is told.
+mod changes;
+mod curves;
+mod held_out;
+mod times;
+mod verdict;
+
+// How it is shown.
+mod base64;
+mod page;
+
+use std::path::Path;
+
+pub(crate) use self::{
+    changes::{same, shown},
+    curves::overlaid,
+};
+use self::{held_out::HeldOut, verdict::Verdict};
+use crate::{
+    ExitCode, Failure, Summary, image_set::Progress, record::Record, run_directory::CONFIG,
+};
+
+/// The report in the directory of a run.
+pub(crate) const REPORT: &str = "report.html";
+
+/// At the end of a run its model is measured again if that surely costs at most so many seconds,
+const WORTH_SECONDS: f64 = 1.0;
+/// or this share of the run.
+const WORTH_SHARE: f64 = 0.05;
+
+/// Writes the report of a run, finished or not, into `file`, which is whole or absent; says what it
+/// begins with.
+///
+/// # Errors
+///
+/// Where the directory is no run, or the system refuses.
+pub(crate) fn write(
+    run: &Path,
+    file: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<Verdict, Failure> {
+    let record = Record::read(run)?;
+    let measured = record.summary.is_some().then(|| HeldOut::measure(run, progress));
+    write_page(&record, measured.as_ref(), None, file)
+}
+
+/// Writes the report of a run that has just ended, if it ended in a way that leaves something to
+/// tell.
+///
+/// # Errors
+///
+/// Where the system refuses.
+pub(crate) fn write_at_the_end(
+    run: &Path,
+    ended: &Result<Summary, Failure>,
+) -> Result<(), Failure> {
+    let failure = ended.as_ref().err();
+    let tells = failure.is_none_or(|failure| {
+        matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged)
+    });
+    if !tells || !run.join(CONFIG).is_file() {
+        return Ok(());
+    }
+    let record = Record::read(run)?;
+    let worth = record.summary.as_ref().is_some_and(is_worth_measuring);
+    let measured = worth.then(|| HeldOut::measure(run, &mut |_, _, _| ()));
+    write_page(&record, measured.as_ref(), failure, &run.join(REPORT))?;
+    Ok(())
+}
+
+/// To read the data and to measure once more takes at most as long as the run took for both, which
+/// is at most what it did beside training.
+fn is_worth_measuring(summary: &Summary) -> bool {
+    let beside_training = summary.seconds - summary.seconds_training;
+    beside_training <= WORTH_SECONDS.max(WORTH_SHARE * summary.seconds)
+}
+
+fn write_page(
+    record: &Record,
+    measured: Option<&Result<HeldOut, Failure>>,
+    failure: Option<&Failure>,
+    file: &Path,
+) -> Result<Verdict, Failure> {
+    let held_out = measured.and_then(|measured| measured.as_ref().ok());
+    let verdict = verdict::verdict(record, held_out, failure);
+    let page = page::page(record, &verdict, measured);
+    store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
+    Ok(verdict)
+}

@@ -1,0 +1,365 @@
+//! The report as a page: what its template shows, and in which words.
+
+use askama::Template;
+use serde_json::Value;
+
+use super::{
+    base64,
+    changes::{Change, changes},
+    curves::curves,
+    held_out::{HeldOut, Written},
+    times::{Spent, times},
+    verdict::{Verdict, percent},
+};
+use crate::{
+    Failure,
+    chart::{self, Chart},
+    console::{duration, grouped, rounded},
+    evaluation::{EvaluationReport, Mistake, Sample},
+    record::Record,
+    run_directory::ordered,
+};
+
+/// Classes up to which all are set against all.
+const MOST_CLASSES: usize = 30;
+/// Names of classes up to this length head a column; longer ones are numbered.
+const SHORT_NAME: usize = 4;
+/// Pairs of classes that are named as most often confused.
+const MOST_PAIRS: usize = 6;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    style: &'static str,
+    title: String,
+    verdict: &'a Verdict,
+    facts: Vec<(&'static str, String)>,
+    charts: Vec<String>,
+    held_out: Option<Measures<'a>>,
+    /// Why nothing is told of held-out data.
+    unmeasured: Option<String>,
+    times: Vec<Spent>,
+    changes: Vec<Change>,
+    warnings: &'a [String],
+    config: &'a str,
+    environment: Vec<(String, String)>,
+    command: String,
+}
+
+/// What was measured on held-out data.
+struct Measures<'a> {
+    heading: String,
+    metrics: Vec<(&'a str, String)>,
+    classes: Vec<ClassRow<'a>>,
+    columns: Vec<String>,
+    matrix: Vec<MatrixRow>,
+    pairs: Vec<String>,
+    pictures: Vec<Picture<'a>>,
+    rows: Option<Rows<'a>>,
+    text: Option<&'a Written>,
+}
+
+struct ClassRow<'a> {
+    class: &'a str,
+    samples: String,
+    precision: String,
+    recall: String,
+}
+
+/// Of the confusion matrix: a true class.
+struct MatrixRow {
+    class: String,
+    cells: Vec<Cell>,
+}
+
+struct Cell {
+    count: String,
+    kind: &'static str,
+    /// How strongly it is coloured, in 0 to 1.
+    strength: String,
+}
+
+struct Picture<'a> {
+    base64: String,
+    truth: &'a str,
+    prediction: &'a str,
+    sure: String,
+}
+
+struct Rows<'a> {
+    columns: Vec<&'a str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The page, whole.
+///
+/// - `measured`: what measuring the run again found, or why that was not done
+pub(super) fn page(
+    record: &Record,
+    verdict: &Verdict,
+    measured: Option<&Result<HeldOut, Failure>>,
+) -> String {
+    let held_out = measured.and_then(|measured| measured.as_ref().ok());
+    let shown = record.directory.display();
+    let unmeasured = match (measured, &record.summary) {
+        (Some(Ok(_)), _) | (_, None) => None,
+        (Some(Err(failure)), _) => Some(format!("Not measured again: {failure}.")),
+        (None, Some(_)) => Some(format!(
+            "Measuring the model again, for its mistakes, would have taken long; \
+             `recipes report {shown}` does it."
+        )),
+    };
+    let page = Page {
+        style: chart::STYLE,
+        title: format!("{} in {shown}", record.recipe),
+        verdict,
+        facts: facts(record),
+        charts: curves(record).iter().map(Chart::inline).collect(),
+        held_out: held_out.map(measures),
+        unmeasured,
+        times: times(record),
+        changes: changes(record),
+        warnings: &record.warnings,
+        config: &record.config,
+        environment: environment(&record.environment),
+        command: format!("recipes train {shown}/config.toml"),
+    };
+    page.render().expect("a template fails only where its writer does, and a string does not")
+}
+
+fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let environment = |key: &str| record.environment[key].as_str().map(str::to_owned);
+    let mut facts = vec![("recipe", record.recipe.clone())];
+    if let Some(device) = environment("device") {
+        facts.push(("device", device));
+    }
+    let done = |done: u64, of: Option<u64>| match of {
+        Some(of) if of != done => format!("{} of {}", grouped(done as f64), grouped(of as f64)),
+        _ => grouped(done as f64),
+    };
+    let planned = record.planned;
+    let epochs = record.summary.as_ref().map_or(record.epochs.len(), |summary| summary.epochs);
+    let last = record.steps.last().map_or(0, |step| step.step);
+    let last = record.end.map_or(last, |end| end.step);
+    let steps = record.summary.as_ref().map_or(last, |summary| summary.steps);
+    facts.push(("epochs", done(epochs as u64, planned.map(|plan| plan.epochs as u64))));
+    facts.push(("steps", done(steps, planned.map(|plan| plan.steps))));
+    if let Some(seed) = record.settings.get("training.seed") {
+        facts.push(("seed", seed.to_string()));
+    }
+    if let Some(summary) = &record.summary {
+        let count = |count: usize| grouped(count as f64);
+        let parameters = match summary.trainable_parameters {
+            trained if trained == summary.parameters => count(trained),
+            trained => {
+                format!("{}, of which {} trained", count(summary.parameters), count(trained))
+            }
+        };
+        let speed = summary.samples as f64 / summary.seconds_training.max(1e-9);
+        facts.extend([
+            ("parameters", parameters),
+            ("samples seen", grouped(summary.samples as f64)),
+            ("samples/s", grouped(speed)),
+            ("time", duration(summary.seconds)),
+        ]);
+    }
+    if record.resumed > 0 {
+        facts.push(("resumed", format!("{} times", record.resumed)));
+    }
+    if let Some(started) = environment("started") {
+        facts.push((if record.resumed > 0 { "last started" } else { "started" }, started));
+    }
+    facts
+}
+
+fn measures(held_out: &HeldOut) -> Measures<'_> {
+    let report = held_out.report();
+    let mistakes = &held_out.examined.mistakes;
+    let few = (1..=MOST_CLASSES).contains(&report.classes.len());
+    let named = report.classes.iter().all(|class| class.chars().count() <= SHORT_NAME);
+    let matrix = few.then(|| matrix(report, named)).unwrap_or_default();
+    let columns = report.classes.iter().enumerate();
+    let column = |(index, class): (usize, &String)| {
+        if named { class.clone() } else { (index + 1).to_string() }
+    };
+    Measures {
+        heading: format!("The {} split: {}", report.split, held_out.samples()),
+        metrics: ordered(&report.metrics)
+            .into_iter()
+            .map(|(name, value)| match name {
+                "accuracy" => (name, percent(value)),
+                _ => (name, rounded(value)),
+            })
+            .collect(),
+        classes: report.per_class.iter().map(class_row).collect(),
+        columns: if few { columns.map(column).collect() } else { Vec::new() },
+        matrix,
+        pairs: pairs(report),
+        pictures: mistakes.iter().filter_map(picture).collect(),
+        rows: rows(mistakes),
+        text: held_out.text.as_ref(),
+    }
+}
+
+fn class_row(scores: &crate::evaluation::ClassScores) -> ClassRow<'_> {
+    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+    ClassRow {
+        class: &scores.class,
+        samples: grouped(scores.samples as f64),
+        precision: share(scores.precision),
+        recall: share(scores.recall),
+    }
+}
+
+/// The confusion matrix, coloured by the share of the true class.
+fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
+    let row = |(index, (class, counts)): (usize, (&String, &Vec<u64>))| {
+        let of = counts.iter().sum::<u64>().max(1) as f64;
+        let cell = |(column, &count): (usize, &u64)| {
+            let share = count as f64 / of;
+            // A root, or a few mistakes among many samples would hardly show.
+            let strength = if column == index { share } else { share.sqrt() };
+            Cell {
+                count: grouped(count as f64),
+                kind: if column == index { "right" } else { "wrong" },
+                strength: format!("{:.2}", 0.6 * strength),
+            }
+        };
+        MatrixRow {
+            class: if named { class.clone() } else { format!("{} {class}", index + 1) },
+            cells: counts.iter().enumerate().map(cell).collect(),
+        }
+    };
+    report.classes.iter().zip(&report.confusion).enumerate().map(row).collect()
+}
+
+/// The classes that were most often taken for each other.
+fn pairs(report: &EvaluationReport) -> Vec<String> {
+    let classes = &report.classes;
+    let mut pairs: Vec<(u64, usize, usize)> = Vec::new();
+    for (truth, counts) in report.confusion.iter().enumerate() {
+        let wrong =
+            counts.iter().enumerate().filter(|&(column, &count)| column != truth && count > 0);
+        pairs.extend(wrong.map(|(column, &count)| (count, truth, column)));
+    }
+    pairs.sort_by_key(|&(count, ..)| std::cmp::Reverse(count));
+    pairs.truncate(MOST_PAIRS);
+    let told = |(count, truth, column): (u64, usize, usize)| {
+        let times =
+            if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as f64)) };
+        format!("{} for {} {times}", classes[truth], classes[column])
+    };
+    pairs.into_iter().map(told).collect()
+}
+
+fn picture(mistake: &Mistake) -> Option<Picture<'_>> {
+    let Sample::Image(png) = &mistake.sample else { return None };
+    Some(Picture {
+        base64: base64::encode(png),
+        truth: &mistake.truth,
+        prediction: &mistake.prediction,
+        sure: sure(mistake),
+    })
+}
+
+fn sure(mistake: &Mistake) -> String {
+    mistake.probability.map(|share| percent(f64::from(share))).unwrap_or_default()
+}
+
+/// The mistaken rows as a table, where the samples are rows.
+fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
+    let Sample::Row(first) = &mistakes.first()?.sample else { return None };
+    let mut columns = vec!["is", "predicted"];
+    let classes = mistakes.iter().any(|mistake| mistake.probability.is_some());
+    if classes {
+        columns.push("sure");
+    }
+    columns.extend(first.iter().map(|(name, _)| name.as_str()));
+    let row = |mistake: &Mistake| {
+        let mut cells = vec![mistake.truth.clone(), mistake.prediction.clone()];
+        if classes {
+            cells.push(sure(mistake));
+        }
+        if let Sample::Row(values) = &mistake.sample {
+            cells.extend(values.iter().map(|(_, value)| value.clone()));
+        }
+        cells
+    };
+    Some(Rows { columns, rows: mistakes.iter().map(row).collect() })
+}
+
+fn environment(environment: &Value) -> Vec<(String, String)> {
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+        value => value.to_string(),
+    };
+    let entries = environment.as_object().into_iter().flatten();
+    entries.map(|(key, value)| (key.replace('_', " "), shown(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> EvaluationReport {
+        EvaluationReport {
+            split: "test",
+            samples: 12,
+            metrics: [("accuracy".to_owned(), 0.75)].into(),
+            classes: ["cat", "horse"].map(str::to_owned).into(),
+            per_class: Vec::new(),
+            confusion: vec![vec![4, 0], vec![3, 5]],
+        }
+    }
+
+    #[test]
+    fn a_matrix_is_coloured_by_the_share_of_the_true_class() {
+        let matrix = matrix(&report(), false);
+        let cells: Vec<(&str, &str, &str)> = matrix
+            .iter()
+            .flat_map(|row| &row.cells)
+            .map(|cell| (cell.count.as_str(), cell.kind, cell.strength.as_str()))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                ("4", "right", "0.60"),
+                ("0", "wrong", "0.00"),
+                ("3", "wrong", "0.37"),
+                ("5", "right", "0.38")
+            ]
+        );
+        assert_eq!(matrix[1].class, "2 horse");
+        assert_eq!(pairs(&report()), ["horse for cat 3 times"]);
+    }
+
+    #[test]
+    fn rows_are_shown_with_their_columns() {
+        let mistake = Mistake {
+            truth: "yes".to_owned(),
+            prediction: "no".to_owned(),
+            probability: Some(0.987),
+            sample: Sample::Row(vec![("age".to_owned(), "41".to_owned())]),
+        };
+        let mistakes = [mistake];
+        let shown = rows(&mistakes).unwrap();
+        assert_eq!(shown.columns, ["is", "predicted", "sure", "age"]);
+        assert_eq!(shown.rows, [["yes", "no", "98.7 %", "41"]]);
+        assert!(rows(&[]).is_none());
+    }
+
+    #[test]
+    fn a_page_escapes_what_is_not_its_own() {
+        let verdict = Verdict { sentence: "a <b> & c.".to_owned(), notes: vec!["<i>".to_owned()] };
+        let record = Record {
+            directory: "runs/<x>".into(),
+            recipe: "cnn".to_owned(),
+            config: "path = \"</pre><script>\"".to_owned(),
+            ..Record::default()
+        };
+        let page = page(&record, &verdict, None);
+        assert!(!page.contains("<script>") && !page.contains("<i>"), "{page}");
+        assert!(page.contains("runs/&#60;x&#62;"), "{page}");
+    }
+}

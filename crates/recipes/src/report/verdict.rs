@@ -1,0 +1,360 @@
+//! A run in a sentence, and what else should be known of it.
+
+use serde_json::Value;
+use training::{EndStatus, Metrics};
+
+use super::held_out::HeldOut;
+use crate::{
+    Failure, Summary,
+    console::{duration, grouped, rounded},
+    record::{EpochRecord, Record, held_out},
+};
+
+/// What a report begins with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) sentence: String,
+    /// Further sentences, the gravest first.
+    pub(crate) notes: Vec<String>,
+}
+
+/// By how much the validation loss must have risen above its least to be more than noise, as a share.
+const OVERFITS: f64 = 0.1;
+/// By how much it must have fallen in the last epoch to promise more, as a share.
+const STILL_FALLS: f64 = 0.01;
+/// Epochs before which no trend is told.
+const FEWEST_EPOCHS: usize = 3;
+
+/// - `measured`: what measuring the run again found, if that was done
+/// - `failure`: why the run ended, if it has just failed
+pub(super) fn verdict(
+    record: &Record,
+    measured: Option<&HeldOut>,
+    failure: Option<&Failure>,
+) -> Verdict {
+    let Some(summary) = &record.summary else { return unfinished(record, failure) };
+    let mut notes = Vec::new();
+    let length = length(record, summary);
+    let took = duration(summary.seconds);
+    let sentence = match held_out(summary) {
+        None => {
+            let loss = summary.train.get("loss").copied().unwrap_or(f64::NAN);
+            format!(
+                "{} reached a training loss of {} after {length} in {took}; nothing was held out, \
+                 so how well it does on new data is unknown.",
+                record.recipe,
+                rounded(loss)
+            )
+        }
+        Some((split, metrics)) => format!(
+            "{} reached {} on {} after {length} in {took}{}.",
+            record.recipe,
+            reached(metrics),
+            measured.map_or_else(|| format!("the {split} split"), HeldOut::samples),
+            best(record, summary),
+        ),
+    };
+    if let Some(guess) = measured.and_then(HeldOut::no_better_than) {
+        notes.push(format!("That is not clearly better than {guess}."));
+    }
+    notes.extend(overfits(record));
+    notes.extend(still_falls(record, summary));
+    if summary.status == EndStatus::StoppedEarly {
+        let patience = record.settings.get("training.patience");
+        let epochs = patience.map(|epochs| format!(" for {epochs} epochs")).unwrap_or_default();
+        notes.push(format!("It stopped early: the validation loss had not improved{epochs}."));
+    }
+    if summary.skipped_records > 0 {
+        notes.push(format!(
+            "{} records could not be used; the notes name them.",
+            grouped(summary.skipped_records as f64)
+        ));
+    }
+    Verdict { sentence, notes }
+}
+
+fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
+    let last = record.steps.last();
+    let step = record.end.map(|end| end.step).max(last.map(|last| last.step)).unwrap_or(0);
+    let of = record.planned.map(|plan| format!(" of {}", grouped(plan.steps as f64)));
+    let place = format!("step {}{}", grouped(step as f64), of.unwrap_or_default());
+    let loss = last.and_then(|last| last.loss);
+    let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
+    let loss = loss.unwrap_or_default();
+    let recipe = &record.recipe;
+    let shown = record.directory.display();
+    let resume = format!("To go on: `recipes resume {shown}`.");
+    if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
+        let sentence = format!("{recipe} was interrupted after {place}{loss}.");
+        return Verdict { sentence, notes: vec![resume] };
+    }
+    if let Some(problem) = failure.and_then(|failure| failure.problems.first()) {
+        let help = problem.help.iter().map(|help| format!("What to do: {help}."));
+        let sentence = format!("{recipe} did not finish: {}.", problem.message);
+        return Verdict { sentence, notes: help.collect() };
+    }
+    Verdict {
+        sentence: format!("{recipe} is not finished; the last that is known is {place}{loss}."),
+        notes: vec![format!("It is still going, or was killed, or diverged. {resume}")],
+    }
+}
+
+/// `5 epochs`, or steps where these were what was limited.
+fn length(record: &Record, summary: &Summary) -> String {
+    let counted = |count: u64, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{} {what}s", grouped(count as f64)),
+    };
+    if limited(record) {
+        counted(summary.steps, "step")
+    } else {
+        counted(summary.epochs as u64, "epoch")
+    }
+}
+
+fn limited(record: &Record) -> bool {
+    record.settings.get("training.max_steps").is_some_and(Value::is_u64)
+}
+
+/// The measure that a person asks for first.
+fn reached(metrics: &Metrics) -> String {
+    let metric = |name: &str| metrics.get(name).copied();
+    let accuracy = metric("accuracy").map(percent);
+    if let Some(perplexity) = metric("perplexity") {
+        let right = accuracy.map(|share| format!(" ({share} of the tokens right)"));
+        return format!("a perplexity of {}{}", rounded(perplexity), right.unwrap_or_default());
+    }
+    if let Some(accuracy) = accuracy {
+        return format!("{accuracy} accuracy");
+    }
+    if let Some(error) = metric("rmse") {
+        let explained = metric("r2").map(|r2| format!(" (R² {r2:.3})")).unwrap_or_default();
+        return format!("a root mean squared error of {}{explained}", rounded(error));
+    }
+    format!("a loss of {}", rounded(metric("loss").unwrap_or(f64::NAN)))
+}
+
+fn best(record: &Record, summary: &Summary) -> String {
+    let Some(best) = &summary.best else { return String::new() };
+    if record.epochs.len() < 2 {
+        return String::new();
+    }
+    let kept = match record.setting("output.model") {
+        Some("best") => ", which was kept",
+        _ if best.epoch == summary.epochs => ", the last",
+        _ => "",
+    };
+    format!("; its best epoch was {}{kept}", best.epoch)
+}
+
+/// The epochs that were validated: the epoch, its training loss and its validation loss.
+fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
+    let epochs = record.epochs.iter();
+    epochs.filter_map(|epoch| Some((epoch, epoch.train_loss?, epoch.validation("loss")?))).collect()
+}
+
+fn overfits(record: &Record) -> Option<String> {
+    let epochs = validated(record);
+    let (best, train_then, least) = *epochs.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (_, train_now, now) = *epochs.last()?;
+    let rises = epochs.len() >= FEWEST_EPOCHS && now > least * (1.0 + OVERFITS);
+    if !rises || train_now >= train_then {
+        return None;
+    }
+    let remedy = match record.setting("output.model") {
+        Some("best") => "the weights of that epoch were kept",
+        _ => "`output.model=best` keeps the best epoch, `training.patience` stops in time",
+    };
+    Some(format!(
+        "It overfits: since epoch {} the validation loss rose from {} to {}, while the training \
+         loss fell from {} to {}; {remedy}.",
+        best.epoch,
+        rounded(least),
+        rounded(now),
+        rounded(train_then),
+        rounded(train_now)
+    ))
+}
+
+fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
+    if limited(record) {
+        return None; // by steps, and further epochs would change nothing
+    }
+    let epochs = validated(record);
+    let [.., (_, _, before), (last, _, now)] = epochs[..] else { return None };
+    let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
+    let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
+    falls.then(|| {
+        format!(
+            "The validation loss was still falling; to train longer: \
+             `recipes resume {} --set training.epochs={}`.",
+            record.directory.display(),
+            2 * summary.epochs
+        )
+    })
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        ExitCode,
+        record::{End, Plan, StepRecord},
+    };
+
+    /// A run with these training and validation losses, an epoch each.
+    fn record(losses: &[(f64, f64)], more: serde_json::Value) -> Record {
+        let mut summary = json!({
+            "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "seed": 0,
+            "epochs": losses.len(), "steps": 40, "samples": 100, "parameters": 9,
+            "trainable_parameters": 9, "seconds": 126.0, "seconds_training": 100.0,
+            "train": {"loss": 0.25}, "skipped_records": 0,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            summary[key] = value.clone();
+        }
+        let epoch = |(index, &(train, validation)): (usize, &(f64, f64))| EpochRecord {
+            epoch: index + 1,
+            train_loss: Some(train),
+            validation: [("loss".to_owned(), Some(validation))].into(),
+            ..EpochRecord::default()
+        };
+        Record {
+            directory: "runs/a".into(),
+            recipe: "cnn".to_owned(),
+            summary: serde_json::from_value(summary).unwrap(),
+            epochs: losses.iter().enumerate().map(epoch).collect(),
+            ..Record::default()
+        }
+    }
+
+    fn told(record: &Record) -> (String, Vec<String>) {
+        let Verdict { sentence, notes } = verdict(record, None, None);
+        (sentence, notes)
+    }
+
+    #[test]
+    fn a_finished_run_says_what_it_reached() {
+        let best = json!({"epoch": 2, "metric": "loss", "value": 0.09});
+        let metrics = json!({"accuracy": 0.991, "loss": 0.1});
+        let flat = [(0.3, 0.2), (0.2, 0.09), (0.1, 0.0901)];
+        let more = json!({"test": metrics, "best": best});
+        let (sentence, notes) = told(&record(&flat, more.clone()));
+        assert_eq!(
+            sentence,
+            "cnn reached 99.1 % accuracy on the test split after 3 epochs in 2 min 6 s; its best \
+             epoch was 2."
+        );
+        assert_eq!(notes, [""; 0]);
+
+        let mut kept = record(&flat, more);
+        kept.settings.insert("output.model".to_owned(), json!("best"));
+        kept.settings.insert("training.max_steps".to_owned(), json!(40));
+        let (sentence, _) = told(&kept);
+        assert!(sentence.contains("after 40 steps in"), "{sentence}");
+        assert!(sentence.ends_with("; its best epoch was 2, which was kept."), "{sentence}");
+    }
+
+    #[test]
+    fn each_task_has_its_measure() {
+        let check = |metrics: serde_json::Value, expected: &str| {
+            let (sentence, _) = told(&record(&[], json!({ "validation": metrics })));
+            assert!(sentence.starts_with(&format!("cnn reached {expected} on the")), "{sentence}");
+        };
+        check(
+            json!({"loss": 1.5, "accuracy": 0.5583, "perplexity": 4.4552}),
+            "a perplexity of 4.4552 (55.8 % of the tokens right)",
+        );
+        check(
+            json!({"loss": 1.5, "rmse": 68_628.3, "r2": 0.6412}),
+            "a root mean squared error of 68,628 (R² 0.641)",
+        );
+        check(json!({"loss": 1.5}), "a loss of 1.5000");
+    }
+
+    #[test]
+    fn what_was_not_held_out_is_not_claimed() {
+        let mut run = record(&[], json!({}));
+        run.epochs = vec![EpochRecord { train_loss: Some(0.25), ..EpochRecord::default() }];
+        let (sentence, notes) = told(&run);
+        assert!(sentence.starts_with("cnn reached a training loss of 0.2500 after"), "{sentence}");
+        assert!(sentence.contains("nothing was held out"), "{sentence}");
+        assert_eq!(notes, [""; 0]);
+    }
+
+    #[test]
+    fn overfitting_is_told_where_it_is_more_than_noise() {
+        let validation = json!({"validation": {"loss": 0.3}});
+        let rises = [(0.5, 0.4), (0.3, 0.2), (0.1, 0.3)];
+        let (_, notes) = told(&record(&rises, validation.clone()));
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(
+            notes[0].starts_with(
+                "It overfits: since epoch 2 the validation loss rose from 0.2000 to 0.3000, while \
+                 the training loss fell from 0.3000 to 0.1000; `output.model=best`"
+            ),
+            "{notes:?}"
+        );
+        for noise in [[(0.5, 0.4), (0.3, 0.2), (0.1, 0.21)], [(0.5, 0.4), (0.3, 0.2), (0.4, 0.3)]] {
+            assert_eq!(told(&record(&noise, validation.clone())).1, [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_loss_that_still_falls_promises_more() {
+        let (_, notes) = told(&record(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], json!({})));
+        assert_eq!(
+            notes,
+            [
+                "The validation loss was still falling; to train longer: `recipes resume runs/a --set \
+              training.epochs=6`."
+            ]
+        );
+    }
+
+    #[test]
+    fn an_early_stop_and_lost_records_are_told() {
+        let more = json!({"status": "stopped_early", "skipped_records": 1200});
+        let mut run = record(&[], more);
+        run.settings.insert("training.patience".to_owned(), json!(3));
+        assert_eq!(
+            told(&run).1,
+            [
+                "It stopped early: the validation loss had not improved for 3 epochs.",
+                "1,200 records could not be used; the notes name them."
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unfinished_run_says_where_it_stands() {
+        let mut run = Record {
+            directory: "runs/a".into(),
+            recipe: "cnn".to_owned(),
+            planned: Some(Plan { epochs: 5, steps: 2300 }),
+            steps: vec![StepRecord { step: 40, loss: Some(0.6839), ..StepRecord::default() }],
+            ..Record::default()
+        };
+        let diverged = Failure::new(ExitCode::Diverged, "training diverged", "lower it");
+        let sentence = |run: &Record, failure| verdict(run, None, failure).sentence;
+        assert_eq!(sentence(&run, Some(&diverged)), "cnn did not finish: training diverged.");
+        assert_eq!(
+            sentence(&run, None),
+            "cnn is not finished; the last that is known is step 40 of 2,300, at a training loss of \
+             0.6839."
+        );
+        run.end = Some(End { status: EndStatus::Interrupted, step: 47 });
+        assert_eq!(
+            sentence(&run, None),
+            "cnn was interrupted after step 47 of 2,300, at a training loss of 0.6839."
+        );
+        run.steps.clear();
+        assert_eq!(sentence(&run, None), "cnn was interrupted after step 47 of 2,300.");
+    }
+}

@@ -1,0 +1,111 @@
+//! Pages about runs, and runs side by side, from the outside.
+
+use std::fs;
+
+use crate::folder::Folder;
+
+#[test]
+fn a_run_ends_with_a_page_that_opens_without_a_network() {
+    let folder = Folder::new();
+    let options = "--set data.labels=linear --set training.epochs=5 --set training.batch_size=64";
+    let ran = folder.run(&format!("train mlp {options} --run-dir run")).succeeded();
+    assert!(ran.stdout.contains("the run is in run, its report in report.html"), "{}", ran.stdout);
+    // However long measuring it would have taken.
+    assert!(folder.read("run/report.html").contains(" % accuracy on "));
+
+    let written = folder.run("report run --json").succeeded().json();
+    assert_eq!(written["file"], "run/report.html");
+    let page = folder.read("run/report.html");
+    assert!(page.contains(written["verdict"].as_str().unwrap()), "{written}");
+    for part in [
+        "accuracy on 200 held-out samples after 5 epochs in",
+        "<title>Loss</title>",
+        "<title>Validation accuracy</title>",
+        "Confusion matrix",
+        "The greatest mistakes",
+        "Where the time went",
+        "recipes train run/config.toml",
+        "<td>training.epochs</td><td>500</td><td>5</td>",
+        "prefers-color-scheme: dark",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+    for outside in ["http", "<script", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+
+    folder.run("report run --output page.html").succeeded();
+    assert_eq!(folder.read("page.html"), page);
+
+    let check = |arguments: &str, message: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+    };
+    check("report run --output page.html", "`page.html` exists");
+    check("report nowhere", "there is no run directory `nowhere`");
+    folder.run("report run --output page.html --force").succeeded();
+}
+
+#[test]
+fn nothing_is_claimed_of_a_run_that_held_nothing_out() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 30 --run-dir run").succeeded();
+    let page = folder.read("run/report.html");
+    assert!(page.contains("nothing was held out, so how well it does on new data is unknown"));
+    assert!(!page.contains("Confusion matrix"));
+}
+
+#[test]
+fn a_run_that_diverged_says_so() {
+    let folder = Folder::new();
+    let options = "--set optimizer.kind=sgd --set optimizer.learning_rate=1e30 --max-steps 50";
+    let ran = folder.run(&format!("train mlp {options} --run-dir run"));
+    assert_eq!(ran.code, Some(5), "{ran:#?}");
+    let page = folder.read("run/report.html");
+    assert!(page.contains("mlp did not finish: training diverged"), "{page}");
+}
+
+#[test]
+fn seeds_are_one_row_with_their_spread() {
+    let folder = Folder::new();
+    for (run, option) in
+        [("a", "--seed 1"), ("b", "--seed 2"), ("c", "--set training.batch_size=64")]
+    {
+        let options = "--set data.labels=linear --set training.epochs=2 --progress quiet";
+        folder.run(&format!("train mlp {options} {option} --run-dir {run}")).succeeded();
+    }
+    let accuracy = |run: &str| {
+        let summary = folder.json(&format!("{run}/summary.json"));
+        summary["validation"]["accuracy"].as_f64().unwrap()
+    };
+    let text = folder.run("compare a b c --output all.html").succeeded().stdout;
+    assert!(text.contains("a and 1 more") && text.contains(" ± "), "{text}");
+    assert!(text.contains("training.batch_size  32  64"), "{text}");
+    assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
+
+    let json = folder.run("compare a b c --json").succeeded().json();
+    let (first, second) = (&json["rows"][0], &json["rows"][1]);
+    assert_eq!((&first["seeds"], &second["runs"]), (&[1, 2].into(), &["c"].into()));
+    let of = |key: &str| first["metrics"]["validation_accuracy"][key].as_f64().unwrap();
+    assert!((of("mean") - (accuracy("a") + accuracy("b")) / 2.0).abs() < 1e-12);
+    let deviation = (accuracy("a") - accuracy("b")).abs() / 2.0_f64.sqrt();
+    assert!((of("deviation") - deviation).abs() < 1e-12);
+    assert!(second["metrics"]["validation_accuracy"].get("deviation").is_none());
+
+    fs::create_dir(folder.path("unfinished")).unwrap();
+    folder.write("unfinished/config.toml", folder.read("a/config.toml"));
+    fs::create_dir(folder.path("other")).unwrap();
+    let check = |arguments: &str, message: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+    };
+    check("compare a unfinished", "the run `unfinished` is not finished");
+    check("compare a other", "`other` is not a run: it has no `config.toml`");
+    check("compare a ./a", "the run `./a` is named twice");
+    check("compare a b --output all.html", "`all.html` exists");
+    folder.run("compare a b --output all.html --force").succeeded();
+    let page = folder.run("report unfinished").succeeded().stdout;
+    assert!(page.starts_with("mlp is not finished"), "{page}");
+}
