@@ -12,7 +12,6 @@ mod times;
 mod verdict;
 
 // How it is shown.
-mod base64;
 mod page;
 
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! The report as a page: what its template shows, and in which words.
 
 use askama::Template;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
 use super::{
-    base64,
     changes::{Change, changes},
     curves::curves,
     held_out::{HeldOut, Written},
@@ -255,7 +255,7 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
 fn picture(mistake: &Mistake) -> Option<Picture<'_>> {
     let Sample::Image(png) = &mistake.sample else { return None };
     Some(Picture {
-        base64: base64::encode(png),
+        base64: BASE64_STANDARD.encode(png),
         truth: &mistake.truth,
         prediction: &mistake.prediction,
         sure: sure(mistake),
