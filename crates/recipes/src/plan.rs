@@ -40,6 +40,8 @@ pub struct Plan {
     pub steps: u64,
     /// Samples seen, repetitions counted; where each position of a text has a loss, the positions.
     pub samples: u64,
+    /// 1, or the positions of a text, each of which has a loss.
+    pub losses_of_a_sample: usize,
     /// Whether the run may end before all its steps.
     pub may_stop_early: bool,
     /// The learning rate of some steps, counted from 1; the first and the last are among them.
@@ -140,6 +142,7 @@ impl Outline<'_> {
             steps_per_epoch: length.steps_per_epoch,
             steps: length.steps,
             samples: passes * self.targets as u64,
+            losses_of_a_sample: self.targets,
             may_stop_early: self.validates && self.training.patience.is_some(),
             learning_rates: self.learning_rates(),
             layers: planned(self.layers, self.frozen.count),

@@ -85,7 +85,12 @@ fn describe(test: &RangeTest) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
     let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = losses.iter().copied().fold(lowest, f64::max);
+    let mut highest = losses.iter().copied().fold(lowest, f64::max);
+    if test.lowest.is_some() {
+        // The fall takes half of the height, whatever comes after it.
+        let first = losses.first().copied().unwrap_or(highest);
+        highest = highest.min(2.0 * first - lowest);
+    }
     let last = points.last().map_or(range.from, |point| point.learning_rate);
     let ends = [exponential(range.from), exponential(last)];
     let chart = text_chart(&losses, [lowest, highest], rounded, ends);

@@ -139,8 +139,10 @@ fn steps(plan: &Plan) -> String {
     let count = |number: u64, unit: &str| {
         format!("{} {unit}{}", grouped(number as f64), if number == 1 { "" } else { "s" })
     };
+    let positions =
+        if plan.losses_of_a_sample > 1 { ", each position of a text counted" } else { "" };
     format!(
-        "\n{}{} of {}, {} in all; batches of {}, {}\n",
+        "\n{}{} of {}, {} in all; batches of {}, {}{positions}\n",
         if plan.may_stop_early { "at most " } else { "" },
         count(plan.epochs, "epoch"),
         count(plan.steps_per_epoch, "step"),
@@ -192,17 +194,26 @@ fn memory(planned: &Planned) -> String {
 }
 
 fn time(planned: &Planned) -> String {
-    let operations = grouped(planned.plan.training_multiply_adds / 1e9);
+    let operations = count(planned.plan.training_multiply_adds);
     match planned.speed {
         None => format!(
-            "\n{operations} billion multiply-adds in all; `--bench` measures how long they take at least\n"
+            "\n{operations} multiply-adds in all; `--bench` measures how long they take at least\n"
         ),
         Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
-            "\n{operations} billion multiply-adds in all: {} at the {} billion a second that the \
-             device reaches at best\n",
+            "\n{operations} multiply-adds in all: {} at the {} a second that the device reaches at \
+             best\n",
             duration(seconds_at_peak),
-            grouped(multiply_adds_per_second / 1e9),
+            count(multiply_adds_per_second),
         ),
+    }
+}
+
+/// Operations as `0.3 million`, `41.8 billion`, `1,530 billion`.
+fn count(operations: f64) -> String {
+    match operations {
+        0.0..1e9 => format!("{:.1} million", operations / 1e6),
+        1e9..1e11 => format!("{:.1} billion", operations / 1e9),
+        _ => format!("{} billion", grouped(operations / 1e9)),
     }
 }
 

@@ -117,7 +117,8 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
             "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
-             `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set schedule.kind=cosin",
+             `\"exponential\"`, `\"plateau\"` or `\"range\"`, found `\"cosin\"`, in --set \
+             schedule.kind=cosin",
             "help: did you mean `\"cosine\"`?",
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
