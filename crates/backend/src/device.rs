@@ -3,6 +3,7 @@
 //! Burn reports a missing driver or adapter by a panic in a thread of its own. Here the driver is
 //! looked for first, so that its absence is an error that a person can act on.
 
+mod capacity;
 mod memory;
 
 use serde::Serialize;
@@ -76,6 +77,12 @@ pub fn list() -> Vec<DeviceReport> {
             }
         })
         .collect()
+}
+
+/// Bytes of memory of the device that [`open`] returns, where the system tells; of a CPU they are
+/// the machine's, or those that its container may have.
+pub fn memory_bytes() -> Option<u64> {
+    capacity::memory_bytes()
 }
 
 /// The threads that compute on the CPU.

@@ -4,6 +4,7 @@ use burn::tensor::{Int, Tensor};
 
 use crate::{
     Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
+    precision::{operand, result},
     primitive::{primitive, tensor},
 };
 
@@ -123,8 +124,7 @@ pub fn conv2d<B: Backend>(
     bias: Option<Tensor<B, 1>>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let bias = bias.map(primitive);
-    tensor(B::fused_conv2d(primitive(input), primitive(weight), bias, options))
+    result(B::fused_conv2d(operand(input), operand(weight), bias.map(operand), options))
 }
 
 /// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
@@ -137,8 +137,8 @@ pub fn conv2d_relu_max_pool<B: Backend>(
     bias: Tensor<B, 1>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
-    let [input, weight] = [input, weight].map(primitive);
-    tensor(B::fused_conv2d_relu_max_pool(input, weight, primitive(bias), options).0)
+    let [input, weight] = [input, weight].map(operand);
+    result(B::fused_conv2d_relu_max_pool(input, weight, operand(bias), options).0)
 }
 
 /// The maximum of each window.
@@ -223,17 +223,17 @@ pub fn lstm<B: Backend>(
         return (outputs, state.unwrap_or_else(|| LstmState { cell: zeros(), hidden: zeros() }));
     }
     let LstmOutput { outputs, state } = B::fused_lstm(Lstm {
-        input: primitive(input),
-        input_weight: primitive(weights.input.clone()),
-        hidden_weight: primitive(weights.hidden.clone()),
-        bias: primitive(weights.bias.clone()),
+        input: operand(input),
+        input_weight: operand(weights.input.clone()),
+        hidden_weight: operand(weights.hidden.clone()),
+        bias: operand(weights.bias.clone()),
         state: state.map(|LstmState { cell, hidden }| LstmPrimitives {
-            cell: primitive(cell),
-            hidden: primitive(hidden),
+            cell: operand(cell),
+            hidden: operand(hidden),
         }),
     });
-    let state = LstmState { cell: tensor(state.cell), hidden: tensor(state.hidden) };
-    (tensor(outputs), state)
+    let state = LstmState { cell: result(state.cell), hidden: result(state.hidden) };
+    (result(outputs), state)
 }
 
 /// A dense layer, and ReLU if asked for.
@@ -248,7 +248,7 @@ pub fn linear<B: Backend>(
     bias: Tensor<B, 1>,
     rectified: bool,
 ) -> Tensor<B, 2> {
-    tensor(B::fused_linear(primitive(input), primitive(weight), primitive(bias), rectified))
+    result(B::fused_linear(operand(input), operand(weight), operand(bias), rectified))
 }
 
 /// The rows of a table by index.

@@ -32,6 +32,7 @@ mod lstm;
 mod max_pool2d;
 mod operations;
 pub mod overrides;
+mod precision;
 mod primitive;
 mod rescale;
 mod rms_prop;
@@ -60,6 +61,7 @@ pub use crate::{
     operations::{AutodiffBackend, Backend},
     part::Part,
     peaks::Peaks,
+    precision::{Precision, precision, set_precision},
     rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,

@@ -47,6 +47,12 @@ pub enum InferenceError {
         /// The words.
         words: Vec<String>,
     },
+    /// An ONNX file has room for 2 GiB.
+    #[error("the network takes {bytes} bytes, and an ONNX file holds at most 2 GiB")]
+    TooLargeForOnnx {
+        /// What it would take.
+        bytes: usize,
+    },
     /// The prompt cannot be read.
     #[error("the prompt: {0}")]
     Prompt(VocabularyError),
@@ -65,6 +71,9 @@ impl InferenceError {
             Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
             Self::UnknownWords { .. } => {
                 Some("use the most frequent words of the text that it was trained on".to_owned())
+            }
+            Self::TooLargeForOnnx { .. } => {
+                Some("export it as safetensors: `--format safetensors`".to_owned())
             }
             Self::Prompt(error) => error.help(),
         }

@@ -17,11 +17,14 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Model::to_onnx`] takes it to other runtimes and languages.
 
 mod description;
 mod error;
 mod generate;
 mod model;
+mod onnx;
 mod prediction;
 mod sampling;
 

@@ -12,7 +12,7 @@ use models::{Mlp, Network, Pass, weights};
 use store::TensorFile;
 
 use crate::{
-    Description, Generator, InferenceError, InputKind, Prediction, Sampling,
+    Description, Generator, InferenceError, InputKind, Prediction, Sampling, onnx,
     prediction::{binary, multiclass},
 };
 
@@ -61,6 +61,21 @@ impl<B: Backend> Model<B> {
     /// The network with its weights.
     pub fn network(&self) -> &Network<B> {
         &self.network
+    }
+
+    /// The model as the bytes of an ONNX file, which other runtimes and languages read.
+    ///
+    /// The graph takes f32 `images` `[batch, channels, height, width]` that are normalised already,
+    /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives `logits`. The
+    /// file's properties `classes` and `preprocessing` are JSON; for images input = (pixel * `scale`
+    /// - `mean`) / `deviation`. A network that writes text also takes the state `h` and `c`, `[layers,
+    /// batch, hidden]`, zeros where it is not given, and gives `h_next` and `c_next`.
+    ///
+    /// # Errors
+    ///
+    /// If the network is too large for the format, or does not read what its preprocessing makes.
+    pub fn to_onnx(&self) -> Result<Vec<u8>, InferenceError> {
+        onnx::file(&self.description, self.network.to_tensors())
     }
 
     /// Predicts rows of a table.

@@ -92,6 +92,20 @@ impl Architecture {
     }
 }
 
+impl<B: Backend> Network<B> {
+    /// All weights, as [`Architecture::load`] takes them.
+    pub fn to_tensors(&self) -> BTreeMap<String, StoredTensor> {
+        match self {
+            Self::Mlp(network) => weights::to_tensors(network),
+            Self::Cnn(network) => weights::to_tensors(network),
+            Self::SimpleNet(network) => weights::to_tensors(network),
+            Self::ResNet(network) => weights::to_tensors(network),
+            Self::TextLstm(network) => weights::to_tensors(network),
+            Self::Vgg(network) => weights::to_tensors(network),
+        }
+    }
+}
+
 /// Sizes of a network that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchitectureError {

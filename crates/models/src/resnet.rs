@@ -79,6 +79,11 @@ impl ResNetConfig {
         Err(ArchitectureError::ResidualDepth { depth: self.depth })
     }
 
+    /// Residual blocks of each of the three groups.
+    pub fn blocks(&self) -> usize {
+        (self.depth.saturating_sub(2) / 6).max(1)
+    }
+
     /// The network with its initial weights: convolutions by He's law, the dense layer by
     /// PyTorch's, as in torchvision.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> ResNet<B> {
@@ -88,13 +93,12 @@ impl ResNetConfig {
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> ResNet<B> {
         let group = |name: &str, inputs: usize, outputs: usize| {
-            let blocks = (self.depth.saturating_sub(2) / 6).max(1);
             let initializer = initializer.at(name);
             let block = |index: usize| {
                 let inputs = if index == 0 { inputs } else { outputs };
                 self.block(&initializer.at(&index.to_string()), inputs, outputs)
             };
-            (0..blocks).map(block).collect()
+            (0..self.blocks()).map(block).collect()
         };
         ResNet {
             conv1: conv(&initializer.at("conv1"), self.channels, 16, 3, 1),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use models::VggConfig;
+use models::{HeadConfig, VggConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -98,6 +98,30 @@ impl fmt::Display for Backbone {
 }
 
 impl Model {
+    /// How many blocks of a backbone are frozen, the first ones.
+    pub(crate) fn frozen_blocks(&self, backbone: &VggConfig) -> usize {
+        match (self.weights.as_str(), self.fine_tune) {
+            ("none", _) => 0,
+            (_, true) => backbone.blocks.len() - 1,
+            (_, false) => backbone.blocks.len(),
+        }
+    }
+
+    /// Whether features of this shape are computed once and kept, where nothing is random.
+    pub(crate) fn keeps(&self, frozen_blocks: usize, shape: &[usize]) -> bool {
+        frozen_blocks > 0 && shape.iter().product::<usize>() <= self.most_kept
+    }
+
+    /// What is put on top of a backbone.
+    pub(crate) fn head(&self, backbone: &VggConfig, classes: usize) -> HeadConfig {
+        HeadConfig {
+            inputs: backbone.features(),
+            hidden: self.hidden.clone(),
+            outputs: classes,
+            dropout: self.dropout,
+        }
+    }
+
     /// The backbone, for pictures of `size` or of its usual one.
     pub(crate) fn network(&self, size: Option<usize>) -> Result<VggConfig, Failure> {
         let (depth, batch_norm) = match self.backbone {

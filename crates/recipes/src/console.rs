@@ -50,6 +50,8 @@ enum View {
 struct LastStep {
     step: u64,
     loss: f64,
+    learning_rate: f64,
+    gradient_norm: f64,
     samples_per_second: f64,
     data_wait: f64,
 }
@@ -84,17 +86,21 @@ impl Console {
         }
     }
 
-    /// `step 2500/12500, loss 0.6123, 652,000 samples/s, data wait 0 %, 0.2 s elapsed, 0.8 s left`
+    /// `step 2500/12500, loss 0.6123, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, data
+    /// wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: LastStep) -> String {
         let elapsed = self.began.elapsed().as_secs_f64();
         let done = last.step.saturating_sub(self.first_step).max(1) as f64;
         let left = elapsed / done * self.steps.saturating_sub(last.step) as f64;
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
         format!(
-            "step {}/{}, loss {:.4}{validation}, {} samples/s, data wait {:.0} %, {} elapsed, {} left",
+            "step {}/{}, loss {:.4}{validation}, learning rate {}, gradient norm {}, {} samples/s, \
+             data wait {:.0} %, {} elapsed, {} left",
             last.step,
             self.steps,
             last.loss,
+            two_digits(last.learning_rate),
+            two_digits(last.gradient_norm),
             grouped(last.samples_per_second),
             last.data_wait * 100.0,
             duration(elapsed),
@@ -168,13 +174,28 @@ impl Observer for Console {
                     self.line(&format!("note: the run goes on after step {step} of {steps}"));
                 }
             }
-            &Event::Step { step, loss, samples_per_second, data_wait, .. } => {
-                self.on_step(LastStep { step, loss, samples_per_second, data_wait });
-            }
+            &Event::Step {
+                step,
+                loss,
+                learning_rate,
+                gradient_norm,
+                samples_per_second,
+                data_wait,
+                ..
+            } => self.on_step(LastStep {
+                step,
+                loss,
+                learning_rate,
+                gradient_norm,
+                samples_per_second,
+                data_wait,
+            }),
             Event::Epoch { epoch, last_loss, validation, .. } => {
                 self.validation.clone_from(validation);
                 if matches!(self.view, View::Plain) {
-                    self.line(&format!("Epoch [{epoch}/{}], Loss: {last_loss:.4}", self.epochs));
+                    let measured = validation.as_ref().map(describe).unwrap_or_default();
+                    let epochs = self.epochs;
+                    self.line(&format!("Epoch [{epoch}/{epochs}], Loss: {last_loss:.4}{measured}"));
                 }
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
@@ -212,6 +233,16 @@ pub(crate) fn rounded(value: f64) -> String {
     if value.abs() < 1000.0 { format!("{value:.4}") } else { grouped(value) }
 }
 
+/// Two significant digits, with an exponent only where there would be many zeros.
+fn two_digits(value: f64) -> String {
+    let scientific = format!("{value:.1e}");
+    match scientific.split_once('e').map(|(_, exponent)| exponent.parse::<i32>()) {
+        Some(Ok(-4..=1)) => scientific.parse::<f64>().unwrap_or(value).to_string(),
+        Some(Ok(2..=5)) => grouped(value),
+        _ => scientific,
+    }
+}
+
 /// A count with commas between the thousands.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -245,6 +276,13 @@ mod tests {
         assert_eq!(grouped(1_234_567.4), "1,234,567");
         assert_eq!(grouped(-999.0), "-999");
         assert_eq!(grouped(1000.0), "1,000");
+        assert_eq!(two_digits(0.001), "0.001");
+        assert_eq!(two_digits(0.2149), "0.21");
+        assert_eq!(two_digits(12.6), "13");
+        assert_eq!(two_digits(1234.0), "1,234");
+        assert_eq!(two_digits(3.14e-6), "3.1e-6");
+        assert_eq!(two_digits(0.0), "0");
+        assert_eq!(two_digits(f64::NAN), "NaN");
         assert_eq!(rounded(0.47651), "0.4765");
         assert_eq!(rounded(68_628.3), "68,628");
         assert_eq!(duration(0.84), "0.8 s");

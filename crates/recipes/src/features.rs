@@ -37,6 +37,11 @@ impl<B: Backend> Frozen<B> {
         Self { network, preprocessing, hash, device: device.clone() }
     }
 
+    /// The hash of its weights.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
     /// - `images`: normalised, `[batch, channels, height, width]`
     /// - returns features: `[batch, channels, height, width]`
     pub(crate) fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 4> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::AutodiffBackend;
 use data::{
-    Fitted, ImageLoader, ImagePreprocessing, ImageSource, ImageSplits, Subset,
+    Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
@@ -18,6 +18,7 @@ use crate::{
     Failure, Start,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
     image_evaluation::ImageEvaluation,
+    plan::{FrozenLayers, Outline, Plan},
 };
 
 /// Decoded images of a folder up to this size stay in memory.
@@ -26,18 +27,22 @@ const IN_MEMORY_BYTES: usize = 2 << 30;
 type Source = Arc<dyn ImageSource>;
 
 /// Hears what is done before the first step: the task, how much is done, and of how much.
-pub(crate) type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
+pub type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
-pub(crate) struct ImageSet {
-    pub(crate) train: Source,
-    pub(crate) validation: Source,
-    pub(crate) test: Option<Source>,
-    pub(crate) preprocessing: ImagePreprocessing,
+pub struct ImageSet {
+    /// What is trained on.
+    pub train: Source,
+    /// What is held out.
+    pub validation: Source,
+    /// What the source keeps for the end, if it does.
+    pub test: Option<Source>,
+    /// From pixels to the network's input.
+    pub preprocessing: ImagePreprocessing,
     /// What the user should know, a sentence each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Files that could not be decoded.
-    pub(crate) skipped: usize,
+    pub skipped: usize,
 }
 
 impl ImageSet {
@@ -46,11 +51,7 @@ impl ImageSet {
     /// # Errors
     ///
     /// Whatever is wrong with the data.
-    pub(crate) fn read(
-        data: &ImageData,
-        seed: u64,
-        progress: &mut Progress<'_>,
-    ) -> Result<Self, Failure> {
+    pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
         let fit = |source| fit(source, data);
         let train = fit(found.train);
@@ -71,9 +72,45 @@ impl ImageSet {
         })
     }
 
-    pub(crate) fn classes(&self) -> &[String] {
+    /// The names of the classes, in the order of the labels.
+    pub fn classes(&self) -> &[String] {
         self.train.classes()
     }
+
+    /// What it would be to train a whole network on these images.
+    pub(crate) fn plan<Model>(
+        &self,
+        config: &ImageConfig<Model>,
+        architecture: &Architecture,
+    ) -> Plan {
+        let ImageShape { channels, height, width } = self.train.shape();
+        let sample = vec![channels, height, width];
+        let samples = self.train.labels().len();
+        Outline {
+            recipe: &config.recipe,
+            layers: architecture.layers(&sample),
+            sample,
+            frozen: FrozenLayers::default(),
+            samples,
+            targets: 1,
+            training: &config.training,
+            trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
+            validates: true,
+            data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
+            notes: self.notes.clone(),
+        }
+        .plan()
+    }
+
+    pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
+        [&self.train, &self.validation].into_iter().chain(&self.test)
+    }
+}
+
+/// Bytes of a split's images, if they are to lie on the device.
+pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
+    let bytes = split.labels().len() * split.shape().bytes();
+    if data.residency.is_on_device(bytes) { bytes } else { 0 }
 }
 
 /// The images of a recipe whose whole network is trained, ready for its loop.

@@ -19,7 +19,8 @@ pub mod vgg_pretrain;
 mod backbone;
 mod features;
 mod image_evaluation;
-mod image_set;
+pub mod image_set;
+mod plan;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
@@ -36,6 +37,7 @@ mod run;
 mod run_directory;
 mod settings;
 mod summary;
+mod tensorboard;
 mod time;
 
 // What is asked of a run when it is over.
@@ -44,6 +46,9 @@ mod confusion;
 pub mod evaluation;
 mod report;
 
+// What is asked before a run.
+pub mod range_test;
+
 // What is promised of runs, proved.
 pub mod resume_check;
 
@@ -51,10 +56,12 @@ pub mod resume_check;
 mod chart;
 pub mod cli;
 mod console;
+mod text_chart;
 
 pub use crate::{
     console::{Console, Progress},
     failure::{ExitCode, Failure},
+    plan::{MemoryBytes, Plan, PlannedLayer},
     run::{Run, Start},
     summary::Summary,
 };

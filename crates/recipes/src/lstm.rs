@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
 use data::{
-    Batching, DataError, Order, TokenLoader,
+    Batching, DataError, Order, TokenLoader, Vocabulary,
     text::{Predict, Windows, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -13,8 +13,10 @@ use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{self, Check, Checker, Config, Layer, TextData},
+    config::{Check, Checker, Config, TextData},
+    plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
+    run::rests_on,
     text_evaluation::{EVALUATION_BATCH, measure, token_losses},
 };
 
@@ -25,10 +27,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "text generation",
     toml: include_str!("lstm.toml"),
     train: |layers, start| {
-        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let config = RECIPE.resolve(layers)?;
         let (device, name) = device::open()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
+    plan: |layers, _| plan(&RECIPE.resolve(layers)?),
 };
 
 /// The table `[model]`.
@@ -60,6 +63,7 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
+    config.training.choose_arithmetic::<B>(device)?;
 
     // The data: a window of words, and the one that follows it.
     let corpus = read_text(&config.data.options())?;
@@ -75,15 +79,7 @@ pub fn train<B: AutodiffBackend>(
     let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
-    let network = TextLstmConfig {
-        vocabulary: corpus.vocabulary.len(),
-        embedding: config.model.embedding,
-        hidden: config.model.hidden,
-        layers: 1,
-        dropout: 0.0,
-        predict: Positions::Last,
-        initialization: Law::Keras,
-    };
+    let network = network(&config.model, &corpus.vocabulary);
     let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
@@ -95,7 +91,8 @@ pub fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let mut settings = config.trainer(train.steps_per_epoch());
+    settings.rests_on = rests_on(&description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -109,4 +106,39 @@ pub fn train<B: AutodiffBackend>(
     let trained = trainer.finish()?;
     let test = test.map(|split| measure(&trained.model, &split, device));
     run.finish(trained, &description, test)
+}
+
+/// The network for this vocabulary.
+fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
+    TextLstmConfig {
+        vocabulary: vocabulary.len(),
+        embedding: settings.embedding,
+        hidden: settings.hidden,
+        layers: 1,
+        dropout: 0.0,
+        predict: Positions::Last,
+        initialization: Law::Keras,
+    }
+}
+
+/// What a run would be.
+fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
+    let corpus = read_text(&config.data.options())?;
+    let network = network(&config.model, &corpus.vocabulary);
+    let length = config.data.sequence_length;
+    let windows = Windows::new(corpus.train, length, Predict::Last).map_err(DataError::from)?;
+    let outline = Outline {
+        recipe: RECIPE.name,
+        layers: Architecture::TextLstm(network).layers(&[length]),
+        sample: vec![length],
+        frozen: FrozenLayers::default(),
+        samples: windows.len(),
+        targets: windows.targets(),
+        training: &config.training,
+        trainer: config.trainer(windows.len().div_ceil(config.training.batch_size)),
+        validates: corpus.validation.is_some(),
+        data_bytes: 0, // the text stays on the host
+        notes: corpus.notes,
+    };
+    Ok(outline.plan())
 }

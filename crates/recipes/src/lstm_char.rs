@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected, device, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
-    DataError, TokenLoader,
+    DataError, TokenLoader, Vocabulary,
     text::{Streams, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -13,8 +13,10 @@ use training::Trainer;
 
 use crate::{
     ExitCode, Failure, Start, Summary,
-    config::{self, Check, Checker, Config, Layer, TextData},
+    config::{Check, Checker, Config, Layer, TextData},
+    plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
+    run::rests_on,
     text_evaluation::{evaluation_streams, measure, token_losses},
 };
 
@@ -25,10 +27,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "text generation",
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| {
-        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let config = resolve(layers)?;
         let (device, name) = device::open()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
+    plan: |layers, _| plan(&resolve(layers)?),
 };
 
 /// The table `[model]`.
@@ -57,6 +60,19 @@ impl Check for Model {
     }
 }
 
+/// The settings with these layers on them.
+fn resolve(layers: Vec<Layer>) -> Result<Config<TextData, Model>, Failure> {
+    let config: Config<TextData, Model> = RECIPE.resolve(layers)?;
+    if config.training.micro_batch.is_some() {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            "`training.micro_batch` has no effect on `lstm-char`, whose rows are streams",
+            "leave it out, or lower `training.batch_size`",
+        ));
+    }
+    Ok(config)
+}
+
 /// Trains on what the configuration names, and leaves a run directory.
 ///
 /// # Errors
@@ -69,14 +85,8 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
+    config.training.choose_arithmetic::<B>(device)?;
     let carry = config.model.carry_state;
-    if config.training.micro_batch.is_some() {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            "`training.micro_batch` has no effect on `lstm-char`, whose rows are streams",
-            "leave it out, or lower `training.batch_size`",
-        ));
-    }
 
     // The data: as many streams through the text as a batch has rows.
     let corpus = read_text(&config.data.options())?;
@@ -92,15 +102,7 @@ pub fn train<B: AutodiffBackend>(
     let test = corpus.test.map(held_out).transpose()?;
 
     // The network.
-    let network = TextLstmConfig {
-        vocabulary: corpus.vocabulary.len(),
-        embedding: config.model.embedding,
-        hidden: config.model.hidden,
-        layers: config.model.layers,
-        dropout: config.model.dropout,
-        predict: Positions::All,
-        initialization: Law::Pytorch,
-    };
+    let network = network(&config.model, &corpus.vocabulary);
     let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
@@ -112,7 +114,8 @@ pub fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let mut settings = config.trainer(train.steps_per_epoch());
+    settings.rests_on = rests_on(&description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -140,4 +143,39 @@ fn carried<B: AutodiffBackend>(trainer: &Trainer<'_, B, TextLstm<B>>) -> Option<
         |layer| Some(LstmState { cell: part("cell", layer)?, hidden: part("hidden", layer)? });
     let states: Vec<LstmState<B>> = (0..).map_while(state).collect();
     (!states.is_empty()).then_some(states)
+}
+
+/// The network for this vocabulary.
+fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
+    TextLstmConfig {
+        vocabulary: vocabulary.len(),
+        embedding: settings.embedding,
+        hidden: settings.hidden,
+        layers: settings.layers,
+        dropout: settings.dropout,
+        predict: Positions::All,
+        initialization: Law::Pytorch,
+    }
+}
+
+/// What a run would be.
+fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
+    let corpus = read_text(&config.data.options())?;
+    let network = network(&config.model, &corpus.vocabulary);
+    let (rows, length) = (config.training.batch_size, config.data.sequence_length);
+    let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
+    let outline = Outline {
+        recipe: RECIPE.name,
+        layers: Architecture::TextLstm(network).layers(&[length]),
+        sample: vec![length],
+        frozen: FrozenLayers::default(),
+        samples: streams.len() * rows,
+        targets: length,
+        training: &config.training,
+        trainer: config.trainer(streams.len()),
+        validates: corpus.validation.is_some(),
+        data_bytes: 0, // the text stays on the host
+        notes: corpus.notes,
+    };
+    Ok(outline.plan())
 }

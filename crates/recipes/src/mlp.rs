@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
 use data::{
-    Batching, CategoryEncoding, Order, TableLoader, TableSplits, Task,
+    Batching, CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
     csv_table::read_csv,
     npy::read_npy,
     synthetic::{Labels, read_synthetic},
@@ -15,8 +15,10 @@ use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{self, Check, Checker, Config, Layer, Source, TableData},
+    config::{self, Check, Checker, Config, Source, TableData},
+    plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
+    run::rests_on,
     table_evaluation::{TableEvaluation, table_losses},
 };
 
@@ -27,10 +29,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "tabular classification or regression",
     toml: include_str!("mlp.toml"),
     train: |layers, start| {
-        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let config = RECIPE.resolve(layers)?;
         let (device, name) = device::open()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
+    plan: |layers, _| plan(RECIPE.resolve(layers)?),
 };
 
 /// The table `[model]`.
@@ -67,6 +70,7 @@ pub fn train<B: AutodiffBackend>(
     // What the file does not decide.
     let config = with_choices_made(config);
     let seed = config.training.seed;
+    config.training.choose_arithmetic::<B>(device)?;
 
     // The data.
     let splits = read(&config, seed)?;
@@ -83,27 +87,20 @@ pub fn train<B: AutodiffBackend>(
     let test = splits.test.as_ref().map(held_out);
 
     // The network.
-    let classes = splits.preprocessing.target.classes();
-    let width = config.model.embedding.unwrap_or_default();
-    let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
-    let network = MlpConfig {
-        inputs: splits.preprocessing.width(),
-        hidden: config.model.hidden.clone().unwrap_or_default(),
-        outputs: if task == Task::Multiclass { classes.len() } else { 1 },
-        embeddings: splits.preprocessing.indexed().into_iter().map(embedding).collect(),
-    };
+    let network = network(&config.model, &splits.preprocessing);
     let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
         architecture: Architecture::Mlp(network),
-        classes: classes.to_vec(),
+        classes: splits.preprocessing.target.classes().to_vec(),
         preprocessing: Preprocessing::Table(splits.preprocessing.clone()),
     };
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &splits.notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let mut settings = config.trainer(train.steps_per_epoch());
+    settings.rests_on = rests_on(&description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -115,6 +112,44 @@ pub fn train<B: AutodiffBackend>(
     let trained = trainer.finish()?;
     let test = test.map(|split| split.measure(&trained.model));
     run.finish(trained, &description, test)
+}
+
+/// The network for rows of this form.
+fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
+    let width = settings.embedding.unwrap_or_default();
+    let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
+    let multiclass = rows.task() == Task::Multiclass;
+    MlpConfig {
+        inputs: rows.width(),
+        hidden: settings.hidden.clone().unwrap_or_default(),
+        outputs: if multiclass { rows.target.classes().len() } else { 1 },
+        embeddings: rows.indexed().into_iter().map(embedding).collect(),
+    }
+}
+
+/// What a run would be.
+fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
+    let config = with_choices_made(config);
+    let splits = read(&config, config.training.seed)?;
+    let network = network(&config.model, &splits.preprocessing);
+    let sample = vec![splits.preprocessing.width()];
+    let samples = splits.train.rows();
+    let tables = [&splits.train].into_iter().chain(&splits.validation).chain(&splits.test);
+    let values = |table: &Table| table.features.len() + table.rows();
+    let outline = Outline {
+        recipe: RECIPE.name,
+        layers: Architecture::Mlp(network).layers(&sample),
+        sample,
+        frozen: FrozenLayers::default(),
+        samples,
+        targets: 1,
+        training: &config.training,
+        trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
+        validates: splits.validation.is_some(),
+        data_bytes: tables.map(values).sum::<usize>() * size_of::<f32>(),
+        notes: splits.notes,
+    };
+    Ok(outline.plan())
 }
 
 /// The settings that depend on others, filled in where the user left them open.

@@ -15,8 +15,9 @@ use models::{
 use store::TensorFile;
 
 use crate::{
-    ExitCode, Failure, Start,
+    ExitCode, Failure,
     backbone::{Backbone, Model},
+    image_set::Progress,
 };
 
 /// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; beside the file stands how.
@@ -38,7 +39,7 @@ impl<B: Backend> Pretrained<B> {
     pub(crate) fn open(
         settings: &Model,
         backbone: &VggConfig,
-        start: &mut Start<'_>,
+        progress: &mut Progress<'_>,
         device: &B::Device,
     ) -> Result<Option<Self>, Failure> {
         let (origin, file) = match settings.weights.as_str() {
@@ -47,7 +48,7 @@ impl<B: Backend> Pretrained<B> {
                 let origin = Path::new("the shipped weights");
                 (origin.to_owned(), TensorFile::from_bytes(SHIPPED, origin)?)
             }
-            "imagenet" => read(imagenet(settings.backbone, start)?)?,
+            "imagenet" => read(imagenet(settings.backbone, progress)?)?,
             path => read(path.into())?,
         };
         let preprocessing = preprocessing_of(&file);
@@ -95,7 +96,7 @@ fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure
 
 /// The file of torchvision's weights, downloaded if it is not there.
 #[cfg(feature = "download")]
-fn imagenet(backbone: Backbone, start: &mut Start<'_>) -> Result<PathBuf, Failure> {
+fn imagenet(backbone: Backbone, progress: &mut Progress<'_>) -> Result<PathBuf, Failure> {
     use crate::download::{self, imagenet};
 
     let name = backbone.to_string();
@@ -113,13 +114,13 @@ fn imagenet(backbone: Backbone, start: &mut Start<'_>) -> Result<PathBuf, Failur
     };
     let folder = download::folder().map_err(|error| failed(error, Path::new("")))?.join("weights");
     let task = format!("downloading {}", file.name);
-    let mut progress = |have, of| start.prepare(&task, have as usize, of as usize);
+    let mut progress = |have, of| progress(&task, have as usize, of as usize);
     imagenet::get(file, imagenet::BASE, &folder, &download::agent(), &mut progress)
         .map_err(|error| failed(error, &folder))
 }
 
 #[cfg(not(feature = "download"))]
-fn imagenet(backbone: Backbone, _: &mut Start<'_>) -> Result<PathBuf, Failure> {
+fn imagenet(backbone: Backbone, _: &mut Progress<'_>) -> Result<PathBuf, Failure> {
     Err(Failure::new(
         ExitCode::Usage,
         format!("this program was built without downloads, so it cannot get `{backbone}`"),

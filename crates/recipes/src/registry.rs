@@ -1,11 +1,14 @@
 //! The recipes by name.
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
-    config::{Layer, nearest},
-    lstm, lstm_char, mlp, resnet, simplenet, vgg, vgg_pretrain,
+    config::{Check, Layer, Problems, nearest, resolve},
+    image_set::Progress,
+    lstm, lstm_char, mlp,
+    plan::Plan,
+    resnet, simplenet, vgg, vgg_pretrain,
 };
 
 /// The recipe that runs when none is named.
@@ -26,6 +29,21 @@ pub struct Recipe {
     /// Resolves the layers that lie on its settings, and trains.
     #[serde(skip)]
     pub train: fn(Vec<Layer>, Start<'_>) -> Result<Summary, Failure>,
+    /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and says
+    /// what the rest would be; what takes long is told as the task, how much is done, and of how
+    /// much.
+    #[serde(skip)]
+    pub plan: fn(Vec<Layer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+}
+
+impl Recipe {
+    /// Its settings with these layers on them.
+    pub(crate) fn resolve<C: DeserializeOwned + Check>(
+        &self,
+        layers: Vec<Layer>,
+    ) -> Result<C, Problems> {
+        resolve(Layer::recipe(self.name, self.toml), layers)
+    }
 }
 
 /// All recipes.

@@ -2,16 +2,19 @@
 
 use backend::{AutodiffBackend, Selected, device};
 use burn::backend::Autodiff;
+use data::ImagePreprocessing;
 use models::{Architecture, Pass, ResNetConfig, Shortcut};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{self, Check, Checker, ImageConfig, Layer},
+    config::{Check, Checker, ImageConfig},
     image_evaluation::image_losses,
-    image_set::TrainingImages,
+    image_set::{ImageSet, Progress, TrainingImages},
+    plan::Plan,
     registry::Recipe,
+    run::rests_on,
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -21,10 +24,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "image classification",
     toml: include_str!("resnet.toml"),
     train: |layers, start| {
-        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let config = RECIPE.resolve(layers)?;
         let (device, name) = device::open()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
+    plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
 };
 
 /// The table `[model]`.
@@ -56,29 +60,23 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.training.choose_convolution();
+    config.training.choose_arithmetic::<B>(device)?;
 
     // The data: what is read, how it is batched, and what is measured on.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
     // The network.
-    let network = ResNetConfig {
-        depth: config.model.depth,
-        shortcut: config.model.shortcut,
-        channels: images.preprocessing.channels,
-        classes: images.classes.len(),
-    };
-    let architecture = Architecture::ResNet(network.clone());
-    architecture.check()?;
-    let description = images.describe(RECIPE.name, architecture);
+    let network = network(&config.model, &images.preprocessing, images.classes.len())?;
+    let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = network.init::<B>(seed, device);
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let mut settings = config.trainer(train.steps_per_epoch());
+    settings.rests_on = rests_on(&description);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -103,4 +101,23 @@ pub fn train<B: AutodiffBackend>(
         .map(|split| split.measure(|images| model.forward(images, &mut Pass::evaluation())))
         .transpose()?;
     run.finish(trained, &description, test)
+}
+
+/// The network for images of this form.
+fn network(
+    settings: &Model,
+    images: &ImagePreprocessing,
+    classes: usize,
+) -> Result<ResNetConfig, Failure> {
+    let &Model { depth, shortcut } = settings;
+    let network = ResNetConfig { depth, shortcut, channels: images.channels, classes };
+    network.check()?;
+    Ok(network)
+}
+
+/// What a run would be.
+fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+    let images = ImageSet::read(&config.data, config.training.seed, progress)?;
+    let network = network(&config.model, &images.preprocessing, images.classes().len())?;
+    Ok(images.plan(config, &Architecture::ResNet(network)))
 }

@@ -1,6 +1,7 @@
 //! A run from the moment that its first step is sure to come.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -10,6 +11,7 @@ use burn::module::Module;
 use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
+use store::sha256_hex;
 use training::{EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained};
 
 use crate::{
@@ -179,6 +181,14 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.keeper()
     }
+}
+
+/// What a checkpoint tells whether a run has still the data that it began with: the hash of what was
+/// learnt from the training split.
+pub(crate) fn rests_on(description: &Description) -> BTreeMap<String, String> {
+    let learnt = serde_json::to_vec(&(&description.preprocessing, &description.classes));
+    let learnt = learnt.expect("a description has a form in JSON");
+    BTreeMap::from([("its data".to_owned(), sha256_hex(&learnt))])
 }
 
 #[cfg(test)]

@@ -14,7 +14,10 @@ use store::{
 };
 use training::{Event, Keeper, Metrics, Observer, ObserverError};
 
-use crate::{ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes, time};
+use crate::{
+    ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes,
+    tensorboard::Scalars, time,
+};
 
 /// The resolved configuration.
 pub(crate) const CONFIG: &str = "config.toml";
@@ -41,6 +44,7 @@ pub(crate) struct RunDirectory {
     seconds_before: f64,        // of the run until it was resumed
     events: Option<AppendLog>,  // once it is known where they go on
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
+    scalars: Option<Scalars>,   // as `events`, where `output.tensorboard` asks for it
 }
 
 /// What lies in each checkpoint of a run.
@@ -50,6 +54,8 @@ struct Mark {
     seconds: f64,
     events_bytes: u64,
     metrics_bytes: u64,
+    #[serde(default)] // earlier versions did not write for TensorBoard
+    scalars_bytes: u64,
 }
 
 impl RunDirectory {
@@ -78,6 +84,7 @@ impl RunDirectory {
             seconds_before: 0.0,
             events: None,
             metrics: None,
+            scalars: None,
         }
     }
 
@@ -145,6 +152,9 @@ impl Observer for RunDirectory {
         if let Some(events) = &mut self.events {
             events.append(&line)?;
         }
+        if let Some(scalars) = &mut self.scalars {
+            scalars.append(event)?;
+        }
         Ok(self.append_metrics(event)?)
     }
 
@@ -165,6 +175,7 @@ impl Keeper for RunDirectory {
             seconds: self.seconds_before + self.opened.elapsed().as_secs_f64(),
             events_bytes: length(&mut self.events)?,
             metrics_bytes: length(&mut self.metrics)?,
+            scalars_bytes: self.scalars.as_mut().map_or(Ok(0), Scalars::sync)?,
         })?)
     }
 
@@ -177,6 +188,10 @@ impl Keeper for RunDirectory {
         remove(&self.path.join(SUMMARY))?; // the run is not finished, or not any more
         write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
         write_json(&self.path.join("environment.json"), &self.environment)?;
+        if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
+            let length = mark.as_ref().map_or(0, |mark| mark.scalars_bytes);
+            self.scalars = Some(Scalars::open(&self.path, length)?);
+        }
         let Some(mark) = mark else {
             remove(&events)?;
             remove(&metrics)?;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{ExitCode, Failure};
 
-/// What no result depends on: when checkpoints are written, and how many threads read.
-const FREE: [&str; 2] = ["checkpoint.", "data.workers"];
+/// What no result depends on: when checkpoints are written, how many threads read, and who is told.
+const FREE: [&str; 3] = ["checkpoint.", "data.workers", "output.tensorboard"];
 /// What may grow, so that a run goes on beyond its end.
 const MAY_GROW: [&str; 2] = ["training.epochs", "training.max_steps"];
 

@@ -1,4 +1,4 @@
-//! The time of day in UTC, as text.
+//! The time of day in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,6 +7,11 @@ pub(crate) fn now() -> String {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let [date, time] = date_and_time(since_1970.as_secs());
     format!("{date}T{time}.{:03}Z", since_1970.subsec_millis())
+}
+
+/// Now, in seconds since 1970.
+pub(crate) fn now_in_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// Now, as `20260131-120000`, for names of files.

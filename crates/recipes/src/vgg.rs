@@ -10,7 +10,7 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, HeadConfig, Initializer, Pass, VggClassifier, VggClassifierConfig,
+    Architecture, Initializer, Pass, VggClassifier, VggClassifierConfig, VggConfig,
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
     weights,
@@ -21,12 +21,14 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     backbone::Model,
     cache_folder::cache_folder,
-    config::{self, ImageConfig, Layer},
+    config::ImageConfig,
     features::{Features, Frozen, rows},
     image_evaluation::image_losses,
-    image_set::ImageSet,
+    image_set::{ImageSet, Progress, bytes_on_device},
+    plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::Recipe,
+    run::rests_on,
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -36,10 +38,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "image classification",
     toml: include_str!("vgg.toml"),
     train: |layers, start| {
-        let config = config::resolve(Layer::recipe(RECIPE.name, RECIPE.toml), layers)?;
+        let config = RECIPE.resolve(layers)?;
         let (device, name) = device::open()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
+    plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
 /// Images that are evaluated at a time.
@@ -57,17 +60,16 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     // The data, in the size and the colours that the network takes.
-    let backbone = config.model.network(config.data.size)?;
-    config.data.size = Some(backbone.size);
-    config.data.channels = Some(backbone.channels);
+    let backbone = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    training.choose_convolution();
+    training.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.
-    let pretrained = Pretrained::<B::InnerBackend>::open(settings, &backbone, &mut start, device)?;
+    let pretrained =
+        Pretrained::<B::InnerBackend>::open(settings, &backbone, &mut start.progress(), device)?;
     let preprocessing = match &pretrained {
         Some(pretrained) => pretrained.preprocessing(&images.preprocessing),
         None => images.preprocessing,
@@ -75,12 +77,7 @@ pub fn train<B: AutodiffBackend>(
 
     // Step 2: freeze it, but for the last block where that is to be tuned. What is frozen lies
     // outside of the trainer, on the backend that records nothing.
-    let blocks = backbone.blocks.len();
-    let frozen_blocks = match (&pretrained, settings.fine_tune) {
-        (None, _) => 0,
-        (Some(_), true) => blocks - 1,
-        (Some(_), false) => blocks,
-    };
+    let frozen_blocks = settings.frozen_blocks(&backbone);
     let blank = || backbone.build::<B::InnerBackend>(&Initializer::blank(device));
     let (front, tail) = match pretrained {
         None => (blank().split(0).0, backbone.init::<B>(seed, device)),
@@ -93,12 +90,7 @@ pub fn train<B: AutodiffBackend>(
     let frozen = Frozen::new(front, preprocessing.clone(), device);
 
     // Step 3: add a new head.
-    let head = HeadConfig {
-        inputs: backbone.features(),
-        hidden: settings.hidden.clone(),
-        outputs: classes.len(),
-        dropout: settings.dropout,
-    };
+    let head = settings.head(&backbone, classes.len());
     let model = VggClassifier::new(tail, head.init::<B>(seed, device));
     let description = Description {
         recipe: RECIPE.name.to_owned(),
@@ -110,13 +102,11 @@ pub fn train<B: AutodiffBackend>(
     // The features that cannot change are computed once.
     let mut notes = images.notes;
     let shape = frozen.shape();
-    let keeps = frozen_blocks > 0 && shape.iter().product::<usize>() <= settings.most_kept;
+    let keeps = settings.keeps(frozen_blocks, &shape);
     let folder = cache_folder().ok_or_else(no_folder)?.join("features");
     let batching = training.batching(data.order);
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
-    let random =
-        AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default();
-    let train = if keeps && !random {
+    let train = if keeps && !changes_images(augment) {
         let (table, note) = frozen.features(&images.train, &folder, &mut start)?;
         notes.push(note);
         Features::Kept { rows: rows(&table, batching, device), shape }
@@ -156,7 +146,9 @@ pub fn train<B: AutodiffBackend>(
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
     let mut trainer_config = config.trainer(train.steps_per_epoch());
+    trainer_config.rests_on = rests_on(&description);
     if frozen_blocks > 0 {
+        trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
         let prefix = "features".to_owned();
         trainer_config.groups =
             vec![Group { prefix, learning_rate_factor: settings.fine_tune_factor }];
@@ -178,6 +170,67 @@ pub fn train<B: AutodiffBackend>(
     drop((train, validation));
     let front = frozen.into_network();
     run.finish(trained.map(|model| model.after(front)), &description, test)
+}
+
+/// The backbone, for images in whose size and colours it takes them from now on.
+fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure> {
+    let backbone = config.model.network(config.data.size)?;
+    config.data.size = Some(backbone.size);
+    config.data.channels = Some(backbone.channels);
+    Ok(backbone)
+}
+
+/// Whether an image is another one in each epoch.
+fn changes_images(augment: &AugmentOptions) -> bool {
+    AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
+}
+
+/// What a run would be. Weights that would have to be downloaded are not looked at.
+fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+    let backbone = fitted_backbone(&mut config)?;
+    let ImageConfig { data, augment, model: settings, training, .. } = &config;
+    let images = ImageSet::read(data, training.seed, progress)?;
+    if settings.weights != "imagenet" {
+        let (device, _) = device::open()?;
+        Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;
+    }
+
+    let frozen_blocks = settings.frozen_blocks(&backbone);
+    let head = settings.head(&backbone, images.classes().len());
+    let sample = vec![backbone.channels, backbone.size, backbone.size];
+    let network = Architecture::Vgg(VggClassifierConfig { features: backbone, head });
+    let layers = network.layers(&sample);
+    // Each block ends with a pool.
+    let pools = layers.iter().enumerate().filter(|(_, layer)| layer.name == "max_pool");
+    let count = pools.map(|(index, _)| index + 1).take(frozen_blocks).last().unwrap_or(0);
+    let features = layers[..count].last().map(|layer| layer.output.as_slice());
+    let keeps = features.is_some_and(|shape| settings.keeps(frozen_blocks, shape));
+    let kept = keeps && !changes_images(augment);
+
+    let samples = images.train.labels().len();
+    let row = features.map_or(0, |shape| shape.iter().product::<usize>()) + 1; // and the label
+    let bytes = |split: &Arc<dyn ImageSource>| {
+        let computed_once = if Arc::ptr_eq(split, &images.train) { kept } else { keeps };
+        if computed_once {
+            split.labels().len() * row * size_of::<f32>()
+        } else {
+            bytes_on_device(split, data)
+        }
+    };
+    let outline = Outline {
+        recipe: RECIPE.name,
+        layers,
+        sample,
+        frozen: FrozenLayers { count, kept },
+        samples,
+        targets: 1,
+        training,
+        trainer: config.trainer(samples.div_ceil(training.batch_size)),
+        validates: true,
+        data_bytes: images.splits().map(bytes).sum(),
+        notes: images.notes.clone(),
+    };
+    Ok(outline.plan())
 }
 
 /// The mean loss and the accuracy on a split.

@@ -1,4 +1,4 @@
-//! A log that grows by whole lines.
+//! A log that grows by whole lines or records.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,9 +8,9 @@ use std::{
 
 use crate::{StoreError, fault};
 
-/// A text file that grows by one line at a time.
+/// A file that grows by one line or record at a time.
 ///
-/// Lines are handed to the system one by one, so a killed process loses none that was appended; a
+/// They are handed to the system one by one, so a killed process loses none that was appended; a
 /// loss of power may cost the last ones, which is why checkpoints do not rely on logs.
 #[derive(Debug)]
 pub struct AppendLog {
@@ -68,8 +68,17 @@ impl AppendLog {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
+        self.append_record(&bytes)
+    }
+
+    /// Appends bytes as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub fn append_record(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         fault::point()
-            .and_then(|()| self.file.write_all(&bytes))
+            .and_then(|()| self.file.write_all(bytes))
             .map_err(StoreError::io("append to", &self.path))
     }
 }

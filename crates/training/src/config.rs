@@ -1,5 +1,7 @@
 //! What a trainer is told.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
 use crate::{CheckpointConfig, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
@@ -35,6 +37,9 @@ pub struct TrainerConfig {
     pub keep_best: bool,
     /// When checkpoints are written, if the observer keeps them.
     pub checkpoint: CheckpointConfig,
+    /// Hashes, by name, of what the run rests on beside its settings, such as its data and weights
+    /// that are not trained. A run does not go on from a checkpoint that rests on something else.
+    pub rests_on: BTreeMap<String, String>,
 }
 
 /// Parameters with a learning rate of their own, for instance a backbone that is fine-tuned.
@@ -63,6 +68,7 @@ impl TrainerConfig {
             log_every_steps: 50,
             keep_best: false,
             checkpoint: CheckpointConfig::default(),
+            rests_on: BTreeMap::new(),
         }
     }
 

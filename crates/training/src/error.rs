@@ -9,10 +9,12 @@ use store::StoreError;
 pub enum TrainError {
     /// A loss or a gradient was infinite or not a number; no such update was applied.
     #[error(
-        "training diverged: the loss or a gradient is not finite between step {after} and step \
-         {step}, at learning rate {learning_rate:e}"
+        "training diverged: {what} is not finite after step {after}, noticed at step {step}, at \
+         learning rate {learning_rate:e}"
     )]
     Diverged {
+        /// What it is at the last step, such as ``the gradient of `fc.weight` ``.
+        what: String,
         /// The last step known to be finite.
         after: u64,
         /// The step at which it was noticed.

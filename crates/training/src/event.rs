@@ -41,6 +41,8 @@ pub enum Event {
         loss: f64,
         /// The learning rate of the last step.
         learning_rate: f64,
+        /// The norm of all gradients of the last step together, before they were clipped.
+        gradient_norm: f64,
         /// Training throughput since the last such event.
         samples_per_second: f64,
         /// The share of the time since then that went into waiting for data.

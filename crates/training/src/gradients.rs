@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Backend};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
+    tensor::{ElementConversion, Tensor, TensorPrimitive, ops::FloatTensor},
 };
 
 use crate::{
@@ -35,11 +35,16 @@ impl<B: Backend> Gradients<B> {
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
     }
 
-    /// The sum of all squares added to `start` (`[1]`).
-    pub(crate) fn square_sum(&self, start: Tensor<B, 1>) -> Tensor<B, 1> {
-        let start = start.into_primitive().tensor();
-        let sum = self.0.iter().flatten().cloned().fold(start, B::fused_square_sum);
-        Tensor::from_primitive(TensorPrimitive::Float(sum))
+    /// The sums of squares, which begin with `zero` (`[1]`).
+    pub(crate) fn square_sums(&self, zero: Tensor<B, 1>) -> SquareSums<B> {
+        let mut sum = zero.into_primitive().tensor();
+        let mut up_to = |gradient: &Option<FloatTensor<B>>| {
+            if let Some(gradient) = gradient {
+                sum = B::fused_square_sum(sum.clone(), gradient.clone());
+            }
+            Tensor::from_primitive(TensorPrimitive::Float(sum.clone()))
+        };
+        SquareSums(self.0.iter().map(&mut up_to).collect())
     }
 
     /// All gradients times `factor` (`[1]`).
@@ -47,6 +52,29 @@ impl<B: Backend> Gradients<B> {
         let factor = factor.into_primitive().tensor();
         let rescale = |gradient| B::fused_rescale(gradient, factor.clone());
         Self(self.0.into_iter().map(|gradient| gradient.map(rescale)).collect())
+    }
+}
+
+/// The squares of an update's gradients, summed from the first parameter to each: `[1]`.
+pub(crate) struct SquareSums<B: Backend>(Vec<Tensor<B, 1>>);
+
+impl<B: Backend> SquareSums<B> {
+    /// Of an update that has not come yet.
+    pub(crate) fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The sum over all parameters; none where there are no parameters.
+    pub(crate) fn total(&self) -> Option<Tensor<B, 1>> {
+        self.0.last().cloned()
+    }
+
+    /// The position of the first parameter whose gradient is not finite; waits for the device.
+    pub(crate) fn first_not_finite(&self) -> Option<usize> {
+        self.0.iter().position(|sum| {
+            let sum: f64 = sum.clone().into_scalar().elem();
+            !sum.is_finite()
+        })
     }
 }
 

@@ -81,8 +81,8 @@ pub(crate) enum Rule {
 }
 
 impl OptimizerKind {
-    /// What the tensors of a [`Slot`] are called.
-    pub(crate) fn slot_names(self) -> &'static [&'static str] {
+    /// What is kept between updates for each parameter: tensors of its shape, by name.
+    pub fn slot_names(self) -> &'static [&'static str] {
         match self {
             Self::Adam | Self::AdamW | Self::NAdam => &["first_moment", "second_moment"],
             Self::Sgd => &["velocity"],

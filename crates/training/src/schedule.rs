@@ -24,6 +24,9 @@ pub enum ScheduleKind {
     Exponential,
     /// Times `gamma` whenever the validation loss has not improved for `patience` epochs.
     Plateau,
+    /// From `minimum` up to the optimizer's learning rate, by the same factor after each step: the
+    /// range test (Smith, 2017), which shows where learning begins and where it breaks.
+    Range,
 }
 
 /// The table `[schedule]`; what the chosen kind has no use for is left alone.
@@ -34,7 +37,7 @@ pub struct ScheduleConfig {
     pub kind: ScheduleKind,
     /// Cosine: the steps of the rise from near zero.
     pub warmup_steps: u64,
-    /// Cosine: the learning rate at the end. Plateau: the lowest one.
+    /// Cosine: the learning rate at the end. Plateau: the lowest one. Range: the first one.
     pub minimum: f64,
     /// One cycle: the share of the run that rises.
     pub pct_start: f64,
@@ -101,6 +104,10 @@ impl ScheduleConfig {
                 base * self.gamma().powf(self.milestones.iter().filter(passed).count() as f64)
             }
             ScheduleKind::Exponential => base * self.gamma().powf(epoch as f64),
+            ScheduleKind::Range => {
+                let share = step as f64 / run.steps.saturating_sub(1).max(1) as f64;
+                self.minimum * (base / self.minimum).powf(share)
+            }
         }
     }
 
@@ -155,6 +162,22 @@ impl Plateau {
         match config.kind {
             ScheduleKind::Plateau => (rate * self.factor).max(config.minimum.min(rate)),
             _ => rate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_grows_by_the_same_factor_from_its_first_step_to_its_last() {
+        let config = ScheduleConfig { minimum: 1e-6, ..ScheduleConfig::new(ScheduleKind::Range) };
+        let run = RunLength { steps: 7, steps_per_epoch: 2 };
+        for step in 0..7 {
+            let rate = config.learning_rate(1.0, step, run);
+            let expected = 10f64.powi(step as i32 - 6);
+            assert!((rate / expected - 1.0).abs() < 1e-12, "step {step}: {rate:e}");
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Best, Metrics, TrainerConfig,
     average::Average,
-    gradients::{Gradients, update},
+    gradients::{Gradients, SquareSums, update},
     optimizer::Slot,
     parameters::Parameter,
     patience::Patience,
@@ -37,7 +37,17 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
     /// The gradients of an update that is not complete.
     accumulated: Option<Gradients<B::InnerBackend>>,
+    /// Of the last update's gradients, before they were clipped.
+    squares: SquareSums<B::InnerBackend>,
+    zero: Tensor<B::InnerBackend, 1>,
     pub(crate) record: Record,
+}
+
+/// A value that is not finite.
+pub(crate) enum NotFinite {
+    Loss,
+    /// Of the parameter at this position.
+    Gradient(usize),
 }
 
 /// The part of the state that lies on the host.
@@ -99,6 +109,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             interval_loss: zero(),
             update_loss: zero(),
             accumulated: None,
+            squares: SquareSums::none(),
+            zero: zero(),
             record: Record {
                 step: 0,
                 epochs_ended: 0,
@@ -179,14 +191,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         record.momentum_product *= config.optimizer.momentum_of_nadam(record.step);
         self.interval_loss = self.interval_loss.clone() + self.update_loss.clone();
 
-        let (gradients, squares) = match config.clip_norm {
-            None => {
-                let squares = gradients.square_sum(self.update_loss.clone().abs());
-                (gradients, squares)
-            }
-            Some(largest) => clip(gradients, self.update_loss.clone().abs(), largest),
+        self.squares = gradients.square_sums(self.zero.clone());
+        let squares = self.squares.total().unwrap_or_else(|| self.zero.clone());
+        let gradients = match config.clip_norm {
+            None => gradients,
+            Some(largest) => gradients.rescaled(clip_factor(squares.clone(), largest)),
         };
-        let finite = squares.lower_equal_elem(f32::MAX);
+        let finite = (squares + self.update_loss.clone().abs()).lower_equal_elem(f32::MAX);
         self.diverged = self.diverged.clone().max_pair(finite.bool_not().float());
 
         let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
@@ -203,6 +214,21 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     pub(crate) fn has_diverged(&self) -> bool {
         let diverged: f32 = self.diverged.clone().into_scalar().elem();
         diverged != 0.0
+    }
+
+    /// What was not finite in the last update, by its position the first parameter whose gradient
+    /// was not; none where only an earlier update had such a value. Waits for the device.
+    pub(crate) fn not_finite(&self) -> Option<NotFinite> {
+        if !self.last_loss().is_finite() {
+            return Some(NotFinite::Loss);
+        }
+        self.squares.first_not_finite().map(NotFinite::Gradient)
+    }
+
+    /// The norm of the last update's gradients, before they were clipped; waits for the device.
+    pub(crate) fn gradient_norm(&self) -> f64 {
+        let squares = self.squares.total().map(|squares| squares.into_scalar().elem::<f64>());
+        squares.unwrap_or(0.0).sqrt()
     }
 
     /// Reads the losses that were summed on the device since the last time; waits for it.
@@ -274,14 +300,8 @@ fn learning_rate(record: &Record, step: u64, config: &TrainerConfig) -> f64 {
     record.plateau.lower(rate, &config.schedule)
 }
 
-/// Scales gradients whose norm is above `largest` down to it, by the arithmetic of PyTorch's
-/// `clip_grad_norm_`; returns the sum of their squares before, added to `start` (`[1]`), as well.
-fn clip<B: backend::Backend>(
-    gradients: Gradients<B>,
-    start: Tensor<B, 1>,
-    largest: f64,
-) -> (Gradients<B>, Tensor<B, 1>) {
-    let squares = gradients.square_sum(start.zeros_like());
-    let factor = ((squares.clone().sqrt() + 1e-6).recip() * largest).clamp_max(1.0);
-    (gradients.rescaled(factor), squares + start)
+/// What gradients with this sum of squares (`[1]`) are multiplied by, so that their norm is at most
+/// `largest`; by the arithmetic of PyTorch's `clip_grad_norm_`.
+fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
+    ((squares.sqrt() + 1e-6).recip() * largest).clamp_max(1.0)
 }

@@ -94,7 +94,7 @@ fn ratios(entries: &[Entry]) -> Result<String> {
                 area.draw(&Text::new(entry.to_owned(), (12, y), font(12))).map_err(failed)?;
             }
         }
-        legend(&mut chart)?;
+        legend(&mut chart, SeriesLabelPosition::UpperRight)?;
         area.present().map_err(failed)?;
     }
     Ok(svg)
@@ -175,20 +175,23 @@ fn growth(series: &Series) -> Result<String> {
                 Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled())
             });
         }
-        legend(&mut chart)?;
+        legend(&mut chart, SeriesLabelPosition::LowerRight)?;
         area.present().map_err(failed)?;
     }
     Ok(svg)
 }
 
-fn legend<'a, X, Y>(chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>) -> Result<()>
+fn legend<'a, X, Y>(
+    chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>,
+    position: SeriesLabelPosition,
+) -> Result<()>
 where
     X: plotters::coord::ranged1d::Ranged,
     Y: plotters::coord::ranged1d::Ranged,
 {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
+        .position(position)
         .border_style(INK)
         .label_font(font(12))
         .draw()

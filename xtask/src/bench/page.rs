@@ -42,7 +42,10 @@ pub(super) fn page(
          A time is the median with its spread, of a step where nothing else is said; a ratio is the\n\
          peer's time divided by ours, so above 1 ours is the faster. Peers begin with our weights,\n\
          are given our batches ready in memory, and their first losses are ours; our time includes\n\
-         what brings the batches there.\n\
+         what brings the batches there. The peak is what the processor multiplied and added at best\n\
+         in a loop of its own; operations are counted as plain sums of products, of which\n\
+         convolutions by Winograd's algorithm need fewer, so they can pass it. The parts of a step\n\
+         are differences of medians, and those that come out below nothing are left out.\n\
          \n\
          {charts}\
          {table}\n\
@@ -56,7 +59,7 @@ fn table(entries: &[Entry]) -> String {
     let mut table = "| name | backend | threads | batch | median | spread | samples/s | of peak | memory | peers: time, ratio |\n\
                      |---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
         .to_owned();
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| entry.median_seconds > 0.0) {
         let peers: Vec<String> = entry
             .peers
             .iter()

@@ -4,19 +4,15 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use backend::{Selected, device::Device};
-use data::{
-    Batching, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency, Subset,
-    augment::Augmentation,
-    drawn::{digits, shapes},
-    idx::read_idx,
-};
+use data::{Batching, ImageLoader, ImageSource, Residency, augment::Augmentation};
 use models::{
     Architecture, CnnConfig, HeadConfig, ResNetConfig, SimpleNetConfig, VggClassifierConfig,
     VggConfig,
 };
 use recipes::{
     cnn,
-    config::{Check, Drawing, ImageConfig, ImageOrigin, NoSettings, Normalise},
+    config::{Check, ImageConfig, NoSettings},
+    image_set::ImageSet,
     registry::Recipe,
     resnet, simplenet, vgg_pretrain,
 };
@@ -47,27 +43,9 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
-        let train = match (data.source, data.drawing) {
-            (ImageOrigin::Synthetic, Drawing::Digits) => digits(0..data.samples, seed)?,
-            (ImageOrigin::Synthetic, Drawing::Shapes) => shapes(0..data.samples, seed)?,
-            (ImageOrigin::Idx, _) => read_idx(&data.path.clone().unwrap_or_default())?.train,
-            _ => bail!("a compared run takes drawn images or MNIST's"),
-        };
-        let own = train.shape;
-        let side = data.size.unwrap_or(own.height);
-        let channels = data.channels.unwrap_or(own.channels);
-        let shape = ImageShape { channels, height: side, width: side };
-        let fitted: Arc<dyn ImageSource> = match Arc::new(train) {
-            train if shape == own => train,
-            train => Arc::new(Fitted::new(train, shape, data.resize)),
-        };
-        let (train, held_out) = Subset::divide(&fitted, data.validation, seed)?;
-        let train: Arc<dyn ImageSource> = Arc::new(train);
-        let preprocessing = match data.normalise {
-            Normalise::Measured => ImagePreprocessing::measured(train.as_ref(), data.resize)?,
-            Normalise::Unit => ImagePreprocessing::identity(shape, data.resize),
-        };
-        let classes = train.classes().len();
+        let ImageSet { train, validation, preprocessing, .. } =
+            ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let (shape, classes) = (train.shape(), train.classes().len());
         let batching = Batching { order: data.order, seed, batch_size, micro_batch: batch_size };
         let loader =
             ImageLoader::<Selected>::new(train, batching, data.residency, data.workers, &device)?;
@@ -88,7 +66,7 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
             optimizer: config.optimizer,
             schedule: config.schedule,
             batches: first,
-            held_out: Arc::new(held_out),
+            held_out: validation,
             augmentation,
         })
     }

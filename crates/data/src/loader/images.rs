@@ -31,6 +31,17 @@ pub enum Residency {
     Auto,
 }
 
+impl Residency {
+    /// Whether a split of so many bytes lies on the device.
+    pub fn is_on_device(self, bytes: usize) -> bool {
+        match self {
+            Self::Device => true,
+            Self::Host => false,
+            Self::Auto => bytes <= MOST_RESIDENT_BYTES,
+        }
+    }
+}
+
 /// The images of a split, and their batches.
 ///
 /// ```
@@ -91,15 +102,12 @@ impl<B: Backend> ImageLoader<B> {
     ) -> Result<Self, DataError> {
         let labels = checked_labels(&*source)?;
         let shape = source.shape();
-        let fits = labels.len().saturating_mul(shape.bytes()) <= MOST_RESIDENT_BYTES;
         let packing = Packing::of::<B>(device);
-        let images = match residency {
-            Residency::Host => Images::OnHost(Pipeline::new(source, workers)?, packing),
-            Residency::Auto if !fits => Images::OnHost(Pipeline::new(source, workers)?, packing),
-            Residency::Device | Residency::Auto => {
-                let pixels = read_all(&*source, labels.len())?;
-                Images::OnDevice(Pixels::upload(pixels, shape, packing, device))
-            }
+        let images = if residency.is_on_device(labels.len().saturating_mul(shape.bytes())) {
+            let pixels = read_all(&*source, labels.len())?;
+            Images::OnDevice(Pixels::upload(pixels, shape, packing, device))
+        } else {
+            Images::OnHost(Pipeline::new(source, workers)?, packing)
         };
         Ok(Self { images, shape, labels, batching, device: device.clone() })
     }

@@ -20,9 +20,9 @@ def sgd(net):
     return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
 
-def seed():
+def seed(number=0):
     torch.set_num_threads(1)  # the order of sums is then the same everywhere
-    torch.manual_seed(0)
+    torch.manual_seed(number)
 
 
 def write(path, net, inputs, targets, optimizer, forward=None):

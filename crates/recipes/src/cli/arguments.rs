@@ -9,8 +9,9 @@ use clap_complete::Shell;
 use super::{
     compare::CompareArguments, copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments,
     export::ExportArguments, generate::GenerateArguments, inspect::InspectArguments,
-    predict::PredictArguments, report::ReportArguments, resume::ResumeArguments,
-    train::TrainArguments, verify_resume::VerifyArguments,
+    lr_find::LrFindArguments, plan::PlanArguments, predict::PredictArguments,
+    report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
+    verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress};
 
@@ -53,6 +54,19 @@ Examples:
   recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
+    /// Show what training would be and cost: layers, memory, steps, learning rate
+    #[command(after_help = "\
+Examples:
+  recipes plan cnn
+  recipes plan my.toml --set training.batch_size=256 --bench
+  recipes plan mlp --set schedule.kind=one_cycle --svg schedule.svg")]
+    Plan(PlanArguments),
+    /// Find a learning rate: train briefly while it grows, until the loss breaks out
+    #[command(after_help = "\
+Examples:
+  recipes lr-find cnn
+  recipes lr-find my.toml --set optimizer.kind=sgd --to 10 --output range.svg")]
+    LrFind(LrFindArguments),
     /// Go on with a run that was interrupted, or make a finished one longer
     #[command(after_help = "\
 Examples:
@@ -87,8 +101,8 @@ Examples:
     /// Write a run's model into a file for other programs
     #[command(after_help = "\
 Examples:
-  recipes export runs/first --format safetensors --output first.safetensors
-  recipes export runs/first --format safetensors --precision f16")]
+  recipes export runs/first --format onnx
+  recipes export runs/first --format safetensors --precision f16 --output first.safetensors")]
     Export(ExportArguments),
     /// Write a run, finished or not, as a page: what it reached, its curves, its mistakes
     #[command(after_help = "\

@@ -1,9 +1,11 @@
 //! `recipes export`: a trained model as a file for other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use backend::{Selected, device};
+use inference::Model;
 use serde::Serialize;
-use store::{TensorFile, sha256_hex_of};
+use store::{TensorFile, sha256_hex_of, write_whole};
 
 use super::{output::Output, predict::model_of};
 use crate::{ExitCode, Failure};
@@ -15,10 +17,10 @@ pub(super) struct ExportArguments {
     /// What other programs are to read
     #[arg(long, value_enum)]
     format: Format,
-    /// The type of the numbers; f16 halves the file, and rounds to 11 bits
+    /// The type of the numbers in a safetensors file; f16 halves it, and rounds to 11 bits
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
-    /// The file to write [default: `export.safetensors` in the run's directory]
+    /// The file to write [default: `export.safetensors` or `model.onnx` in the run's directory]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -30,6 +32,8 @@ pub(super) struct ExportArguments {
 enum Format {
     /// Weights by PyTorch's names and in its layout, with a description of the network
     Safetensors,
+    /// The whole network for ONNX Runtime and others, with its classes and preprocessing
+    Onnx,
 }
 
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -48,10 +52,12 @@ struct Exported {
 }
 
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
-    let model = TensorFile::read(&model_of(&arguments.run)?).map_err(Failure::user_data)?;
-    let Format::Safetensors = arguments.format;
-    let default = || arguments.run.join("export.safetensors");
-    let file = arguments.output.clone().unwrap_or_else(default);
+    let model = model_of(&arguments.run)?;
+    let default = match arguments.format {
+        Format::Safetensors => "export.safetensors",
+        Format::Onnx => "model.onnx",
+    };
+    let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     if file.exists() && !arguments.force {
         return Err(Failure::new(
             ExitCode::UserData,
@@ -59,11 +65,10 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
             "name another file by `--output`, or replace it by `--force`",
         ));
     }
-    match arguments.precision {
-        Precision::F32 => model.write(&file),
-        Precision::F16 => model.write_f16(&file),
+    match arguments.format {
+        Format::Safetensors => write_safetensors(&model, arguments.precision, &file)?,
+        Format::Onnx => write_onnx(&model, arguments.precision, &file)?,
     }
-    .map_err(Failure::user_data)?;
     let written = std::fs::File::open(&file).and_then(|opened| {
         let bytes = opened.metadata()?.len();
         Ok(Exported { bytes, sha256: sha256_hex_of(opened)?, file: file.clone() })
@@ -76,4 +81,26 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         format!("wrote {}, {bytes} bytes, SHA-256 {sha256}\n", file.display())
     });
     Ok(())
+}
+
+fn write_safetensors(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {
+    let model = TensorFile::read(model).map_err(Failure::user_data)?;
+    let written = match precision {
+        Precision::F32 => model.write(file),
+        Precision::F16 => model.write_f16(file),
+    };
+    written.map_err(Failure::user_data)
+}
+
+fn write_onnx(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {
+    if let Precision::F16 = precision {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            "an ONNX file holds numbers of 32 bits",
+            "leave `--precision` out, or use `--format safetensors`",
+        ));
+    }
+    let (device, _) = device::open()?;
+    let bytes = Model::<Selected>::read(model, &device)?.to_onnx()?;
+    write_whole(file, &bytes).map_err(Failure::user_data)
 }

@@ -13,11 +13,14 @@ mod get;
 mod inspect;
 mod list;
 mod logger;
+mod lr_find;
 mod output;
+mod plan;
 mod predict;
 mod report;
 mod resume;
 mod signals;
+mod svg;
 mod train;
 mod verify_resume;
 
@@ -49,6 +52,8 @@ pub fn main() -> process::ExitCode {
     let result = match arguments.command {
         None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
         Some(Command::Train(options)) => train::run(&options, &arguments.common, &output, began),
+        Some(Command::Plan(options)) => plan::run(&options, &arguments.common, &output),
+        Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, &output),
         Some(Command::List) => list::run(&output),
         Some(Command::Resume(options)) => resume::run(&options, &arguments.common, &output, began),
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),

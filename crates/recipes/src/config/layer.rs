@@ -67,6 +67,12 @@ impl Layer {
         )
     }
 
+    /// The same without all but one of its tables.
+    pub(crate) fn only(mut self, table: &str) -> Self {
+        self.table.0.retain(|key, _| key == table);
+        self
+    }
+
     /// The name of the recipe that a user's file is for.
     ///
     /// # Errors

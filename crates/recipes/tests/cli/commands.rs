@@ -108,3 +108,24 @@ fn what_cannot_be_inspected_is_named() {
     check("shapes --augment hue=0.1", 2, "--sheet");
     assert!(folder.entries().is_empty());
 }
+
+#[test]
+fn a_model_is_exported_as_onnx_and_never_written_over() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 2 --progress quiet --run-dir run").succeeded();
+    let exported = folder.run("export run --format onnx --json").succeeded().json();
+    let bytes = std::fs::read(folder.path("run/model.onnx")).unwrap();
+    assert_eq!(exported["file"], "run/model.onnx");
+    assert_eq!(exported["sha256"], store::sha256_hex(&bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("burn-recipes") && text.contains("layers.1.weight"), "{text}");
+
+    let check = |arguments: &str, code, message: &str| {
+        let ran = folder.run(&format!("export run --format onnx {arguments}"));
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{ran:#?}");
+    };
+    check("", 3, "`run/model.onnx` exists");
+    check("--precision f16 --force", 2, "an ONNX file holds numbers of 32 bits");
+    assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
+}

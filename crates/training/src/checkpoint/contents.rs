@@ -43,8 +43,10 @@ const TENSOR_FILES: [&str; 5] = [MODEL, OPTIMIZER, AVERAGE, BEST, CARRIED];
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedState {
     pub(crate) record: Record,
-    /// By what other data are noticed.
     steps_per_epoch: usize,
+    /// As in [`TrainerConfig`].
+    #[serde(default)]
+    rests_on: BTreeMap<String, String>,
     /// Sums on the device, which are f32 and so are f64 without a loss.
     interval_loss: f64,
     update_loss: f64,
@@ -91,6 +93,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             state: SavedState {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,
+                rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
                 mark,
@@ -116,6 +119,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 "its epochs have {} updates instead of {}, so its data are others",
                 state.steps_per_epoch, config.steps_per_epoch
             ));
+        }
+        for (name, hash) in &state.rests_on {
+            if config.rests_on.get(name).is_some_and(|now| now != hash) {
+                return Err(format!("{name} were others when it began"));
+            }
         }
         let kind = config.optimizer.kind;
         let device = self.diverged.device();

@@ -3,7 +3,9 @@
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
-use crate::{Epoch, Event, Metrics, ScheduleKind, TrainError, Trainer, progress::Span};
+use crate::{
+    Epoch, Event, Metrics, ScheduleKind, TrainError, Trainer, progress::Span, state::NotFinite,
+};
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
@@ -14,7 +16,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
         let step = self.step_number();
         if self.state.has_diverged() {
+            let what = match self.state.not_finite() {
+                Some(NotFinite::Loss) => "the loss".to_owned(),
+                Some(NotFinite::Gradient(position)) => {
+                    format!("the gradient of `{}`", self.parameters[position].path)
+                }
+                None => "the loss or a gradient".to_owned(),
+            };
             return Err(TrainError::Diverged {
+                what,
                 after: self.finite_until,
                 step,
                 learning_rate: self.state.last_learning_rate(&self.config),
@@ -34,6 +44,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Tells of the log interval that ends with this step.
     pub(super) fn log(&mut self) -> Result<(), TrainError> {
         self.read_losses()?;
+        let gradient_norm = self.state.gradient_norm();
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let span = std::mem::replace(&mut record.interval, Span::from(now));
@@ -42,6 +53,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             step: record.step,
             loss: span.mean_loss(),
             learning_rate: self.state.last_learning_rate(&self.config),
+            gradient_norm,
             samples_per_second: span.samples_per_second(now),
             data_wait: span.data_wait(now),
         };

@@ -1,6 +1,7 @@
 //! A run that was stopped, killed, or failed to write goes on as if nothing had been.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -60,8 +61,8 @@ impl Kept {
     /// The numbers of all steps and epochs, without times.
     fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
-            Event::Step { epoch, step, loss, learning_rate, .. } => {
-                Some(format!("{epoch} {step} {loss} {learning_rate}"))
+            Event::Step { epoch, step, loss, learning_rate, gradient_norm, .. } => {
+                Some(format!("{epoch} {step} {loss} {learning_rate} {gradient_norm}"))
             }
             Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
                 Some(format!("{epoch} {step} {train_loss} {last_loss} {validation:?}"))
@@ -365,4 +366,18 @@ fn a_checkpoint_of_other_data_is_refused() {
     assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
     assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
     assert!(error.help().is_some());
+}
+
+#[test]
+fn a_checkpoint_that_rests_on_something_else_is_refused() {
+    let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
+    let settings = TrainerConfig { rests_on: on("a"), ..everything(OptimizerKind::Sgd) };
+    let mut kept = Kept::new();
+    let stop = Stop::default();
+    stop.request_after(3);
+    run(&mut kept, settings.clone(), stop).unwrap();
+    let other = TrainerConfig { rests_on: on("b"), ..settings.clone() };
+    let error = run(&mut kept, other, Stop::default()).unwrap_err();
+    assert!(error.to_string().contains("the data were others"), "{error}");
+    assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }

@@ -42,7 +42,44 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     let mut recorder = Recorder::default();
     let error = train(&poisoned, settings, BATCH, &mut recorder).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { after: 0, step: 2, .. }), "{error}");
+    assert!(error.to_string().contains("the loss is not finite"), "{error}");
     assert!(error.help().unwrap().contains("optimizer.learning_rate"));
+}
+
+#[test]
+fn a_gradient_that_is_not_finite_is_named_by_its_parameter() {
+    // Errors of 1e10 have squares within f32's range, and gradients of 1e20, whose squares are not.
+    let mut problem = Problem::drawn();
+    problem.features.iter_mut().for_each(|feature| *feature *= 1e10);
+    let mut recorder = Recorder::default();
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let error = train(&problem, settings, BATCH, &mut recorder).unwrap_err();
+    assert!(error.to_string().contains("the gradient of `weight` is not finite"), "{error}");
+}
+
+#[test]
+fn the_gradient_norm_is_that_before_clipping() {
+    let Problem { features, targets, start } = Problem::drawn();
+    let mut gradient = [0.0_f64; 3];
+    for (row, target) in features.chunks(3).zip(&targets).take(BATCH) {
+        let product = |(x, w): (&f32, &f32)| f64::from(*x) * f64::from(*w);
+        let error = row.iter().zip(&start).map(product).sum::<f64>() - f64::from(*target);
+        for (sum, x) in gradient.iter_mut().zip(row) {
+            *sum += 2.0 * error * f64::from(*x) / BATCH as f64;
+        }
+    }
+    let expected = gradient.iter().map(|value| value * value).sum::<f64>().sqrt();
+    for clip_norm in [None, Some(0.1)] {
+        let settings = TrainerConfig { clip_norm, ..settings(optimizer(OptimizerKind::Sgd)) };
+        let mut recorder = Recorder::default();
+        train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+        let norm = |event: &Event| match event {
+            Event::Step { gradient_norm, .. } => Some(*gradient_norm),
+            _ => None,
+        };
+        let norm = recorder.0.iter().find_map(norm).unwrap();
+        assert!((norm - expected).abs() < 1e-5 * expected, "{norm} {expected}");
+    }
 }
 
 #[test]

@@ -54,7 +54,9 @@ class ResNet(nn.Module):
 
 
 for name in ["zeros", "convolution"]:
-    golden.seed()
+    # Of the first seeds the one whose values stay farthest from ReLU's corner, in the first step
+    # 1e-5 of the largest: nearer ones come out on the other side when they are rounded to f32.
+    golden.seed(5)
     images, targets = torch.randn(6, 3, 10, 10), torch.tensor([3, 0, 9, 9, 5, 1])
     net = ResNet(name == "convolution")
     golden.write(f"{name}.safetensors", net, images, targets, golden.sgd)

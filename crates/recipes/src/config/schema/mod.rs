@@ -10,6 +10,8 @@ mod table_data;
 mod text_data;
 mod training;
 
+use std::collections::BTreeMap;
+
 use ::data::augment::AugmentOptions;
 use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use serde::{Deserialize, Serialize};
@@ -159,5 +161,6 @@ fn trainer(
         log_every_steps: output.log_every_steps as u64,
         keep_best: output.model == ModelChoice::Best,
         checkpoint: checkpoint.clone(),
+        rests_on: BTreeMap::new(),
     }
 }

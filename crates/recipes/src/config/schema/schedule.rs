@@ -7,7 +7,11 @@ use crate::config::check::{Check, Checker};
 /// The keys that only some kinds read: the key, a kind that reads it, and all that do.
 const READERS: [(&str, &str, &[ScheduleKind]); 9] = [
     ("schedule.warmup_steps", "cosine", &[ScheduleKind::Cosine]),
-    ("schedule.minimum", "cosine", &[ScheduleKind::Cosine, ScheduleKind::Plateau]),
+    (
+        "schedule.minimum",
+        "cosine",
+        &[ScheduleKind::Cosine, ScheduleKind::Plateau, ScheduleKind::Range],
+    ),
     ("schedule.pct_start", "one_cycle", &[ScheduleKind::OneCycle]),
     ("schedule.div_factor", "one_cycle", &[ScheduleKind::OneCycle]),
     ("schedule.final_div_factor", "one_cycle", &[ScheduleKind::OneCycle]),
@@ -35,6 +39,9 @@ impl Check for ScheduleConfig {
         checker.require("schedule.gamma", falls, "above 0 and at most 1");
         let share = (0.0..1.0).contains(&self.threshold);
         checker.require("schedule.threshold", share, "at least 0 and below 1");
+
+        let rises = self.kind != ScheduleKind::Range || self.minimum > 0.0;
+        checker.require("schedule.minimum", rises, "above 0 for a range");
 
         for (key, reader, readers) in READERS {
             if !readers.contains(&self.kind) {

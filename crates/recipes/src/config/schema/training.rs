@@ -1,12 +1,15 @@
 //! `[training]` and `[output]`: how long to train, and what to tell and keep.
 
-use backend::Convolution;
+use backend::{Backend, Convolution, NAME, Precision};
 use data::{Batching, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    check::{Check, Checker},
-    unset_as_empty,
+use crate::{
+    ExitCode, Failure,
+    config::{
+        check::{Check, Checker},
+        unset_as_empty,
+    },
 };
 
 /// The table `[training]`.
@@ -38,6 +41,9 @@ pub struct Training {
     /// How convolutions are computed; nothing for networks that have none.
     #[serde(default, serialize_with = "unset_as_empty")]
     pub convolution: Option<Convolution>,
+    /// The arithmetic of products while training.
+    #[serde(default)]
+    pub precision: Precision,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -51,9 +57,24 @@ impl Training {
 }
 
 impl Training {
-    /// Makes the process compute convolutions as `training.convolution` says.
-    pub(crate) fn choose_convolution(&self) {
+    /// Makes the process compute as `training.convolution` and `training.precision` say.
+    ///
+    /// # Errors
+    ///
+    /// Where the device does not know the precision.
+    pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
+        if !self.precision.is_supported::<B>(device) {
+            return Err(Failure::new(
+                ExitCode::Device,
+                format!(
+                    "`training.precision = \"bf16\"`: the device of the backend `{NAME}` has no bf16"
+                ),
+                "set `training.precision` to \"f32\", or train on an NVIDIA GPU with `--features cuda`",
+            ));
+        }
         backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
+        backend::set_precision(self.precision);
+        Ok(())
     }
 }
 
@@ -91,6 +112,8 @@ impl Check for Training {
 pub struct Output {
     /// Steps between two records of the loss.
     pub log_every_steps: usize,
+    /// Whether TensorBoard's files are written as well, into `tb/` of the run.
+    pub tensorboard: bool,
     /// Which weights are kept at the end.
     pub model: ModelChoice,
 }

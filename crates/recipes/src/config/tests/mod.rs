@@ -64,6 +64,7 @@ keep_every_epochs = ""
 
 [output]
 log_every_steps = 25
+tensorboard = true
 model = "final"
 "#;
 

@@ -1,7 +1,7 @@
 //! A network of your own, in a loop of your own, on the trainer.
 //!
 //! ```text
-//! cargo run -p examples --example own_loop
+//! cargo run -p examples --example own_model
 //! ```
 //!
 //! It fits a sine wave with a small network that is none of this project's.

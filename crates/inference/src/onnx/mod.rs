@@ -1,0 +1,116 @@
+//! A trained model as an ONNX file, which other runtimes and languages read.
+//!
+//! The graph is that of the network's `forward`, in evaluation mode, with its weights under their
+//! own names. It takes f32 `images` `[batch, channels, height, width]` that are normalised already,
+//! f32 `features` `[batch, features]` of a table, or i64 `tokens` `[batch, time]`, and gives
+//! `logits`. A network that writes text takes and gives its state as well, so that a caller can go
+//! on token by token.
+//!
+//! The file's properties hold what else `predict` needs: `classes`, the names in the order of the
+//! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`,
+//! `scale`, `mean` and `deviation`, where input = (pixel * scale - mean) / deviation; and `recipe`.
+
+mod graph;
+mod layers;
+mod messages;
+mod networks;
+mod text;
+
+use std::collections::BTreeMap;
+
+use models::Architecture;
+use prost::Message;
+use store::StoredTensor;
+
+use self::{
+    graph::{Graph, Size, Value},
+    messages::{ElementType, ModelMessage, OperatorSet, Property},
+};
+use crate::{Description, InferenceError};
+
+/// Of ONNX 1.12, which runtimes of 2022 and later read.
+const OPERATORS: i64 = 17;
+const IR_VERSION: i64 = 8;
+
+/// What a protobuf message may hold.
+const LARGEST_BYTES: usize = i32::MAX as usize;
+
+/// The bytes of an ONNX file.
+///
+/// - `weights`: of a network of the architecture that is described
+pub(crate) fn file(
+    description: &Description,
+    weights: BTreeMap<String, StoredTensor>,
+) -> Result<Vec<u8>, InferenceError> {
+    let mut graph = Graph::new(&description.recipe, weights);
+    build(&mut graph, description)?;
+    let properties = [
+        ("recipe", description.recipe.clone()),
+        ("classes", json(&description.classes)),
+        ("preprocessing", json(&description.preprocessing)),
+    ];
+    let model = ModelMessage {
+        ir_version: IR_VERSION,
+        producer_name: "burn-recipes".to_owned(),
+        producer_version: env!("CARGO_PKG_VERSION").to_owned(),
+        graph: Some(graph.into_message()),
+        opset_import: vec![OperatorSet { version: OPERATORS }],
+        metadata_props: properties
+            .map(|(key, value)| Property { key: key.to_owned(), value })
+            .to_vec(),
+    };
+    let bytes = model.encoded_len();
+    if bytes > LARGEST_BYTES {
+        return Err(InferenceError::TooLargeForOnnx { bytes });
+    }
+    Ok(model.encode_to_vec())
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("a description has a form in JSON")
+}
+
+fn build(graph: &mut Graph, description: &Description) -> Result<(), InferenceError> {
+    match &description.architecture {
+        Architecture::Mlp(config) => {
+            let shape = [Size::Named("batch"), Size::Fixed(config.inputs)];
+            let features = graph.input("features", ElementType::F32, &shape);
+            let logits = networks::mlp(graph, config, &features);
+            give_logits(graph, &logits, config.outputs);
+        }
+        Architecture::Cnn(config) => {
+            let images = images(graph, description)?;
+            let logits = networks::cnn(graph, &images);
+            give_logits(graph, &logits, config.classes);
+        }
+        Architecture::SimpleNet(config) => {
+            let images = images(graph, description)?;
+            let logits = networks::simplenet(graph, &images);
+            give_logits(graph, &logits, config.classes);
+        }
+        Architecture::ResNet(config) => {
+            let images = images(graph, description)?;
+            let logits = networks::resnet(graph, config, &images);
+            give_logits(graph, &logits, config.classes);
+        }
+        Architecture::Vgg(config) => {
+            let images = images(graph, description)?;
+            let logits = networks::vgg(graph, config, &images);
+            give_logits(graph, &logits, config.head.outputs);
+        }
+        Architecture::TextLstm(config) => text::text_lstm(graph, config),
+    }
+    Ok(())
+}
+
+/// The input of a network that reads images, in the size of its preprocessing.
+fn images(graph: &mut Graph, description: &Description) -> Result<Value, InferenceError> {
+    let shape = description.image()?.shape();
+    let [channels, height, width] = [shape.channels, shape.height, shape.width].map(Size::Fixed);
+    let shape = [Size::Named("batch"), channels, height, width];
+    Ok(graph.input("images", ElementType::F32, &shape))
+}
+
+fn give_logits(graph: &mut Graph, logits: &Value, width: usize) {
+    graph.output(logits, "logits", &[Size::Named("batch"), Size::Fixed(width)]);
+}

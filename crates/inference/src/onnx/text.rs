@@ -1,0 +1,116 @@
+//! The network that writes text, as its `forward` in `models` reads.
+
+use models::{Positions, TextLstmConfig};
+use store::StoredTensor;
+
+use super::{
+    graph::{Graph, Size, Value, int},
+    messages::ElementType,
+};
+
+/// Where ONNX's gates (input, output, forget, cell) stand in PyTorch's order (input, forget, cell,
+/// output).
+const GATES: [usize; 4] = [0, 3, 1, 2];
+
+/// The whole network, its inputs and outputs included:
+///
+/// - `tokens`: `[batch, time]`
+/// - `h`, `c`: the hidden units and cells of each layer, `[layers, batch, hidden]`; zeros where they
+///   are not given
+/// - `logits`: `[batch, time, vocabulary]`, or `[batch, 1, vocabulary]` where only the last position
+///   predicts
+/// - `h_next`, `c_next`: the state after the last token
+pub(super) fn text_lstm(graph: &mut Graph, config: &TextLstmConfig) {
+    let batch = Size::Named("batch");
+    let tokens = graph.input("tokens", ElementType::I64, &[batch, Size::Named("time")]);
+    let sequence = graph.embedding("embedding", &tokens); // [batch, time, embedding]
+    let sequence = lstm_layers(graph, config, &tokens, &sequence); // [batch, time, hidden]
+    let (outputs, positions) = match config.predict {
+        Positions::All => (sequence, Size::Named("time")),
+        Positions::Last => (graph.slice(&sequence, &[1], [-1, i64::MAX, 1]), Size::Fixed(1)),
+    };
+    let weight = graph.weight("dense.weight");
+    let weight = graph.transpose(&weight, &[1, 0]);
+    let products = graph.node("MatMul", &[&outputs, &weight], Vec::new());
+    let bias = graph.weight("dense.bias");
+    let logits = graph.node("Add", &[&products, &bias], Vec::new());
+    graph.output(&logits, "logits", &[batch, positions, Size::Fixed(config.vocabulary)]);
+}
+
+/// - `sequence`: `[batch, time, embedding]`
+/// - returns: `[batch, time, hidden]`
+fn lstm_layers(
+    graph: &mut Graph,
+    config: &TextLstmConfig,
+    tokens: &Value,
+    sequence: &Value,
+) -> Value {
+    let &TextLstmConfig { layers, hidden, .. } = config;
+    if layers == 0 {
+        return sequence.clone();
+    }
+    let [h, c] = ["h", "c"].map(|name| state(graph, name, tokens, [layers, hidden]));
+    let (mut h_next, mut c_next) = (Vec::new(), Vec::new());
+    let mut sequence = graph.transpose(sequence, &[1, 0, 2]); // [time, batch, embedding]
+    for layer in 0..layers {
+        let index = layer as i64;
+        let [h, c] = [&h, &c].map(|state| graph.slice(state, &[0], [index, index + 1, 1]));
+        let weights = weights(graph, layer, hidden);
+        let [weight, recurrent, bias] = &weights;
+        let lengths = String::new(); // every sequence has the length of the longest
+        let inputs = [&sequence, weight, recurrent, bias, &lengths, &h, &c];
+        let [outputs, h, c] =
+            graph.node_of("LSTM", &inputs, vec![int("hidden_size", hidden as i64)]);
+        let direction = graph.integers(&[1]);
+        sequence = graph.node("Squeeze", &[&outputs, &direction], Vec::new());
+        h_next.push(h);
+        c_next.push(c);
+    }
+    let shape = [Size::Fixed(layers), Size::Named("batch"), Size::Fixed(hidden)];
+    for (name, parts) in [("h_next", h_next), ("c_next", c_next)] {
+        let next = graph.concat(&parts, 0);
+        graph.output(&next, name, &shape);
+    }
+    graph.transpose(&sequence, &[1, 0, 2])
+}
+
+/// The state before the first token, `[layers, batch, hidden]`.
+fn state(graph: &mut Graph, name: &str, tokens: &Value, [layers, hidden]: [usize; 2]) -> Value {
+    let shape = [Size::Fixed(layers), Size::Named("batch"), Size::Fixed(hidden)];
+    // A default cannot know the size of the batch, so it is that of one sample, repeated.
+    let given = graph.optional_input(name, &shape, [layers, 1, hidden]);
+    let batch = graph.node("Shape", &[tokens], vec![int("start", 0), int("end", 1)]);
+    let one = graph.integers(&[1]);
+    let shape = graph.concat(&[one.clone(), batch, one], 0);
+    graph.node("Expand", &[&given, &shape], Vec::new())
+}
+
+/// The weights of a layer for one direction: `[1, 4 hidden, inputs]`, `[1, 4 hidden, hidden]`, and
+/// the two biases one after the other, `[1, 8 hidden]`.
+fn weights(graph: &mut Graph, layer: usize, hidden: usize) -> [Value; 3] {
+    let names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"];
+    let [weight, recurrent, bias, second] = names.map(|name| format!("lstm.{name}_l{layer}"));
+    let matrices = [weight, recurrent].map(|name| {
+        let tensor = graph.take(&name);
+        let inputs = tensor.shape()[1];
+        let values = reordered(&tensor, hidden * inputs);
+        graph.tensor(&name, stored(vec![1, 4 * hidden, inputs], values))
+    });
+    let [weight, recurrent] = matrices;
+    let mut biases = reordered(&graph.take(&bias), hidden);
+    match graph.take_if_any(&second) {
+        Some(second) => biases.extend(reordered(&second, hidden)),
+        None => biases.resize(8 * hidden, 0.0),
+    }
+    let bias = graph.tensor(&bias, stored(vec![1, 8 * hidden], biases));
+    [weight, recurrent, bias]
+}
+
+/// The values with their gates in ONNX's order, `gate` of them a gate.
+fn reordered(tensor: &StoredTensor, gate: usize) -> Vec<f32> {
+    GATES.iter().flat_map(|place| &tensor.values()[place * gate..][..gate]).copied().collect()
+}
+
+fn stored(shape: Vec<usize>, values: Vec<f32>) -> StoredTensor {
+    StoredTensor::new(shape, values).expect("the gates in another order are as many")
+}

@@ -1,0 +1,143 @@
+//! A small network of each kind, and inputs for it.
+
+use std::collections::BTreeMap;
+
+use backend::{
+    Selected,
+    device::Device,
+    random::{Purpose, Random, stream_of},
+};
+use data::{
+    ImagePreprocessing, ImageShape, Resize, TablePreprocessing, Target, TargetKind, Vocabulary,
+};
+use inference::{Description, Preprocessing};
+use models::{
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Law, MlpConfig, Network, Positions,
+    ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
+};
+use store::StoredTensor;
+
+const BATCH: usize = 3;
+const TIME: usize = 6;
+
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) description: Description,
+    /// With a batch of `BATCH`; tokens as f32.
+    pub(crate) inputs: StoredTensor,
+}
+
+pub(crate) fn all() -> Vec<Case> {
+    let cnn = |channels, size| Architecture::Cnn(CnnConfig { channels, size, classes: 4 });
+    let resnet = |depth, shortcut| {
+        Architecture::ResNet(ResNetConfig { depth, shortcut, channels: 3, classes: 5 })
+    };
+    vec![
+        mlp("mlp", vec![7, 5], Vec::new()),
+        mlp("mlp-linear", Vec::new(), Vec::new()),
+        mlp("mlp-embeddings", vec![6], vec![embedding(0, 3, 2), embedding(2, 4, 1)]),
+        mlp("mlp-embedding-last", vec![6], vec![embedding(3, 2, 3)]),
+        image("cnn", cnn(1, 28), [1, 28, 28]),
+        image("cnn-odd", cnn(3, 21), [3, 21, 21]),
+        image(
+            "simplenet",
+            Architecture::SimpleNet(SimpleNetConfig { channels: 2, size: 13, classes: 4 }),
+            [2, 13, 13],
+        ),
+        image("resnet-zeros", resnet(14, Shortcut::Zeros), [3, 11, 14]),
+        image("resnet-convolution", resnet(8, Shortcut::Convolution), [3, 12, 12]),
+        vgg("vgg", false, vec![16]),
+        vgg("vgg-norm", true, Vec::new()),
+        text("lstm-last", 1, Positions::Last, Law::Keras),
+        text("lstm-all", 2, Positions::All, Law::Pytorch),
+        text("lstm-none", 0, Positions::Last, Law::Keras),
+    ]
+}
+
+fn embedding(feature: usize, entries: usize, width: usize) -> FeatureEmbedding {
+    FeatureEmbedding { feature, entries, width }
+}
+
+fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>) -> Case {
+    let inputs = 4;
+    let value = |index: usize| {
+        let feature = |embedding: &&FeatureEmbedding| embedding.feature == index % inputs;
+        match embeddings.iter().find(feature) {
+            Some(embedding) => (index / inputs % embedding.entries) as f32,
+            None => noise(name)(index),
+        }
+    };
+    let inputs = tensor([BATCH, inputs], value);
+    let config = MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone() };
+    let kind = TargetKind::Regression { mean: 1.0, deviation: 2.0 };
+    let target = Target { name: "target".to_owned(), index: 4, kind };
+    let table = TablePreprocessing { header: true, columns: Vec::new(), target };
+    case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
+}
+
+fn image(name: &'static str, architecture: Architecture, shape: [usize; 3]) -> Case {
+    let [channels, height, width] = shape;
+    let inputs = tensor([BATCH, channels, height, width], noise(name));
+    let shape = ImageShape { channels, height, width };
+    let image = ImagePreprocessing::identity(shape, Resize::Crop);
+    case(name, architecture, Preprocessing::Image(image), inputs)
+}
+
+fn vgg(name: &'static str, batch_norm: bool, hidden: Vec<usize>) -> Case {
+    let blocks = vec![vec![4], vec![6, 5]];
+    let features = VggConfig { blocks, batch_norm, channels: 3, size: 10 };
+    let head = HeadConfig { inputs: features.features(), hidden, outputs: 4, dropout: 0.5 };
+    image(name, Architecture::Vgg(VggClassifierConfig { features, head }), [3, 10, 10])
+}
+
+fn text(name: &'static str, layers: usize, predict: Positions, initialization: Law) -> Case {
+    let vocabulary = 9;
+    let config = TextLstmConfig {
+        vocabulary,
+        embedding: 4,
+        hidden: 5,
+        layers,
+        dropout: 0.5,
+        predict,
+        initialization,
+    };
+    let inputs = tensor([BATCH, TIME], |index| (index * index % vocabulary) as f32);
+    let vocabulary = Preprocessing::Text(Vocabulary::characters("abcdefghi"));
+    case(name, Architecture::TextLstm(config), vocabulary, inputs)
+}
+
+fn case(
+    name: &'static str,
+    architecture: Architecture,
+    preprocessing: Preprocessing,
+    inputs: StoredTensor,
+) -> Case {
+    let classes = vec!["one".to_owned(), "\"two\"".to_owned()];
+    let recipe = name.to_owned();
+    Case { name, description: Description { recipe, architecture, preprocessing, classes }, inputs }
+}
+
+fn tensor<const D: usize>(shape: [usize; D], value: impl Fn(usize) -> f32) -> StoredTensor {
+    let values = (0..shape.iter().product()).map(value).collect();
+    StoredTensor::new(shape.to_vec(), values).unwrap()
+}
+
+/// Numbers between -1 and 1 that follow from a name.
+pub(crate) fn noise(name: &str) -> impl Fn(usize) -> f32 + use<> {
+    let random = Random::new(0, Purpose::Initialization, stream_of(name));
+    move |index| (2.0 * random.uniform_f64(index as u64) - 1.0) as f32
+}
+
+/// The weights of a new network.
+pub(crate) fn blank(architecture: &Architecture) -> BTreeMap<String, StoredTensor> {
+    let device = Device::default();
+    let network = match architecture {
+        Architecture::Mlp(config) => Network::<Selected>::Mlp(config.init(0, &device)),
+        Architecture::Cnn(config) => Network::Cnn(config.init(0, &device)),
+        Architecture::SimpleNet(config) => Network::SimpleNet(config.init(0, &device)),
+        Architecture::ResNet(config) => Network::ResNet(config.init(0, &device)),
+        Architecture::TextLstm(config) => Network::TextLstm(config.init(0, &device)),
+        Architecture::Vgg(config) => Network::Vgg(config.init(0, &device)),
+    };
+    network.to_tensors()
+}

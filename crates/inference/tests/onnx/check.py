@@ -1,0 +1,59 @@
+"""Runs ONNX files and prints for each its name and the largest difference of its logits.
+
+    python3 check.py FOLDER
+
+Beside NAME.onnx lies NAME.safetensors with `inputs` and the `logits` that are expected.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from safetensors.numpy import load_file
+
+
+def difference(found, expected):
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    return np.abs(found - expected).max()
+
+
+def token_by_token(session, tokens, logits):
+    """The difference where each token is read by itself, with the state that the last one left."""
+    names = [output.name for output in session.get_outputs()]
+    if "h_next" not in names:
+        return 0.0
+    state, parts = {}, []
+    for time in range(tokens.shape[1]):
+        token = {"tokens": tokens[:, time : time + 1]}
+        outputs = dict(zip(names, session.run(None, token | state)))
+        state = {"h": outputs["h_next"], "c": outputs["c_next"]}
+        parts.append(outputs["logits"])
+    return difference(np.concatenate(parts, axis=1)[:, -logits.shape[1] :], logits)
+
+
+def check(path):
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    properties = {entry.key: entry.value for entry in model.metadata_props}
+    assert properties["recipe"] == path.stem, properties
+    assert json.loads(properties["classes"]) == ["one", '"two"'], properties
+    assert json.loads(properties["preprocessing"])["input"] in ["table", "image", "text"]
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    tensors = load_file(path.with_suffix(".safetensors"))
+    inputs, logits = tensors["inputs"], tensors["logits"]
+    assert logits.std(axis=0).max() > 0.01, "the logits hardly depend on the inputs"
+    [needed] = session.get_inputs()
+    if needed.name == "tokens":
+        inputs = inputs.astype(np.int64)
+    run = lambda some: session.run(["logits"], {needed.name: some})[0]
+    differences = [difference(run(inputs), logits), difference(run(inputs[:1]), logits[:1])]
+    differences.append(token_by_token(session, inputs, logits))
+    return max(differences)
+
+
+for path in sorted(Path(sys.argv[1]).glob("*.onnx")):
+    print(path.stem, check(path))

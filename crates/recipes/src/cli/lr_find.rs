@@ -1,0 +1,120 @@
+//! `recipes lr-find`.
+
+use std::path::PathBuf;
+
+use super::{
+    arguments::Common, output::Output, signals::stop_on_signals, svg, train::recipe_and_file,
+};
+use crate::{
+    Console, ExitCode, Failure,
+    chart::{Chart, Line},
+    config::Layer,
+    console::rounded,
+    range_test::{Point, Range, RangeTest, range_test},
+    text_chart::text_chart,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LrFindArguments {
+    /// A recipe's name, or a configuration of your own
+    #[arg(value_name = "RECIPE|FILE.toml")]
+    recipe: String,
+    /// Change a setting, such as `training.batch_size=8`; may be given many times. `[schedule]` and
+    /// the learning rate are the test's own
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    settings: Vec<String>,
+    /// The learning rate of the first step
+    #[arg(long, value_name = "RATE", default_value_t = 1e-6)]
+    from: f64,
+    /// The learning rate of the last step, if the loss does not break out before
+    #[arg(long, value_name = "RATE", default_value_t = 1.0)]
+    to: f64,
+    /// How many learning rates are tried, a step each
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(20..))]
+    steps: u64,
+    /// Draw the loss over the learning rate into a file
+    #[arg(long, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(
+    arguments: &LrFindArguments,
+    common: &Common,
+    output: &Output,
+) -> Result<(), Failure> {
+    let &LrFindArguments { from, to, steps, .. } = arguments;
+    if !(from > 0.0 && from < to && to.is_finite()) {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!("there are no learning rates from {from} to {to}"),
+            "`--from` must be above 0, and `--to` above that",
+        ));
+    }
+    svg::refuse_existing(arguments.output.as_deref(), arguments.force)?;
+    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
+    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let mut console = Console::new(common.progress);
+    let range = Range { from, to, steps };
+    let test = range_test(recipe, &layers, range, stop_on_signals()?, &mut console)?;
+    if let Some(file) = &arguments.output {
+        svg::write(file, &chart(&test))?;
+    }
+    output.result(&test, describe);
+    Ok(())
+}
+
+fn chart(test: &RangeTest) -> Chart {
+    let line = |name: &str, value: fn(&Point) -> f64| {
+        let points = test.points.iter().map(|point| (point.learning_rate, value(point))).collect();
+        Line { name: name.to_owned(), points }
+    };
+    Chart {
+        title: format!("The range test of {}", test.recipe),
+        x_label: "learning rate".to_owned(),
+        y_label: "loss".to_owned(),
+        logarithmic_x: true,
+        lines: vec![line("smoothed", |point| point.smoothed), line("loss", |point| point.loss)],
+        ..Chart::default()
+    }
+}
+
+fn describe(test: &RangeTest) -> String {
+    let RangeTest { recipe, range, points, .. } = test;
+    let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
+    let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = losses.iter().copied().fold(lowest, f64::max);
+    let last = points.last().map_or(range.from, |point| point.learning_rate);
+    let ends = [exponential(range.from), exponential(last)];
+    let chart = text_chart(&losses, [lowest, highest], rounded, ends);
+    let end = if test.broke_out { ", where it broke out" } else { "" };
+    let mut text = format!(
+        "the loss of {recipe} over {} steps, by the learning rate\n{chart}from {} to {}{end}\n",
+        points.len(),
+        exponential(range.from),
+        exponential(last),
+    );
+    let suggestions = [
+        ("a tenth of where the loss is lowest", test.tenth_of_lowest),
+        ("where it falls fastest", test.steepest),
+    ];
+    for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
+        text += &format!("  {:>8}  {what}\n", exponential(rate));
+    }
+    match test.tenth_of_lowest {
+        Some(rate) => {
+            let rate = exponential(rate);
+            text += &format!("try: recipes train {recipe} --set optimizer.learning_rate={rate}\n");
+        }
+        None if test.broke_out => text += "the loss never fell: lower `--from`\n",
+        None => text += "the loss never fell: raise `--to`, or `--steps`\n",
+    }
+    text
+}
+
+/// `3.2e-3`
+fn exponential(rate: f64) -> String {
+    format!("{rate:.1e}")
+}

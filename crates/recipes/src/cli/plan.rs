@@ -1,0 +1,217 @@
+//! `recipes plan`.
+
+use std::path::PathBuf;
+
+use backend::{Peaks, Selected, device};
+use serde::Serialize;
+
+use super::{arguments::Common, output::Output, svg, train::recipe_and_file};
+use crate::{
+    Console, Failure, MemoryBytes, Plan,
+    chart::{Chart, Line},
+    config::Layer,
+    console::{duration, grouped},
+    text_chart::text_chart,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PlanArguments {
+    /// A recipe's name, or a configuration of your own
+    #[arg(value_name = "RECIPE|FILE.toml")]
+    recipe: String,
+    /// Change a setting, such as `training.epochs=5`; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    settings: Vec<String>,
+    /// Measure how fast the device is at best, and say how long its arithmetic would take; takes a
+    /// few seconds
+    #[arg(long)]
+    bench: bool,
+    /// Draw the course of the learning rate into a file
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// A plan, and the device that it is for.
+#[derive(Serialize)]
+struct Planned {
+    #[serde(flatten)]
+    plan: Plan,
+    device: String,
+    /// None where the system does not tell.
+    device_memory_bytes: Option<u64>,
+    #[serde(flatten)]
+    speed: Option<Speed>,
+}
+
+/// What the measured speed of the device makes of a plan.
+#[derive(Clone, Copy, Serialize)]
+struct Speed {
+    multiply_adds_per_second: f64,
+    /// Seconds of arithmetic at that speed.
+    seconds_at_peak: f64,
+}
+
+pub(super) fn run(
+    arguments: &PlanArguments,
+    common: &Common,
+    output: &Output,
+) -> Result<(), Failure> {
+    svg::refuse_existing(arguments.svg.as_deref(), arguments.force)?;
+    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
+    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let mut console = Console::new(common.progress);
+    let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
+    let plan = (recipe.plan)(layers, &mut progress)?;
+
+    let (opened, device) = device::open()?;
+    let speed = arguments.bench.then(|| {
+        let multiply_adds_per_second = Peaks::measure::<Selected>(&opened).multiply_adds_per_second;
+        let seconds_at_peak = plan.training_multiply_adds / multiply_adds_per_second;
+        Speed { multiply_adds_per_second, seconds_at_peak }
+    });
+    if let Some(file) = &arguments.svg {
+        svg::write(file, &learning_rate_chart(&plan))?;
+    }
+    let device_memory_bytes = device::memory_bytes();
+    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe);
+    Ok(())
+}
+
+fn learning_rate_chart(plan: &Plan) -> Chart {
+    let points = plan.learning_rates.iter().map(|&(step, rate)| (step as f64, rate)).collect();
+    Chart {
+        title: format!("The learning rate of {}", plan.recipe),
+        x_label: "step".to_owned(),
+        y_label: "learning rate".to_owned(),
+        lines: vec![Line { name: "learning rate".to_owned(), points }],
+        ..Chart::default()
+    }
+}
+
+fn describe(planned: &Planned) -> String {
+    let Planned { plan, .. } = planned;
+    let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    [layers(plan), steps(plan), learning_rate(plan), memory(planned), time(planned), notes].concat()
+}
+
+/// A line for each layer, and one for all of them.
+fn layers(plan: &Plan) -> String {
+    let name =
+        |name: &str, trained: bool| format!("{name}{}", if trained { "" } else { " (frozen)" });
+    let mut rows = vec![["layer", "result", "parameters", "multiply-adds"].map(str::to_owned)];
+    rows.push(["input".to_owned(), format!("{:?}", plan.sample), String::new(), String::new()]);
+    rows.extend(plan.layers.iter().map(|planned| {
+        let layer = &planned.layer;
+        [
+            name(&layer.name, planned.trained),
+            format!("{:?}", layer.output),
+            grouped(layer.parameters as f64),
+            grouped(layer.multiply_adds as f64),
+        ]
+    }));
+    rows.push([
+        "together".to_owned(),
+        String::new(),
+        grouped(plan.parameters as f64),
+        grouped(plan.multiply_adds as f64),
+    ]);
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let [first, second, third, fourth] = [0, 1, 2, 3].map(width);
+    let mut text = format!("{}, for one sample\n", plan.recipe);
+    for [name, shape, parameters, multiply_adds] in &rows {
+        let row = format!(
+            "  {name:first$}  {shape:second$}  {parameters:>third$}  {multiply_adds:>fourth$}"
+        );
+        text += row.trim_end();
+        text.push('\n');
+    }
+    if plan.trainable_parameters < plan.parameters {
+        let trainable = grouped(plan.trainable_parameters as f64);
+        text += &format!("  {trainable} of the parameters are trained\n");
+    }
+    text
+}
+
+fn steps(plan: &Plan) -> String {
+    let count = |number: u64, unit: &str| {
+        format!("{} {unit}{}", grouped(number as f64), if number == 1 { "" } else { "s" })
+    };
+    format!(
+        "\n{}{} of {}, {} in all; batches of {}, {}\n",
+        if plan.may_stop_early { "at most " } else { "" },
+        count(plan.epochs, "epoch"),
+        count(plan.steps_per_epoch, "step"),
+        count(plan.steps, "step"),
+        plan.batch_size,
+        count(plan.samples, "sample"),
+    )
+}
+
+/// A chart, or a sentence where there is nothing to see.
+fn learning_rate(plan: &Plan) -> String {
+    let rates: Vec<f64> = plan.learning_rates.iter().map(|&(_, rate)| rate).collect();
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    if rates.iter().all(|&rate| rate == highest) {
+        return format!("\nlearning rate {highest}\n");
+    }
+    let ends = ["step 1".to_owned(), grouped(plan.steps as f64)];
+    let label = |rate: f64| if rate == 0.0 { "0".to_owned() } else { format!("{rate:.1e}") };
+    format!("\nlearning rate\n{}", text_chart(&rates, [0.0, highest], label, ends))
+}
+
+fn memory(planned: &Planned) -> String {
+    let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
+        planned.plan.memory_bytes;
+    let parts = [
+        ("weights", weights),
+        ("gradients", gradients),
+        ("optimizer", optimizer),
+        ("average of the weights", average),
+        ("weights of the best epoch", best),
+        ("activations", activations),
+        ("data", data),
+        ("together", total),
+    ];
+    let mut text = "\nmemory while training, estimated\n".to_owned();
+    for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {
+        text += &format!("  {name:<25}  {:>10}\n", size(bytes as f64));
+    }
+    let device = &planned.device;
+    text += &match planned.device_memory_bytes {
+        Some(bytes) => format!("  of {} on {device}\n", size(bytes as f64)),
+        None => format!("  the memory of {device} is unknown\n"),
+    };
+    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes) {
+        text += "  this does not fit: lower `training.batch_size`, or keep it and set \
+                 `training.micro_batch`\n";
+    }
+    text
+}
+
+fn time(planned: &Planned) -> String {
+    let operations = grouped(planned.plan.training_multiply_adds / 1e9);
+    match planned.speed {
+        None => format!(
+            "\n{operations} billion multiply-adds in all; `--bench` measures how long they take at least\n"
+        ),
+        Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
+            "\n{operations} billion multiply-adds in all: {} at the {} billion a second that the \
+             device reaches at best\n",
+            duration(seconds_at_peak),
+            grouped(multiply_adds_per_second / 1e9),
+        ),
+    }
+}
+
+/// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.
+fn size(bytes: f64) -> String {
+    match bytes {
+        0.0..1e3 => format!("{bytes} bytes"),
+        1e3..1e6 => format!("{:.1} kB", bytes / 1e3),
+        1e6..1e9 => format!("{:.1} MB", bytes / 1e6),
+        _ => format!("{:.1} GB", bytes / 1e9),
+    }
+}

@@ -1,0 +1,307 @@
+//! What a run would be and cost, counted before it begins.
+
+use models::Layer;
+use serde::Serialize;
+use training::TrainerConfig;
+
+use crate::config::Training;
+
+/// Points of the course of the learning rate.
+const POINTS: u64 = 200;
+/// Bytes of an f32.
+const VALUE_BYTES: usize = size_of::<f32>();
+
+/// A run that has not begun.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// The recipe's name.
+    pub recipe: String,
+    /// The shape of a sample: `[features]`, `[channels, height, width]`, or `[time]` of a text.
+    pub sample: Vec<usize>,
+    /// The network, in the order in which its layers run.
+    pub layers: Vec<PlannedLayer>,
+    /// Numbers in the network.
+    pub parameters: usize,
+    /// Those that are trained.
+    pub trainable_parameters: usize,
+    /// Multiply-adds of the forward pass of one sample.
+    pub multiply_adds: u64,
+    /// Multiply-adds of all steps, backward passes included, without validation.
+    pub training_multiply_adds: f64,
+    /// Estimated.
+    pub memory_bytes: MemoryBytes,
+    /// Samples of an update.
+    pub batch_size: usize,
+    /// Epochs that are begun.
+    pub epochs: u64,
+    /// Updates of an epoch.
+    pub steps_per_epoch: u64,
+    /// Updates of the run.
+    pub steps: u64,
+    /// Samples seen, repetitions counted; where each position of a text has a loss, the positions.
+    pub samples: u64,
+    /// Whether the run may end before all its steps.
+    pub may_stop_early: bool,
+    /// The learning rate of some steps, counted from 1; the first and the last are among them.
+    pub learning_rates: Vec<(u64, f64)>,
+    /// What the user should know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A layer, and whether it learns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedLayer {
+    /// The layer.
+    #[serde(flatten)]
+    pub layer: Layer,
+    /// Whether its parameters are trained.
+    pub trained: bool,
+}
+
+/// Bytes on the device while training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryBytes {
+    /// All parameters.
+    pub weights: usize,
+    /// A gradient for each that is trained.
+    pub gradients: usize,
+    /// What the optimizer keeps for each.
+    pub optimizer: usize,
+    /// Their moving average, where one is taken.
+    pub average: usize,
+    /// The best epoch's weights, where they are kept.
+    pub best: usize,
+    /// The results of the layers for the samples that are on the device at a time. A backend may
+    /// keep more, for instance what it needs for a backward pass, or less.
+    pub activations: usize,
+    /// The samples that lie there.
+    pub data: usize,
+    /// All of these.
+    pub total: usize,
+}
+
+/// What a recipe knows of a run before it begins.
+pub(crate) struct Outline<'a> {
+    pub(crate) recipe: &'a str,
+    /// The shape of a sample.
+    pub(crate) sample: Vec<usize>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) frozen: FrozenLayers,
+    /// Samples of the training split.
+    pub(crate) samples: usize,
+    /// Losses of a sample.
+    pub(crate) targets: usize,
+    pub(crate) training: &'a Training,
+    pub(crate) trainer: TrainerConfig,
+    /// Whether there is a split for validation.
+    pub(crate) validates: bool,
+    /// Bytes of the samples on the device.
+    pub(crate) data_bytes: usize,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The first layers of a network, which are not trained.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrozenLayers {
+    pub(crate) count: usize,
+    /// Whether their results are computed once and kept.
+    pub(crate) kept: bool,
+}
+
+impl Outline<'_> {
+    pub(crate) fn plan(self) -> Plan {
+        let (frozen, trained) = self.layers.split_at(self.frozen.count);
+        let parameters =
+            |layers: &[Layer]| layers.iter().map(|layer| layer.parameters).sum::<usize>();
+        let multiply_adds =
+            |layers: &[Layer]| layers.iter().map(|layer| layer.multiply_adds).sum::<u64>();
+        let trainable_parameters = parameters(trained);
+
+        let length = self.trainer.length();
+        let epochs = length.steps / length.steps_per_epoch.max(1);
+        let rest = length.steps % length.steps_per_epoch.max(1);
+        let in_epoch = self.samples as u64;
+        let batch_size = self.training.batch_size;
+        let passes = epochs * in_epoch + in_epoch.min(rest * batch_size as u64);
+        let frozen_passes = if self.frozen.kept { in_epoch } else { passes };
+        // A backward pass computes two products for each of the forward pass.
+        let training_multiply_adds = 3.0 * multiply_adds(trained) as f64 * passes as f64
+            + multiply_adds(frozen) as f64 * frozen_passes as f64;
+
+        Plan {
+            recipe: self.recipe.to_owned(),
+            parameters: parameters(&self.layers),
+            trainable_parameters,
+            multiply_adds: multiply_adds(&self.layers),
+            training_multiply_adds,
+            memory_bytes: self.memory(parameters(&self.layers), trainable_parameters),
+            batch_size,
+            epochs: epochs + u64::from(rest > 0),
+            steps_per_epoch: length.steps_per_epoch,
+            steps: length.steps,
+            samples: passes * self.targets as u64,
+            may_stop_early: self.validates && self.training.patience.is_some(),
+            learning_rates: self.learning_rates(),
+            layers: planned(self.layers, self.frozen.count),
+            sample: self.sample,
+            notes: self.notes,
+        }
+    }
+
+    fn memory(&self, parameters: usize, trainable: usize) -> MemoryBytes {
+        let optimizer = self.trainer.optimizer.kind.slot_names().len();
+        let averages = usize::from(self.trainer.ema.is_some());
+        let best = usize::from(self.trainer.keep_best && self.validates);
+        let batch = self.training.micro_batch.unwrap_or(self.training.batch_size);
+        let mut memory = MemoryBytes {
+            weights: parameters * VALUE_BYTES,
+            gradients: trainable * VALUE_BYTES,
+            optimizer: optimizer * trainable * VALUE_BYTES,
+            average: averages * trainable * VALUE_BYTES,
+            best: best * trainable * VALUE_BYTES,
+            activations: batch.min(self.samples) * self.activations() * VALUE_BYTES,
+            data: self.data_bytes,
+            total: 0,
+        };
+        let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, .. } =
+            memory;
+        memory.total = weights + gradients + optimizer + average + best + activations + data;
+        memory
+    }
+
+    /// Values that one sample leaves until the backward pass. Those of a frozen layer are gone once
+    /// the next has run.
+    fn activations(&self) -> usize {
+        let count = |shape: &[usize]| shape.iter().product::<usize>();
+        let mut values = vec![count(&self.sample)];
+        values.extend(self.layers.iter().map(|layer| count(&layer.output)));
+        let (frozen, trained) = values.split_at(self.frozen.count);
+        let passing = if self.frozen.kept {
+            0
+        } else {
+            frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0)
+        };
+        passing + trained.iter().sum::<usize>()
+    }
+
+    fn learning_rates(&self) -> Vec<(u64, f64)> {
+        let TrainerConfig { optimizer, schedule, .. } = &self.trainer;
+        let length = self.trainer.length();
+        let last = length.steps.saturating_sub(1);
+        let points = length.steps.min(POINTS);
+        let step = |point: u64| if points < 2 { 0 } else { point * last / (points - 1) };
+        let rate = |step| (step + 1, schedule.learning_rate(optimizer.learning_rate, step, length));
+        (0..points).map(step).map(rate).collect()
+    }
+}
+
+fn planned(layers: Vec<Layer>, frozen: usize) -> Vec<PlannedLayer> {
+    let planned = |(index, layer): (usize, Layer)| PlannedLayer { layer, trained: index >= frozen };
+    layers.into_iter().enumerate().map(planned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, config::Layer as Settings, registry::find};
+
+    fn plan(recipe: &str, settings: &[&str]) -> Result<Plan, Failure> {
+        let layers = settings.iter().map(|setting| Settings::set(setting)).collect();
+        (find(recipe).unwrap().plan)(layers, &mut |_, _, _| {})
+    }
+
+    #[test]
+    fn the_numbers_are_those_that_are_known() {
+        let mlp = plan("mlp", &["data.labels=random"]).unwrap();
+        assert_eq!((mlp.parameters, mlp.trainable_parameters), (221, 221));
+        assert_eq!((mlp.steps, mlp.steps_per_epoch, mlp.samples), (12_500, 25, 500_000));
+        assert_eq!(mlp.training_multiply_adds, 3.0 * 210.0 * 500_000.0);
+        // Adam has two numbers for a parameter; each sample has 20 features and a label; of a batch
+        // of 40 there are 20, 10 and 1 values a sample. Without validation no epoch is the best.
+        let memory = mlp.memory_bytes;
+        let expected = [884, 884, 2 * 884, 0, 0, 40 * 31 * 4, 1000 * 21 * 4];
+        let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
+            memory;
+        assert_eq!([weights, gradients, optimizer, average, best, activations, data], expected);
+        assert_eq!(total, expected.iter().sum::<usize>());
+
+        let cnn = plan("cnn", &["data.samples=100"]).unwrap();
+        assert_eq!((cnn.parameters, cnn.multiply_adds), (93_322, 2_794_240));
+        assert_eq!(cnn.sample, [1, 28, 28]);
+    }
+
+    #[test]
+    fn a_run_that_ends_within_an_epoch_sees_fewer_samples() {
+        // 90 samples are left of 100; an epoch has batches of 40, 40 and 10.
+        let settings = |steps: &str| {
+            let steps = format!("training.max_steps={steps}");
+            let settings = ["data.samples=100", "training.batch_size=40", "training.epochs=5"];
+            plan("cnn", &[&settings[..], &[steps.as_str()]].concat()).unwrap()
+        };
+        let samples = |steps| settings(steps).samples;
+        assert_eq!([samples("2"), samples("3"), samples("4"), samples("")], [80, 90, 130, 450]);
+        assert_eq!((settings("4").epochs, settings("4").steps), (2, 4));
+    }
+
+    #[test]
+    fn memory_follows_the_settings() {
+        let memory = |settings: &[&str]| {
+            let settings = [&["data.samples=100", "output.model=final"], settings].concat();
+            plan("cnn", &settings).unwrap().memory_bytes
+        };
+        let usual = memory(&["training.batch_size=80"]);
+        let (weights, images) = (93_322 * 4, 120 * 28 * 28);
+        assert_eq!((usual.weights, usual.best, usual.data), (weights, 0, images));
+        assert_eq!(memory(&["output.model=best"]).best, weights);
+        assert_eq!(memory(&["optimizer.kind=sgd"]).optimizer, weights);
+        assert_eq!(memory(&["training.ema=0.9"]).average, weights);
+        assert_eq!(memory(&["data.residency=host"]).data, 0);
+        let parts = memory(&["training.batch_size=80", "training.micro_batch=20"]);
+        assert_eq!(4 * parts.activations, usual.activations);
+    }
+
+    #[test]
+    fn what_is_frozen_costs_no_gradients_and_what_is_kept_is_computed_once() {
+        let vgg = |settings: &[&str]| {
+            plan("vgg", &[&["data.samples=100", "training.epochs=4"], settings].concat()).unwrap()
+        };
+        let (kept, random) = (vgg(&[]), vgg(&["augment.horizontal_flip=0.5"]));
+        let (tuned, all) = (vgg(&["model.fine_tune=true"]), vgg(&["model.weights=none"]));
+        // 128 x 4 x 4 features to 256 units, and those to ten classes.
+        assert_eq!(kept.trainable_parameters, 2048 * 256 + 256 + 256 * 10 + 10);
+        assert!(kept.trainable_parameters < tuned.trainable_parameters);
+        assert!(tuned.trainable_parameters < all.trainable_parameters);
+        assert_eq!(all.trainable_parameters, all.parameters);
+        assert!(all.layers.iter().all(|layer| layer.trained));
+        let frozen = |plan: &Plan| plan.layers.iter().filter(|layer| !layer.trained).count();
+        assert!(frozen(&tuned) > 0 && frozen(&tuned) < frozen(&kept));
+
+        let head = 2048.0 * 256.0 + 256.0 * 10.0;
+        let features = kept.multiply_adds as f64 - head;
+        assert_eq!(kept.training_multiply_adds, 90.0 * (4.0 * 3.0 * head + features));
+        assert_eq!(random.training_multiply_adds, 4.0 * 90.0 * (3.0 * head + features));
+        assert_eq!(all.training_multiply_adds, 4.0 * 90.0 * 3.0 * (head + features));
+        assert!(kept.memory_bytes.activations < random.memory_bytes.activations);
+        assert!(random.memory_bytes.activations < all.memory_bytes.activations);
+    }
+
+    #[test]
+    fn the_learning_rate_is_followed_from_the_first_step_to_the_last() {
+        let settings = ["schedule.kind=cosine", "schedule.warmup_steps=100"];
+        let rates = plan("mlp", &settings).unwrap().learning_rates;
+        assert_eq!((rates.len(), rates[0].0, rates[199].0), (200, 1, 12_500));
+        assert!(rates[0].1 < 1e-4 && rates[199].1 < 1e-8);
+        let one = plan("mlp", &["training.max_steps=1"]).unwrap();
+        assert_eq!(one.learning_rates, [(1, 1e-3)]);
+    }
+
+    #[test]
+    fn a_mistake_is_the_one_that_training_would_name() {
+        let message = |recipe, setting| plan(recipe, &[setting]).unwrap_err().to_string();
+        assert!(message("mlp", "training.epochs=0").contains("`training.epochs` must be"));
+        assert!(message("cnn", "data.size=4").contains("images of 4x4 are too small"));
+        assert!(message("vgg", "model.weights=none.pth").contains("none.pth"));
+        assert!(message("lstm-char", "training.micro_batch=4").contains("has no effect"));
+        assert!(message("lstm", "data.path=none.txt").contains("none.txt"));
+    }
+}

@@ -1,0 +1,304 @@
+//! The learning-rate range test: a short training whose learning rate grows by the same factor
+//! after each step, until the loss breaks out (Smith, "Cyclical learning rates for training neural
+//! networks", 2017, section 3.3; the suggestions are those of fastai's `lr_find`).
+
+use std::time::Instant;
+
+use serde::Serialize;
+use training::{EndStatus, Event, Observer, ObserverError, Stop};
+
+use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe};
+
+/// The test is over once the loss is so many times the lowest.
+const BREAKS_OUT: f64 = 4.0;
+/// The part of the steps over whose losses the running mean goes that is compared with the lowest,
+/// and to either side the one that a point of the curve is the mean of.
+const RUNNING: f64 = 0.1;
+const SMOOTHED: f64 = 0.05;
+
+/// Which learning rates are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// That of the first step.
+    pub from: f64,
+    /// That of the last step.
+    pub to: f64,
+    /// How many are tried.
+    pub steps: u64,
+}
+
+/// What came of the test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RangeTest {
+    /// The recipe's name.
+    pub recipe: String,
+    /// What was asked for.
+    #[serde(flatten)]
+    pub range: Range,
+    /// Whether the loss broke out before the last step.
+    pub broke_out: bool,
+    /// A point for each step that was made.
+    pub points: Vec<Point>,
+    /// The learning rate at which the smoothed loss is lowest.
+    pub lowest: Option<f64>,
+    /// A tenth of that: as far up as is safe.
+    pub tenth_of_lowest: Option<f64>,
+    /// The learning rate at which the smoothed loss falls fastest.
+    pub steepest: Option<f64>,
+}
+
+/// A step of the test.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Its learning rate.
+    pub learning_rate: f64,
+    /// The loss of its batch.
+    pub loss: f64,
+    /// The mean of the losses around it.
+    pub smoothed: f64,
+}
+
+/// Trains a recipe for `range.steps` steps at most, in a folder that is removed again.
+///
+/// - `shown`: hears what is done, but not how training ends
+///
+/// # Errors
+///
+/// Whatever training fails with before its first step; [`ExitCode::Interrupted`].
+pub fn range_test(
+    recipe: &Recipe,
+    layers: &[Layer],
+    range: Range,
+    interrupt: Stop,
+    shown: &mut dyn Observer,
+) -> Result<RangeTest, Failure> {
+    let folder = tempfile::tempdir().map_err(|error| {
+        Failure::new(
+            ExitCode::Unexpected,
+            format!("there is no room for temporary files: {error}"),
+            "set the environment variable TMPDIR to a folder that can be written to",
+        )
+    })?;
+    let mut heard = Heard { range, shown, losses: Vec::new(), watch: Watch::new(range) };
+    let start = Start {
+        observer: &mut heard,
+        interrupt,
+        directory: folder.path().join("run"),
+        resumes: false,
+        command_line: std::env::args().collect(),
+        began: Instant::now(),
+    };
+    let layers = [layers, &of_the_test(recipe, range)[..]].concat();
+    let ended = (recipe.train)(layers, start);
+    let Heard { losses, watch, shown, .. } = heard;
+    let step = losses.len() as u64;
+    let broke_out = match ended {
+        // The run ends by the error of its observer.
+        Err(_) if watch.is_over => step < range.steps || watch.broke_out(),
+        Err(failure) if failure.exit_code == ExitCode::Diverged => true,
+        Err(failure) if failure.exit_code == ExitCode::Interrupted => return Err(interrupted()),
+        Err(failure) => return Err(failure),
+        Ok(_) => false,
+    };
+    // What is shown is over, whether anybody is there to see it or not.
+    let _ = shown.observe(&Event::End { status: EndStatus::Finished, epoch: 0, step });
+    Ok(RangeTest::of(recipe.name, range, &losses, broke_out))
+}
+
+/// The settings of the test, which lie on the user's. Those of the schedule are the recipe's own
+/// but for its kind, since the user's may be of no use to that.
+fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> {
+    let settings = [
+        "schedule.kind=range".to_owned(),
+        format!("schedule.minimum={from:e}"),
+        format!("optimizer.learning_rate={to:e}"),
+        format!("training.max_steps={steps}"),
+        format!("training.epochs={steps}"),
+        "training.patience=".to_owned(),
+        "checkpoint.every_steps=".to_owned(),
+        "checkpoint.every_epochs=".to_owned(),
+        "output.log_every_steps=1".to_owned(),
+        "output.model=final".to_owned(),
+    ];
+    let schedule = Layer::recipe(recipe.name, recipe.toml).only("schedule");
+    std::iter::once(schedule).chain(settings.iter().map(|setting| Layer::set(setting))).collect()
+}
+
+fn interrupted() -> Failure {
+    Failure::new(ExitCode::Interrupted, "interrupted; nothing was kept", "run the command again")
+}
+
+/// Keeps the losses, and ends the run when enough was heard.
+struct Heard<'a> {
+    range: Range,
+    shown: &'a mut dyn Observer,
+    losses: Vec<(f64, f64)>,
+    watch: Watch,
+}
+
+impl Observer for Heard<'_> {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        match event {
+            &Event::Step { step, loss, learning_rate, .. } => {
+                self.shown.observe(event)?;
+                self.losses.push((learning_rate, loss));
+                self.watch.note(loss);
+                // Before validation, which nobody asked for.
+                self.watch.is_over |= step >= self.range.steps;
+                if self.watch.is_over { Err("the range test is over".into()) } else { Ok(()) }
+            }
+            Event::Start { .. } | Event::Preparation { .. } | Event::Warning { .. } => {
+                self.shown.observe(event)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The running mean of the losses, and its lowest value.
+struct Watch {
+    keeps: f64,
+    weight: f64,
+    sum: f64,
+    lowest: f64,
+    spared: u64,
+    is_over: bool,
+}
+
+impl Watch {
+    fn new(range: Range) -> Self {
+        let window = (RUNNING * range.steps as f64).max(1.0);
+        Self {
+            keeps: 1.0 - 1.0 / window,
+            weight: 0.0,
+            sum: 0.0,
+            lowest: f64::INFINITY,
+            spared: window as u64,
+            is_over: false,
+        }
+    }
+
+    fn note(&mut self, loss: f64) {
+        self.sum = self.keeps * self.sum + loss;
+        self.weight = self.keeps * self.weight + 1.0;
+        self.spared = self.spared.saturating_sub(1);
+        // A single batch says little at first.
+        self.is_over |= self.broke_out();
+        self.lowest = self.lowest.min(self.mean());
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.weight
+    }
+
+    fn broke_out(&self) -> bool {
+        self.spared == 0 && self.mean() > BREAKS_OUT * self.lowest
+    }
+}
+
+impl RangeTest {
+    fn of(recipe: &str, range: Range, losses: &[(f64, f64)], broke_out: bool) -> Self {
+        let reach = (SMOOTHED * range.steps as f64).max(1.0) as usize;
+        let smoothed = smoothed(losses, reach);
+        let point = |(&(learning_rate, loss), &smoothed): (&(f64, f64), &f64)| Point {
+            learning_rate,
+            loss,
+            smoothed,
+        };
+        let points: Vec<Point> = losses.iter().zip(&smoothed).map(point).collect();
+        let lowest = lowest(&smoothed, reach);
+        let steepest = lowest.and_then(|lowest| steepest(&smoothed[..=lowest], reach));
+        let rate = |index: usize| points[index].learning_rate;
+        Self {
+            recipe: recipe.to_owned(),
+            range,
+            broke_out,
+            lowest: lowest.map(rate),
+            tenth_of_lowest: lowest.map(|index| rate(index) / 10.0),
+            steepest: steepest.map(rate),
+            points,
+        }
+    }
+}
+
+/// The mean of the losses at most `reach` steps away, of as many before as after.
+fn smoothed(losses: &[(f64, f64)], reach: usize) -> Vec<f64> {
+    let mean = |index: usize| {
+        let reach = reach.min(index).min(losses.len() - 1 - index);
+        let around = &losses[index - reach..=index + reach];
+        around.iter().map(|&(_, loss)| loss).sum::<f64>() / around.len() as f64
+    };
+    (0..losses.len()).map(mean).collect()
+}
+
+/// Where the curve is lowest; none if it never fell below where it began.
+fn lowest(smoothed: &[f64], reach: usize) -> Option<usize> {
+    let lowest = (0..smoothed.len()).min_by(|&a, &b| smoothed[a].total_cmp(&smoothed[b]))?;
+    (lowest > reach).then_some(lowest)
+}
+
+/// Where the curve falls fastest, over a distance of `reach` steps to either side. The learning
+/// rate's logarithm grows evenly, so differences are slopes.
+fn steepest(falling: &[f64], reach: usize) -> Option<usize> {
+    let slope = |&index: &usize| falling[index + reach] - falling[index - reach];
+    let inner = reach..falling.len().saturating_sub(reach);
+    inner.filter(|index| slope(index) < 0.0).min_by(|a, b| slope(a).total_cmp(&slope(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANGE: Range = Range { from: 1e-6, to: 1.0, steps: 120 };
+
+    /// The test as it ends on this course of the loss over the exponent of the learning rate.
+    fn test(loss: impl Fn(f64) -> f64) -> RangeTest {
+        let mut watch = Watch::new(RANGE);
+        let mut losses = Vec::new();
+        for step in 0..RANGE.steps {
+            let exponent = -6.0 + 6.0 * step as f64 / (RANGE.steps - 1) as f64;
+            losses.push((10f64.powf(exponent), loss(exponent)));
+            watch.note(loss(exponent));
+            if watch.is_over {
+                break;
+            }
+        }
+        RangeTest::of("test", RANGE, &losses, watch.is_over)
+    }
+
+    fn near(found: Option<f64>, exponent: f64) -> bool {
+        found.is_some_and(|rate| (rate.log10() - exponent).abs() < 0.15)
+    }
+
+    #[test]
+    fn the_fall_the_lowest_point_and_the_break_are_found() {
+        // Falls around 1e-3, is lowest before 1e-1, and then explodes.
+        let course = |exponent: f64| {
+            2.0 - 1.5 / (1.0 + (-6.0 * (exponent + 3.0)).exp()) + (12.0 * (exponent + 0.8)).exp()
+        };
+        let test = test(course);
+        assert!(near(test.steepest, -3.0), "{:?}", test.steepest);
+        assert!(near(test.lowest, -1.6), "{:?}", test.lowest);
+        assert!(near(test.tenth_of_lowest, -2.6));
+        assert!(test.broke_out && test.points.len() < 120, "{}", test.points.len());
+    }
+
+    #[test]
+    fn noise_neither_ends_the_test_nor_moves_it_far() {
+        let course = |exponent: f64| {
+            let noise = 0.3 * (1234.5 * exponent).sin();
+            2.0 - 1.5 / (1.0 + (-4.0 * (exponent + 3.0)).exp()) + noise
+        };
+        let test = test(course);
+        assert!(!test.broke_out && test.points.len() == 120);
+        let steepest = test.steepest.unwrap().log10();
+        assert!((-3.5..-2.5).contains(&steepest), "{steepest}");
+    }
+
+    #[test]
+    fn a_loss_that_only_rises_suggests_nothing() {
+        let test = test(|exponent| 1.0 + (exponent + 6.0));
+        assert_eq!((test.lowest, test.tenth_of_lowest, test.steepest), (None, None, None));
+        assert!(test.broke_out);
+    }
+}

@@ -1,0 +1,212 @@
+//! The curves of a run for TensorBoard: `tb/` in its directory.
+//!
+//! The file is a series of records, each framed as TensorFlow's `tfrecord`: length, checksum of the
+//! length, content, checksum of the content. A record is an `Event` of TensorFlow's `event.proto`;
+//! the first one names the version of the format, every other one holds scalars of one step.
+
+use std::path::Path;
+
+use prost::Message;
+use store::{AppendLog, StoreError, create_directory, remove};
+use training::Event;
+
+use crate::time::now_in_seconds;
+
+/// TensorBoard looks for `tfevents` in the name; what it is else is the same for every run, so that
+/// runs can be compared file by file.
+const FILE: &str = "events.out.tfevents.0";
+const VERSION: &str = "brain.Event:2";
+
+/// The growing file of curves.
+#[derive(Debug)]
+pub(crate) struct Scalars {
+    log: AppendLog,
+}
+
+impl Scalars {
+    /// The file of the run in `directory`, cut back to its first `length` bytes, or a new one for
+    /// none.
+    pub(crate) fn open(directory: &Path, length: u64) -> Result<Self, StoreError> {
+        let folder = directory.join("tb");
+        let path = folder.join(FILE);
+        if length > 0 && path.is_file() {
+            return Ok(Self { log: AppendLog::reopen(&path, length)? });
+        }
+        create_directory(&folder)?;
+        remove(&path)?;
+        let mut log = AppendLog::create(&path)?;
+        let version = Record { file_version: Some(VERSION.to_owned()), ..Record::now() };
+        log.append_record(&framed(&version.encode_to_vec()))?;
+        Ok(Self { log })
+    }
+
+    /// Appends what an event measured.
+    pub(crate) fn append(&mut self, event: &Event) -> Result<(), StoreError> {
+        let Some((step, scalars)) = scalars(event) else { return Ok(()) };
+        let value = |(tag, value)| Scalar { tag, simple_value: Some(value as f32) };
+        let summary = Summary { value: scalars.into_iter().map(value).collect() };
+        let record = Record { step: step as i64, summary: Some(summary), ..Record::now() };
+        self.log.append_record(&framed(&record.encode_to_vec()))
+    }
+
+    /// As [`AppendLog::sync`].
+    pub(crate) fn sync(&mut self) -> Result<u64, StoreError> {
+        self.log.sync()
+    }
+}
+
+/// What an event measured, by TensorBoard's tags, and after how many steps.
+fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
+    let of_training = |name: &str, value| (format!("train/{name}"), value);
+    match event {
+        Event::Step { step, loss, learning_rate, samples_per_second, data_wait, .. } => {
+            let scalars = vec![
+                of_training("loss", *loss),
+                of_training("learning_rate", *learning_rate),
+                of_training("samples_per_second", *samples_per_second),
+                of_training("data_wait", *data_wait),
+            ];
+            Some((*step, scalars))
+        }
+        Event::Epoch { step, train_loss, validation, .. } => {
+            let mut scalars = vec![of_training("epoch_loss", *train_loss)];
+            let validation = validation.iter().flatten();
+            scalars.extend(validation.map(|(name, &value)| (format!("validation/{name}"), value)));
+            Some((*step, scalars))
+        }
+        _ => None,
+    }
+}
+
+/// `Event` of `event.proto`, as far as it is used here.
+#[derive(Clone, PartialEq, Message)]
+struct Record {
+    /// Seconds since 1970.
+    #[prost(double, tag = "1")]
+    wall_time: f64,
+    #[prost(int64, tag = "2")]
+    step: i64,
+    #[prost(string, optional, tag = "3")]
+    file_version: Option<String>,
+    #[prost(message, optional, tag = "5")]
+    summary: Option<Summary>,
+}
+
+/// `Summary` of `summary.proto`.
+#[derive(Clone, PartialEq, Message)]
+struct Summary {
+    #[prost(message, repeated, tag = "1")]
+    value: Vec<Scalar>,
+}
+
+/// `Summary.Value`
+#[derive(Clone, PartialEq, Message)]
+struct Scalar {
+    #[prost(string, tag = "1")]
+    tag: String,
+    #[prost(float, optional, tag = "2")]
+    simple_value: Option<f32>,
+}
+
+impl Record {
+    fn now() -> Self {
+        Self { wall_time: now_in_seconds(), ..Self::default() }
+    }
+}
+
+/// A record with its length and checksums around it.
+fn framed(content: &[u8]) -> Vec<u8> {
+    let length = (content.len() as u64).to_le_bytes();
+    let mut record = Vec::with_capacity(content.len() + 16);
+    record.extend(length);
+    record.extend(checksum(&length).to_le_bytes());
+    record.extend(content);
+    record.extend(checksum(content).to_le_bytes());
+    record
+}
+
+/// The CRC32C, disguised: the checksum of what holds checksums would be weak.
+fn checksum(bytes: &[u8]) -> u32 {
+    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// The cyclic redundancy check by Castagnoli's polynomial (RFC 3720, appendix B.4), bit by bit: a
+/// record is about a hundred bytes.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use training::Metrics;
+
+    use super::*;
+
+    /// The vectors of RFC 3720, appendix B.4, and the check value of the polynomial's catalogue.
+    #[test]
+    fn checksums_are_those_of_the_standard() {
+        let counting: Vec<u8> = (0..32).collect();
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(crc32c(&counting), 0x46dd_794e);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    fn epoch(step: u64, loss: f64) -> Event {
+        Event::Epoch {
+            epoch: 1,
+            step,
+            train_loss: 0.5,
+            last_loss: 0.25,
+            validation: Some(Metrics::from([("loss".to_owned(), loss)])),
+            learning_rate: 0.1,
+            seconds: 1.0,
+            samples_per_second: 10.0,
+            data_wait: 0.0,
+        }
+    }
+
+    /// The steps of a file, each with its tags and values.
+    fn read(path: &Path) -> Vec<(i64, Vec<(String, f32)>)> {
+        let bytes = fs::read(path).unwrap();
+        let mut records = Vec::new();
+        let mut rest = bytes.as_slice();
+        while let Some((length, content)) = rest.split_first_chunk::<8>() {
+            let length = u64::from_le_bytes(*length) as usize;
+            let record = Record::decode(&content[4..4 + length]).unwrap();
+            rest = &content[4 + length + 4..];
+            let values = record.summary.unwrap_or_default().value.into_iter();
+            let values = values.map(|scalar| (scalar.tag, scalar.simple_value.unwrap()));
+            records.push((record.step, values.collect()));
+        }
+        records
+    }
+
+    #[test]
+    fn curves_go_on_where_they_were_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tb").join(FILE);
+        let mut scalars = Scalars::open(folder.path(), 0).unwrap();
+        scalars.append(&epoch(3, 0.0)).unwrap();
+        let length = scalars.sync().unwrap();
+        scalars.append(&epoch(4, 2.0)).unwrap();
+        let mut scalars = Scalars::open(folder.path(), length).unwrap();
+        scalars.append(&epoch(5, 3.0)).unwrap();
+        let values =
+            |loss| vec![("train/epoch_loss".to_owned(), 0.5), ("validation/loss".to_owned(), loss)];
+        assert_eq!(read(&path), [(0, vec![]), (3, values(0.0)), (5, values(3.0))]);
+
+        // A run of an earlier version goes on, and one whose curves were removed.
+        for length in [0, 100] {
+            fs::remove_dir_all(folder.path().join("tb")).unwrap();
+            Scalars::open(folder.path(), length).unwrap();
+            assert_eq!(read(&path), [(0, vec![])]);
+        }
+    }
+}
