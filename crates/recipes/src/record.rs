@@ -69,6 +69,7 @@ pub(crate) struct StepRecord {
     pub(crate) step: u64,
     pub(crate) loss: Option<f64>,
     pub(crate) learning_rate: f64,
+    pub(crate) gradient_norm: Option<f64>,
     pub(crate) samples_per_second: Option<f64>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Line {
 
 // The picture, in units of which a telephone shows about 0.75 pixels.
 const WIDTH: f64 = 480.0;
-const LEFT: f64 = 62.0;
+const LEFT: f64 = 76.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 34.0;
 const PLOT_HEIGHT: f64 = 200.0;

@@ -7,7 +7,10 @@ use inference::Model;
 use serde::Serialize;
 use store::{TensorFile, sha256_hex_of, write_whole};
 
-use super::{output::Output, predict::model_of};
+use super::{
+    output::{Output, refuse_existing},
+    predict::model_of,
+};
 use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
@@ -58,13 +61,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         Format::Onnx => "model.onnx",
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
-    if file.exists() && !arguments.force {
-        return Err(Failure::new(
-            ExitCode::UserData,
-            format!("`{}` exists", file.display()),
-            "name another file by `--output`, or replace it by `--force`",
-        ));
-    }
+    refuse_existing(&file, arguments.force)?;
     match arguments.format {
         Format::Safetensors => write_safetensors(&model, arguments.precision, &file)?,
         Format::Onnx => write_onnx(&model, arguments.precision, &file)?,

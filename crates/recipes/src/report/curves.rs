@@ -29,6 +29,9 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         charts.push(by_step("Training loss by step", "loss", &|step| step.loss));
         let rate = |step: &StepRecord| Some(step.learning_rate);
         charts.push(by_step("Learning rate", "learning rate", &rate));
+        if record.steps.iter().any(|step| step.gradient_norm.is_some()) {
+            charts.push(by_step("Gradient norm", "norm", &|step| step.gradient_norm));
+        }
         charts.push(by_step("Speed", "samples/s", &|step| step.samples_per_second));
     }
     charts
@@ -85,7 +88,12 @@ mod tests {
                 .into(),
             ..EpochRecord::default()
         };
-        let step = StepRecord { step: 10, loss: Some(0.7), ..StepRecord::default() };
+        let step = StepRecord {
+            step: 10,
+            loss: Some(0.7),
+            gradient_norm: Some(2.0),
+            ..StepRecord::default()
+        };
         Record { epochs: vec![epoch(1), epoch(2)], steps: vec![step], ..Record::default() }
     }
 
@@ -98,7 +106,14 @@ mod tests {
         let charts = curves(&record());
         assert_eq!(
             titles(&charts),
-            ["Loss", "Validation accuracy", "Training loss by step", "Learning rate", "Speed"]
+            [
+                "Loss",
+                "Validation accuracy",
+                "Training loss by step",
+                "Learning rate",
+                "Gradient norm",
+                "Speed"
+            ]
         );
         assert_eq!(charts[0].lines[0].points, [(1.0, 1.0), (2.0, 0.5)]);
         assert_eq!(charts[0].lines[1].name, "validation");

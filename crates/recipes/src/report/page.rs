@@ -33,6 +33,8 @@ struct Page<'a> {
     style: &'static str,
     title: String,
     verdict: &'a Verdict,
+    /// [`Verdict::notes`], with what stands in backticks as code.
+    notes: Vec<String>,
     facts: Vec<(&'static str, String)>,
     charts: Vec<String>,
     held_out: Option<Measures<'a>>,
@@ -113,6 +115,7 @@ pub(super) fn page(
         style: chart::STYLE,
         title: format!("{} in {shown}", record.recipe),
         verdict,
+        notes: verdict.notes.iter().map(|note| with_code(note)).collect(),
         facts: facts(record),
         charts: curves(record).iter().map(Chart::inline).collect(),
         held_out: held_out.map(measures),
@@ -125,6 +128,16 @@ pub(super) fn page(
         command: format!("recipes train {shown}/config.toml"),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
+}
+
+/// Text as a page has it, with what stands in backticks as code.
+fn with_code(text: &str) -> String {
+    let escaped = chart::escaped(text);
+    let piece = |(index, piece): (usize, &str)| match index % 2 {
+        0 => piece.to_owned(),
+        _ => format!("<code>{piece}</code>"),
+    };
+    escaped.split('`').enumerate().map(piece).collect()
 }
 
 fn facts(record: &Record) -> Vec<(&'static str, String)> {
@@ -167,7 +180,9 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         facts.push(("resumed", format!("{} times", record.resumed)));
     }
     if let Some(started) = environment("started") {
-        facts.push((if record.resumed > 0 { "last started" } else { "started" }, started));
+        // Without seconds: `2026-01-31 12:00 UTC`.
+        let minute = started.replace('T', " ").chars().take(16).collect::<String>() + " UTC";
+        facts.push((if record.resumed > 0 { "last started" } else { "started" }, minute));
     }
     facts
 }
@@ -218,7 +233,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
         let cell = |(column, &count): (usize, &u64)| {
             let share = count as f64 / of;
             // A root, or a few mistakes among many samples would hardly show.
-            let strength = if column == index { share } else { share.sqrt() };
+            let strength = if column == index { share } else { share.cbrt() };
             Cell {
                 count: grouped(count as f64),
                 kind: if column == index { "right" } else { "wrong" },
@@ -247,7 +262,7 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
     let told = |(count, truth, column): (u64, usize, usize)| {
         let times =
             if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as f64)) };
-        format!("{} for {} {times}", classes[truth], classes[column])
+        format!("{} for {} ({times})", classes[truth], classes[column])
     };
     pairs.into_iter().map(told).collect()
 }
@@ -326,12 +341,12 @@ mod tests {
             [
                 ("4", "right", "0.60"),
                 ("0", "wrong", "0.00"),
-                ("3", "wrong", "0.37"),
+                ("3", "wrong", "0.43"),
                 ("5", "right", "0.38")
             ]
         );
         assert_eq!(matrix[1].class, "2 horse");
-        assert_eq!(pairs(&report()), ["horse for cat 3 times"]);
+        assert_eq!(pairs(&report()), ["horse for cat (3 times)"]);
     }
 
     #[test]
@@ -351,7 +366,8 @@ mod tests {
 
     #[test]
     fn a_page_escapes_what_is_not_its_own() {
-        let verdict = Verdict { sentence: "a <b> & c.".to_owned(), notes: vec!["<i>".to_owned()] };
+        let verdict =
+            Verdict { sentence: "a <b> & c.".to_owned(), notes: vec!["<i> `<u>` x".to_owned()] };
         let record = Record {
             directory: "runs/<x>".into(),
             recipe: "cnn".to_owned(),
@@ -361,5 +377,6 @@ mod tests {
         let page = page(&record, &verdict, None);
         assert!(!page.contains("<script>") && !page.contains("<i>"), "{page}");
         assert!(page.contains("runs/&#60;x&#62;"), "{page}");
+        assert!(page.contains("<li>&lt;i&gt; <code>&lt;u&gt;</code> x</li>"), "{page}");
     }
 }

@@ -140,8 +140,8 @@ fn best(record: &Record, summary: &Summary) -> String {
         return String::new();
     }
     let kept = match record.setting("output.model") {
-        Some("best") => ", which was kept",
         _ if best.epoch == summary.epochs => ", the last",
+        Some("best") => ", which was kept",
         _ => "",
     };
     format!("; its best epoch was {}{kept}", best.epoch)
