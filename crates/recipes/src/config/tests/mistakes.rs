@@ -28,7 +28,8 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
             "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
-             `patience`, `minimum_improvement`, `convolution` and `seed`",
+             `patience`, `minimum_improvement`, `convolution`, `precision` \
+             and `seed`",
         ],
     );
     refuses(
