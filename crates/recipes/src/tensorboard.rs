@@ -59,14 +59,23 @@ impl Scalars {
 fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
     let of_training = |name: &str, value| (format!("train/{name}"), value);
     match event {
-        Event::Step { step, loss, learning_rate, samples_per_second, data_wait, .. } => {
+        &Event::Step {
+            step,
+            loss,
+            learning_rate,
+            gradient_norm,
+            samples_per_second,
+            data_wait,
+            ..
+        } => {
             let scalars = vec![
-                of_training("loss", *loss),
-                of_training("learning_rate", *learning_rate),
-                of_training("samples_per_second", *samples_per_second),
-                of_training("data_wait", *data_wait),
+                of_training("loss", loss),
+                of_training("learning_rate", learning_rate),
+                of_training("gradient_norm", gradient_norm),
+                of_training("samples_per_second", samples_per_second),
+                of_training("data_wait", data_wait),
             ];
-            Some((*step, scalars))
+            Some((step, scalars))
         }
         Event::Epoch { step, train_loss, validation, .. } => {
             let mut scalars = vec![of_training("epoch_loss", *train_loss)];

@@ -48,7 +48,9 @@ fn told(events: &str) -> Curves {
         };
         match event["kind"].as_str().unwrap() {
             "step" => {
-                for name in ["loss", "learning_rate", "samples_per_second", "data_wait"] {
+                const MEASURED: [&str; 5] =
+                    ["loss", "learning_rate", "gradient_norm", "samples_per_second", "data_wait"];
+                for name in MEASURED {
                     add(format!("train/{name}"), &event[name]);
                 }
             }
