@@ -192,7 +192,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
     let mistakes = &held_out.examined.mistakes;
     let few = (1..=MOST_CLASSES).contains(&report.classes.len());
     let named = report.classes.iter().all(|class| class.chars().count() <= SHORT_NAME);
-    let matrix = few.then(|| matrix(report, named)).unwrap_or_default();
+    let matrix = if few { matrix(report, named) } else { Vec::new() };
     let columns = report.classes.iter().enumerate();
     let column = |(index, class): (usize, &String)| {
         if named { class.clone() } else { (index + 1).to_string() }
