@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Permissive licences, and MPL-2.0, which asks only for changes to its own files.
-const ALLOWED: [&str; 13] = [
+const ALLOWED: [&str; 15] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -20,6 +20,8 @@ const ALLOWED: [&str; 13] = [
     "MIT",
     "MPL-2.0",
     "Unicode-3.0",
+    "Unicode-DFS-2016",
+    "WTFPL",
     "Zlib",
 ];
 
