@@ -6,6 +6,8 @@
 /// exactly, so a training step is told the number of samples of the whole update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
+    /// Samples of the update that come before this batch.
+    pub first: usize,
     /// Samples in this batch.
     pub samples: usize,
     /// Samples in the whole update, over all its micro-batches.
@@ -17,6 +19,6 @@ pub struct Part {
 impl Part {
     /// A batch that is an update by itself.
     pub fn whole(samples: usize) -> Self {
-        Self { samples, of: samples, last: true }
+        Self { first: 0, samples, of: samples, last: true }
     }
 }

@@ -104,9 +104,9 @@ fn an_epoch_has_one_order() {
 #[test]
 fn micro_batches_divide_each_update() {
     let loader = open(numbered(12), 5, Residency::Host, 2).unwrap();
-    let part = |samples, of, last| Part { samples, of, last };
+    let part = |first, samples, of, last| Part { first, samples, of, last };
     let parts: Vec<Part> = seen(&loader, 0).into_iter().map(|(_, part)| part).collect();
-    assert_eq!(parts, [part(5, 8, false), part(3, 8, true), part(4, 4, true)]);
+    assert_eq!(parts, [part(0, 5, 8, false), part(5, 3, 8, true), part(0, 4, 4, true)]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ pub fn train<B: AutodiffBackend>(
             let batch = batch?;
             let part = batch.part;
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
-            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let mut pass = Pass::training(seed, trainer.step_number(), part.first);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));

@@ -157,7 +157,7 @@ pub fn train<B: AutodiffBackend>(
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let (batch, part) = batch?;
-            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let mut pass = Pass::training(seed, trainer.step_number(), part.first);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));

@@ -42,8 +42,8 @@ impl Batching {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
             update.clone().step_by(micro_batch).map(move |start| {
                 let end = update.end.min(start + micro_batch);
-                let last = end == update.end;
-                (start..end, Part { samples: end - start, of: update.len(), last })
+                let (first, last) = (start - update.start, end == update.end);
+                (start..end, Part { first, samples: end - start, of: update.len(), last })
             })
         })
     }

@@ -160,7 +160,7 @@ mod tests {
     fn an_epoch_holds_every_sample_once_and_ends_with_what_is_left() {
         let batches = seen(Order::File, 4, 0);
         assert_eq!(labels(&batches), (0..11).collect::<Vec<_>>());
-        assert_eq!(batches[2].1, Part { samples: 3, of: 3, last: true });
+        assert_eq!(batches[2].1, Part::whole(3));
 
         let mut shuffled = labels(&seen(Order::Shuffled, 4, 0));
         assert_ne!(shuffled, (0..11).collect::<Vec<_>>());
@@ -172,15 +172,15 @@ mod tests {
     fn micro_batches_divide_each_update() {
         let parts: Vec<Part> =
             seen(Order::Shuffled, 3, 0).into_iter().map(|(_, part)| part).collect();
-        let part = |samples, of, last| Part { samples, of, last };
+        let part = |first, samples, of, last| Part { first, samples, of, last };
         assert_eq!(
             parts,
             [
-                part(3, 4, false),
-                part(1, 4, true),
-                part(3, 4, false),
-                part(1, 4, true),
-                part(3, 3, true)
+                part(0, 3, 4, false),
+                part(3, 1, 4, true),
+                part(0, 3, 4, false),
+                part(3, 1, 4, true),
+                part(0, 3, 3, true)
             ]
         );
     }

@@ -91,6 +91,7 @@ impl<B: Backend> TokenLoader<B> {
             targets: self.upload(&targets, [rows.len(), targets_each]),
             starts: true,
             part: Part {
+                first: part.first * targets_each,
                 samples: part.samples * targets_each,
                 of: part.of * targets_each,
                 last: part.last,
@@ -177,14 +178,14 @@ mod tests {
 
     #[test]
     fn a_part_counts_targets() {
-        let part = |samples, of, last| Part { samples, of, last };
+        let part = |first, samples, of, last| Part { first, samples, of, last };
         let parts = |predict| -> Vec<Part> {
             let loader = windows(Order::File, 3, predict);
             seen(&loader, 0, 0).into_iter().map(|batch| batch.3).collect()
         };
-        let [a, b] = [part(3, 4, false), part(1, 4, true)];
-        assert_eq!(parts(Predict::Last), [a, b, a, b, part(2, 2, true)]);
-        assert_eq!(parts(Predict::All), [part(9, 12, false), part(3, 12, true)]);
+        let [a, b] = [part(0, 3, 4, false), part(3, 1, 4, true)];
+        assert_eq!(parts(Predict::Last), [a, b, a, b, part(0, 2, 2, true)]);
+        assert_eq!(parts(Predict::All), [part(0, 9, 12, false), part(9, 3, 12, true)]);
     }
 
     #[test]

@@ -192,3 +192,19 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
         )
         .succeeded();
 }
+
+#[test]
+fn micro_batches_drop_what_the_whole_batch_drops() {
+    let folder = pretrained();
+    let settings = "--set model.dropout=0.5 --set optimizer.kind=sgd";
+    transfer(&folder, settings, "whole").succeeded();
+    transfer(&folder, &format!("{settings} --set training.micro_batch=5"), "parts").succeeded();
+    let (whole, parts) = (tensors(&folder, "whole"), tensors(&folder, "parts"));
+    for (name, whole) in whole.iter().filter(|(name, _)| name.starts_with("classifier")) {
+        let largest =
+            whole.values().iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        for (a, b) in whole.values().iter().zip(parts[name].values()) {
+            assert!((a - b).abs() <= 1e-5 * largest, "{name}: {a} {b}");
+        }
+    }
+}

@@ -139,7 +139,7 @@ fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
             let errors = outputs - targets.clone().narrow(0, start, samples);
             let mean = errors.clone().inner().mean().reshape([1, 1]);
             let losses = errors.flatten::<1>(0, 1).square();
-            trainer.step(losses, Part { samples, of: BATCH, last })?;
+            trainer.step(losses, Part { first: start % BATCH, samples, of: BATCH, last })?;
             trainer.carry("sum", carried + mean);
             trainer.map_model(|model| model.map(&mut Drift));
         }

@@ -115,7 +115,8 @@ pub(crate) fn train_validated(
             let outputs =
                 features.clone().narrow(0, start, samples).matmul(trainer.model().weight.val());
             let errors = (outputs - targets.clone().narrow(0, start, samples)).flatten::<1>(0, 1);
-            let part = Part { samples, of: BATCH, last: end == update_end };
+            let first = start % BATCH;
+            let part = Part { first, samples, of: BATCH, last: end == update_end };
             trainer.step(errors.clone() * errors, part)?;
         }
         trainer.end_epoch(|_| validate())?;
