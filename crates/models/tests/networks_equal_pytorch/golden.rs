@@ -44,10 +44,8 @@ static CONVOLUTION: Mutex<()> = Mutex::new(());
 
 /// The error allowed, relative to the largest value of a tensor.
 fn tolerance() -> f32 {
-    // Others sum in an order of their own: ndarray adds one number after the other, also where a
-    // gradient is the small rest of a long sum.
-    let summed_as_here = backend::NAME == "cpu" && convolution() == Convolution::Exact;
-    if summed_as_here { 1e-5 } else { 1e-4 }
+    let exact = convolution() == Convolution::Exact;
+    if exact && !["wgpu", "cuda"].contains(&backend::NAME) { 1e-5 } else { 1e-4 }
 }
 
 /// Below this a tensor's largest value is noise: the gradient of a bias before batch normalisation
