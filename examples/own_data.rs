@@ -107,17 +107,14 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<f64> {
     let mut right = 0.0;
     for batch in new.batches(0, 0) {
         let batch = batch?;
-        let hits = hits(network.forward(batch.images), batch.labels);
-        right += hits.sum().into_scalar().elem::<f64>();
+        let hits = hits(network.forward(batch.images), batch.labels).sum();
+        right += hits.into_scalar().elem::<f64>();
     }
     Ok(right / new.samples() as f64)
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn stripes_are_told_apart() {
-        let accuracy = super::learn(300, 2).unwrap();
-        assert!(accuracy > 0.9, "{accuracy}");
-    }
+#[test]
+fn stripes_are_told_apart() {
+    let accuracy = learn(300, 2).unwrap();
+    assert!(accuracy > 0.9, "{accuracy}");
 }

@@ -90,7 +90,8 @@ Examples:
 Examples:
   recipes predict runs/first rows.csv
   tail -n 3 rows.csv | recipes predict runs/first - --json
-  recipes predict runs/second picture.jpg more-pictures/")]
+  recipes predict runs/second picture.jpg more-pictures/ --top 3
+  recipes predict runs/second more-pictures/ --csv > predicted.csv")]
     Predict(PredictArguments),
     /// Let a run that learnt a text write
     #[command(after_help = "\

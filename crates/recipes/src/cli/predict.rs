@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{Read, stdin},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +12,7 @@ use data::{csv_table::read_rows, image_folder::read_image};
 use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
-use super::output::Output;
+use super::output::{self, Output};
 use crate::{ExitCode, Failure, console::rounded};
 
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,12 @@ pub(super) struct PredictArguments {
     /// CSV files, `-` for rows on standard input, image files, or folders of images
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
+    /// Print as CSV, a row for each input
+    #[arg(long)]
+    csv: bool,
+    /// How many classes are named, the most probable ones [default: 1, with `--json` all]
+    #[arg(long, value_name = "N")]
+    top: Option<NonZeroUsize>,
 }
 
 /// A line of the result.
@@ -34,20 +41,35 @@ enum Line<'a> {
 /// Images that are decoded, and predicted, at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
+/// How predictions are printed.
+struct Printer<'a> {
+    output: &'a Output,
+    csv: bool,
+    top: Option<NonZeroUsize>,
+    /// Whether the columns of the CSV are named.
+    headed: bool,
+}
+
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
+    let &PredictArguments { csv, top, .. } = arguments;
+    if csv && output.json {
+        let help = "leave one of them out";
+        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
+    }
+    let mut printer = Printer { output, csv, top, headed: false };
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     match model.description().input() {
-        InputKind::Images => predict_images(&model, &arguments.inputs, output),
-        InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, output),
+        InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
+        InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
     }
 }
 
 fn predict_rows(
     model: &Model<Selected>,
     inputs: &[String],
-    output: &Output,
+    printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
     for input in inputs {
@@ -55,7 +77,7 @@ fn predict_rows(
         let rows = read_rows(reader, &name, preprocessing)?;
         let predictions = model.predict_rows(&rows.features)?;
         for (line, prediction) in rows.lines.iter().zip(&predictions) {
-            print(output, format!("{name}:{line}"), prediction);
+            printer.print(format!("{name}:{line}"), prediction);
         }
     }
     Ok(())
@@ -64,7 +86,7 @@ fn predict_rows(
 fn predict_images(
     model: &Model<Selected>,
     inputs: &[String],
-    output: &Output,
+    printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
@@ -75,7 +97,7 @@ fn predict_images(
             read_image(path, shape, preprocessing.resize, pixels)?;
         }
         for (path, prediction) in paths.iter().zip(&model.predict_images(&pixels)?) {
-            print(output, path.display().to_string(), prediction);
+            printer.print(path.display().to_string(), prediction);
         }
     }
     Ok(())
@@ -103,20 +125,70 @@ fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn print(output: &Output, input: String, prediction: &Prediction) {
-    let line = match prediction {
-        Prediction::Value(value) => Line::Value { input, value: *value },
-        Prediction::Class { top } => {
-            let Some(Probability { class, probability }) = top.first() else { return };
-            Line::Class { input, class, probability: *probability, top }
+impl Printer<'_> {
+    fn print(&mut self, input: String, prediction: &Prediction) {
+        let line = match prediction {
+            Prediction::Value(value) => Line::Value { input, value: *value },
+            Prediction::Class { top } => {
+                let Some(Probability { class, probability }) = top.first() else { return };
+                let named = self.top.map_or(top.len(), |named| named.get().min(top.len()));
+                Line::Class { input, class, probability: *probability, top: &top[..named] }
+            }
+        };
+        if self.csv {
+            self.print_row(&line);
+        } else {
+            self.output.result(&line, |line| self.text(line));
         }
-    };
-    output.result(&line, |line| match line {
-        Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
-        Line::Class { input, class, probability, .. } => {
-            format!("{input}: {class} ({:.1} %)\n", probability * 100.0)
+    }
+
+    /// The classes that are named without `--json`.
+    fn named<'b>(&self, top: &'b [Probability]) -> &'b [Probability] {
+        if self.top.is_some() { top } else { &top[..1] }
+    }
+
+    fn text(&self, line: &Line<'_>) -> String {
+        match line {
+            Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
+            Line::Class { input, top, .. } => {
+                let percent = |Probability { class, probability }: &Probability| {
+                    format!("{class} ({:.1} %)", probability * 100.0)
+                };
+                let named: Vec<String> = self.named(top).iter().map(percent).collect();
+                format!("{input}: {}\n", named.join(", "))
+            }
         }
-    });
+    }
+
+    /// `input,class,probability,class_2,probability_2`, or `input,value`.
+    fn print_row(&mut self, line: &Line<'_>) {
+        let (mut columns, mut cells) = (vec!["input".to_owned()], Vec::new());
+        match line {
+            Line::Value { input, value } => {
+                columns.push("value".to_owned());
+                cells.extend([input.clone(), value.to_string()]);
+            }
+            Line::Class { input, top, .. } => {
+                cells.push(input.clone());
+                for (index, named) in self.named(top).iter().enumerate() {
+                    let rank = if index == 0 { String::new() } else { format!("_{}", index + 1) };
+                    columns.extend([format!("class{rank}"), format!("probability{rank}")]);
+                    cells.extend([named.class.clone(), named.probability.to_string()]);
+                }
+            }
+        }
+        if !std::mem::replace(&mut self.headed, true) {
+            print_cells(&columns);
+        }
+        print_cells(&cells);
+    }
+}
+
+fn print_cells(cells: &[String]) {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(cells).expect("memory takes every row");
+    let row = writer.into_inner().expect("memory takes every row");
+    output::print(&String::from_utf8_lossy(&row));
 }
 
 /// The model file of a finished run.

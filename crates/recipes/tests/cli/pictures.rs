@@ -63,6 +63,13 @@ fn a_folder_of_pictures_is_learnt_and_new_ones_are_predicted() {
     assert!(
         folder.run("predict run new/b.bmp").succeeded().stdout.starts_with("new/b.bmp: bright")
     );
+    let both = folder.run("predict run new/b.bmp --top 2").succeeded().stdout;
+    assert!(both.starts_with("new/b.bmp: bright (") && both.contains(" %), dark ("), "{both}");
+    let rows = folder.run("predict run new --csv --top 5").succeeded().stdout;
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("input,class,probability,class_2,probability_2", 3));
+    assert!(rows[1].starts_with("new/a.bmp,dark,"), "{rows:?}");
+    assert_eq!(folder.run("predict run new --csv --json").code, Some(2));
 }
 
 #[test]
