@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc, time::Instant};
 use backend::{Backend, Part};
 use burn::tensor::Tensor;
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Table,
-    TableBatch, TableLoader, TableTargets, Targets, Task,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
+    Table, TableBatch, TableLoader, TableTargets, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -161,6 +161,10 @@ pub(crate) enum Features<'a, B: Backend> {
 /// Features in the place of images, and their share of the update.
 type FeatureBatch<B> = (Augmented<B>, Part);
 
+/// A batch that is loaded; the call makes features of it, which is no wait for data but a part of the
+/// step.
+type Loaded<'a, B> = Box<dyn FnOnce() -> FeatureBatch<B> + 'a>;
+
 impl<B: Backend> Features<'_, B> {
     pub(crate) fn steps_per_epoch(&self) -> usize {
         match self {
@@ -174,18 +178,22 @@ impl<B: Backend> Features<'_, B> {
         &self,
         epoch: usize,
         first_step: usize,
-    ) -> Box<dyn Iterator<Item = Result<FeatureBatch<B>, DataError>> + '_> {
+    ) -> Box<dyn Iterator<Item = Result<Loaded<'_, B>, DataError>> + '_> {
         match self {
-            Self::Kept { rows, shape } => {
-                Box::new(rows.batches(epoch, first_step).map(|batch| Ok(from_rows(batch, *shape))))
+            &Self::Kept { ref rows, shape } => {
+                Box::new(rows.batches(epoch, first_step).map(move |batch| {
+                    Ok(Box::new(move || from_rows(batch, shape)) as Loaded<'_, B>)
+                }))
             }
             Self::Computed { images, augmentation, network } => {
                 Box::new(images.batches(epoch, first_step).map(move |batch| {
-                    let batch = batch?;
-                    let mut augmented =
-                        augmentation.apply(batch.images, batch.labels, &batch.samples, epoch);
-                    augmented.images = network(augmented.images);
-                    Ok((augmented, batch.part))
+                    let ImageBatch { images, labels, samples, part } = batch?;
+                    let features = move || {
+                        let mut augmented = augmentation.apply(images, labels, &samples, epoch);
+                        augmented.images = network(augmented.images);
+                        (augmented, part)
+                    };
+                    Ok(Box::new(features) as Loaded<'_, B>)
                 }))
             }
         }

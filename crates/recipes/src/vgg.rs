@@ -156,7 +156,7 @@ pub fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let (batch, part) = batch?;
+            let (batch, part) = batch?();
             let mut pass = Pass::training(seed, trainer.step_number(), part.first);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
@@ -242,7 +242,7 @@ fn measure<B: Backend>(
     let metrics = [("accuracy", MetricSummary::Mean)];
     let mut evaluation = Evaluation::new(&metrics, device);
     for batch in split.batches(0, 0) {
-        let (batch, _) = batch?;
+        let (batch, _) = batch?();
         let logits = model.forward(batch.images, &mut Pass::evaluation());
         let losses = cross_entropy(logits.clone(), batch.labels.clone());
         evaluation.add(losses, [hits(logits, batch.labels)]);
