@@ -16,7 +16,7 @@ use crate::{kill_test, metadata::Metadata, tidy};
 /// The steps of `ci`, in the order they run.
 ///
 /// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
-/// follow one another; `Tests`, `Kills` and `Wgpu` need machine code of their own.
+/// follow one another; the others need machine code of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Step {
     /// `cargo fmt`
@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Tests,
     /// Twenty kills of a training that must end as if there had been none
     Kills,
+    /// Operations and networks against PyTorch's values, with ndarray
+    Ndarray,
     /// A short training on a Vulkan adapter
     Wgpu,
 }
@@ -97,6 +99,7 @@ impl Step {
                     &kill_test::Options { times: 20, program: None, profile, seed: None },
                 )?;
             }
+            Self::Ndarray => hold_against_pytorch(shell, "ndarray")?,
             Self::Wgpu => return train_on_wgpu(shell),
         }
         Ok(Outcome::Passed)
@@ -123,6 +126,17 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
         .run()?;
     }
     Ok(())
+}
+
+/// Holds operations and networks against PyTorch's fixtures on a backend that is not the default.
+fn hold_against_pytorch(shell: &Shell, feature: &str) -> anyhow::Result<()> {
+    let tests = ["--test", "operations_equal_pytorch", "--test", "networks_equal_pytorch"];
+    let packages = ["--package", "backend", "--package", "models"];
+    Ok(cmd!(
+        shell,
+        "cargo test {packages...} --no-default-features --features backend/{feature} {tests...}"
+    )
+    .run()?)
 }
 
 /// Trains a few steps through Vulkan, by the command that README gives, and believes only the

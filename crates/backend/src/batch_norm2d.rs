@@ -157,7 +157,9 @@ pub(crate) fn composed_backward<B: Backend>(
     note_composed();
     let input = tensor::<B, 4>(saved.input);
     let count = values_of_channel(&input);
-    let inverse_deviation = (tensor::<B, 1>(saved.variance) + saved.epsilon).sqrt().recip();
+    let deviation = (tensor::<B, 1>(saved.variance) + saved.epsilon).sqrt();
+    // Not by `recip`, of which ndarray computes twelve bits.
+    let inverse_deviation = deviation.ones_like() / deviation;
     let centered = input - per_channel(tensor(saved.mean));
     let normal = centered * per_channel(inverse_deviation.clone());
     let scale = tensor::<B, 1>(saved.scale);

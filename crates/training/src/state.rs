@@ -303,5 +303,6 @@ fn learning_rate(record: &Record, step: u64, config: &TrainerConfig) -> f64 {
 /// What gradients with this sum of squares (`[1]`) are multiplied by, so that their norm is at most
 /// `largest`; by the arithmetic of PyTorch's `clip_grad_norm_`.
 fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
-    ((squares.sqrt() + 1e-6).recip() * largest).clamp_max(1.0)
+    // Not by `recip`, of which ndarray computes twelve bits.
+    (squares.ones_like() * largest / (squares.sqrt() + 1e-6)).clamp_max(1.0)
 }
