@@ -149,9 +149,8 @@ impl Table {
     fn resnet(&mut self, config: &ResNetConfig) {
         self.conv("conv1", 16, Kernel::SAME.without_bias());
         self.norm("bn1");
-        let blocks = (config.depth.saturating_sub(2) / 6).max(1);
         for (group, channels) in [16, 32, 64].into_iter().enumerate() {
-            for block in 0..blocks {
+            for block in 0..config.blocks() {
                 let stride = if group > 0 && block == 0 { 2 } else { 1 };
                 let name = |part: &str| format!("layer{}.{block}.{part}", group + 1);
                 let before = self.shape.clone();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use training::{EndStatus, Event, Observer, ObserverError, Stop};
 
-use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe};
+use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
 
 /// The test is over once the loss is so many times the lowest.
 const BREAKS_OUT: f64 = 4.0;
@@ -72,13 +72,7 @@ pub fn range_test(
     interrupt: Stop,
     shown: &mut dyn Observer,
 ) -> Result<RangeTest, Failure> {
-    let folder = tempfile::tempdir().map_err(|error| {
-        Failure::new(
-            ExitCode::Unexpected,
-            format!("there is no room for temporary files: {error}"),
-            "set the environment variable TMPDIR to a folder that can be written to",
-        )
-    })?;
+    let folder = temporary_folder()?;
     let mut heard = Heard { range, shown, losses: Vec::new(), watch: Watch::new(range) };
     let start = Start {
         observer: &mut heard,

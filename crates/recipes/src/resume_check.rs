@@ -12,7 +12,8 @@ use store::{TensorFile, sha256_hex};
 use training::{Event, Observer, ObserverError, Stop};
 
 use crate::{
-    ExitCode, Failure, Start, config::Layer, registry::Recipe, run_directory::TIME_COLUMNS,
+    ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder,
+    run_directory::TIME_COLUMNS,
 };
 
 /// What came of the comparison.
@@ -41,13 +42,7 @@ pub struct Verdict {
 ///
 /// Whatever either run fails with.
 pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, Failure> {
-    let folder = tempfile::tempdir().map_err(|error| {
-        Failure::new(
-            ExitCode::Unexpected,
-            format!("there is no room for temporary files: {error}"),
-            "set the environment variable TMPDIR to a folder that can be written to",
-        )
-    })?;
+    let folder = temporary_folder()?;
     let run = |name: &str, resumes, stop_after: Option<u64>| {
         let mut layers = layers.to_vec();
         layers.push(Layer::max_steps(steps));

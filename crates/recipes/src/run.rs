@@ -12,6 +12,7 @@ use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
 use store::sha256_hex;
+use tempfile::TempDir;
 use training::{EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained};
 
 use crate::{
@@ -181,6 +182,17 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.keeper()
     }
+}
+
+/// A folder for runs that nobody keeps; it goes with the value.
+pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
+    tempfile::tempdir().map_err(|error| {
+        Failure::new(
+            ExitCode::Unexpected,
+            format!("there is no room for temporary files: {error}"),
+            "set the environment variable TMPDIR to a folder that can be written to",
+        )
+    })
 }
 
 /// What a checkpoint tells whether a run has still the data that it began with: the hash of what was

@@ -23,7 +23,7 @@ pub(super) struct CompareArguments {
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
-        refuse_existing(file, arguments.force)?;
+        refuse_existing(file, "--output", arguments.force)?;
     }
     let runs = Runs::read(&arguments.runs)?;
     let comparison = runs.compare();

@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         Format::Onnx => "model.onnx",
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
-    refuse_existing(&file, arguments.force)?;
+    refuse_existing(&file, "--output", arguments.force)?;
     match arguments.format {
         Format::Safetensors => write_safetensors(&model, arguments.precision, &file)?,
         Format::Onnx => write_onnx(&model, arguments.precision, &file)?,

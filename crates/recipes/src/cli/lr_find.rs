@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use super::{
-    arguments::Common, output::Output, signals::stop_on_signals, svg, train::recipe_and_file,
+    arguments::Common,
+    output::{Output, refuse_existing},
+    signals::stop_on_signals,
+    train::recipe_and_file,
 };
 use crate::{
     Console, ExitCode, Failure,
@@ -53,14 +56,17 @@ pub(super) fn run(
             "`--from` must be above 0, and `--to` above that",
         ));
     }
-    svg::refuse_existing(arguments.output.as_deref(), arguments.force)?;
+    if let Some(file) = &arguments.output {
+        refuse_existing(file, "--output", arguments.force)?;
+    }
     let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     let mut console = Console::new(common.progress);
     let range = Range { from, to, steps };
     let test = range_test(recipe, &layers, range, stop_on_signals()?, &mut console)?;
     if let Some(file) = &arguments.output {
-        svg::write(file, &chart(&test))?;
+        let chart = chart(&test).svg();
+        store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     output.result(&test, describe);
     Ok(())

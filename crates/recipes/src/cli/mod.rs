@@ -20,7 +20,6 @@ mod predict;
 mod report;
 mod resume;
 mod signals;
-mod svg;
 mod train;
 mod verify_resume;
 

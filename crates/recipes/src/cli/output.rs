@@ -46,13 +46,15 @@ pub(super) fn print_failure(failure: &Failure) {
 }
 
 /// Refuses to write over a file, unless that is what was asked for.
-pub(super) fn refuse_existing(file: &Path, force: bool) -> Result<(), Failure> {
+///
+/// - `option`: names another file
+pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
     if force || !file.exists() {
         return Ok(());
     }
     Err(Failure::new(
         ExitCode::UserData,
         format!("`{}` exists", file.display()),
-        "name another file by `--output`, or replace it by `--force`",
+        format!("name another file by `{option}`, or replace it by `--force`"),
     ))
 }

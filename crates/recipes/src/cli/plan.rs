@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use backend::{Peaks, Selected, device};
 use serde::Serialize;
 
-use super::{arguments::Common, output::Output, svg, train::recipe_and_file};
+use super::{
+    arguments::Common,
+    output::{Output, refuse_existing},
+    train::recipe_and_file,
+};
 use crate::{
     Console, Failure, MemoryBytes, Plan,
     chart::{Chart, Line},
@@ -59,7 +63,9 @@ pub(super) fn run(
     common: &Common,
     output: &Output,
 ) -> Result<(), Failure> {
-    svg::refuse_existing(arguments.svg.as_deref(), arguments.force)?;
+    if let Some(file) = &arguments.svg {
+        refuse_existing(file, "--svg", arguments.force)?;
+    }
     let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     let mut console = Console::new(common.progress);
@@ -73,7 +79,8 @@ pub(super) fn run(
         Speed { multiply_adds_per_second, seconds_at_peak }
     });
     if let Some(file) = &arguments.svg {
-        svg::write(file, &learning_rate_chart(&plan))?;
+        let chart = learning_rate_chart(&plan).svg();
+        store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     let device_memory_bytes = device::memory_bytes();
     output.result(&Planned { plan, device, device_memory_bytes, speed }, describe);

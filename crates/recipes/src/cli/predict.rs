@@ -45,7 +45,8 @@ const IMAGES_AT_A_TIME: usize = 64;
 struct Printer<'a> {
     output: &'a Output,
     csv: bool,
-    top: Option<NonZeroUsize>,
+    /// How many classes are named.
+    top: usize,
     /// Whether the columns of the CSV are named.
     headed: bool,
 }
@@ -56,6 +57,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         let help = "leave one of them out";
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
     }
+    let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
     let mut printer = Printer { output, csv, top, headed: false };
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
@@ -131,32 +133,14 @@ impl Printer<'_> {
             Prediction::Value(value) => Line::Value { input, value: *value },
             Prediction::Class { top } => {
                 let Some(Probability { class, probability }) = top.first() else { return };
-                let named = self.top.map_or(top.len(), |named| named.get().min(top.len()));
-                Line::Class { input, class, probability: *probability, top: &top[..named] }
+                let top = &top[..self.top.min(top.len())];
+                Line::Class { input, class, probability: *probability, top }
             }
         };
         if self.csv {
             self.print_row(&line);
         } else {
-            self.output.result(&line, |line| self.text(line));
-        }
-    }
-
-    /// The classes that are named without `--json`.
-    fn named<'b>(&self, top: &'b [Probability]) -> &'b [Probability] {
-        if self.top.is_some() { top } else { &top[..1] }
-    }
-
-    fn text(&self, line: &Line<'_>) -> String {
-        match line {
-            Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
-            Line::Class { input, top, .. } => {
-                let percent = |Probability { class, probability }: &Probability| {
-                    format!("{class} ({:.1} %)", probability * 100.0)
-                };
-                let named: Vec<String> = self.named(top).iter().map(percent).collect();
-                format!("{input}: {}\n", named.join(", "))
-            }
+            self.output.result(&line, text);
         }
     }
 
@@ -170,7 +154,7 @@ impl Printer<'_> {
             }
             Line::Class { input, top, .. } => {
                 cells.push(input.clone());
-                for (index, named) in self.named(top).iter().enumerate() {
+                for (index, named) in top.iter().enumerate() {
                     let rank = if index == 0 { String::new() } else { format!("_{}", index + 1) };
                     columns.extend([format!("class{rank}"), format!("probability{rank}")]);
                     cells.extend([named.class.clone(), named.probability.to_string()]);
@@ -181,6 +165,19 @@ impl Printer<'_> {
             print_cells(&columns);
         }
         print_cells(&cells);
+    }
+}
+
+fn text(line: &Line<'_>) -> String {
+    match line {
+        Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
+        Line::Class { input, top, .. } => {
+            let percent = |Probability { class, probability }: &Probability| {
+                format!("{class} ({:.1} %)", probability * 100.0)
+            };
+            let named: Vec<String> = top.iter().map(percent).collect();
+            format!("{input}: {}\n", named.join(", "))
+        }
     }
 }
 

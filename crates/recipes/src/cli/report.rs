@@ -38,7 +38,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let file = match &arguments.output {
         Some(file) => {
-            refuse_existing(file, arguments.force)?;
+            refuse_existing(file, "--output", arguments.force)?;
             file.clone()
         }
         None => arguments.run.join(REPORT),
