@@ -15,8 +15,8 @@ use crate::{kill_test, metadata::Metadata, tidy};
 
 /// The steps of `ci`, in the order they run.
 ///
-/// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
-/// follow one another; the others need machine code of their own.
+/// `Clippy`, `Docs`, the `Features` and `Wasm` need only the checked metadata of the dependencies, so
+/// they follow one another; the others need machine code of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Step {
     /// `cargo fmt`
@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Docs,
     /// Clippy with each of the other backends
     Features,
+    /// `inference` for the browser, without a system below it
+    Wasm,
     /// `cargo test`
     Tests,
     /// Twenty kills of a training that must end as if there had been none
@@ -91,6 +93,7 @@ impl Step {
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run()?,
             Self::Features => check_features(shell)?,
+            Self::Wasm => return check_wasm(shell),
             Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
             Self::Kills => {
                 let profile = "dev".to_owned();
@@ -126,6 +129,18 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
         .run()?;
     }
     Ok(())
+}
+
+/// Checks what a web page would link, where Rust's library for it is installed.
+fn check_wasm(shell: &Shell) -> anyhow::Result<Outcome> {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let sysroot = cmd!(shell, "rustc --print sysroot").read()?;
+    if !Path::new(&sysroot).join("lib/rustlib").join(TARGET).is_dir() {
+        println!("SKIPPED: `{TARGET}` is not installed\nhelp: rustup target add {TARGET}");
+        return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
+    }
+    cmd!(shell, "cargo check --package inference --target {TARGET}").run()?;
+    Ok(Outcome::Passed)
 }
 
 /// Holds operations and networks against PyTorch's fixtures on a backend that is not the default.

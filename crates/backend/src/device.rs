@@ -3,12 +3,18 @@
 //! Burn reports a missing driver or adapter by a panic in a thread of its own. Here the driver is
 //! looked for first, so that its absence is an error that a person can act on.
 
+mod allocator;
 mod capacity;
-mod memory;
+mod kept_memory;
 
 use serde::Serialize;
 
+pub use self::allocator::Allocator;
 use crate::{NAME, Selected};
+
+/// Whether an operation has been computed once the call returns. On a GPU it has only been asked
+/// for, and what reads a result waits for it.
+pub const COMPUTES_AT_ONCE: bool = cfg!(not(any(feature = "wgpu", feature = "cuda")));
 
 /// A device of the selected backend.
 pub type Device = burn::tensor::Device<Selected>;
@@ -85,6 +91,27 @@ pub fn memory_bytes() -> Option<u64> {
     capacity::memory_bytes()
 }
 
+/// Bytes of that memory that this program has now, where the system tells: of a GPU what is
+/// reserved for the tensors of the calling thread, of a CPU what the process has.
+pub fn memory_in_use() -> Option<u64> {
+    capacity::memory_in_use()
+}
+
+/// The most memory of the host that this process had since it began, where the system tells.
+pub fn peak_process_memory() -> Option<u64> {
+    capacity::peak_process_memory()
+}
+
+/// Says what to do where memory runs out, for [`Allocator`] to tell; the first advice stays.
+pub fn advise_on_memory(advice: String) {
+    allocator::advise(advice);
+}
+
+/// What to do where memory runs out, if it was said.
+pub fn advice_on_memory() -> Option<&'static str> {
+    allocator::advice()
+}
+
 /// The threads that compute on the CPU.
 pub fn threads() -> usize {
     rayon::current_num_threads()
@@ -98,7 +125,7 @@ pub fn threads() -> usize {
 /// next step takes it again.
 pub fn prepare_process() {
     join_threads();
-    memory::keep();
+    kept_memory::keep();
 }
 
 /// Where there is one thread only nothing changes: a thread that waits for something else, such

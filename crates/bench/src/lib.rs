@@ -19,7 +19,6 @@ mod work;
 // Processes and what passes between them.
 mod child;
 mod exchange;
-mod memory;
 mod peers;
 mod run;
 

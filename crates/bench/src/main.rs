@@ -3,11 +3,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
+use backend::device::Allocator;
 use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, serve};
 use clap::{Args, Parser, Subcommand};
+use mimalloc::MiMalloc;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc; // as in `recipes`
+static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc); // as in `recipes`
 
 /// Measures what the recipes run.
 #[derive(Parser)]

@@ -25,7 +25,11 @@ pub struct Generator<'a, B: Backend> {
 
 impl<'a, B: Backend> Generator<'a, B> {
     /// Reads the prompt.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    ///
+    /// Where the prompt is empty, or has what the vocabulary does not.
+    pub fn new(
         network: &'a TextLstm<B>,
         vocabulary: &'a Vocabulary,
         prompt: &str,

@@ -49,6 +49,18 @@ impl Architecture {
         }
         table.layers
     }
+
+    /// How many losses a sample has: one, or one for each position of a text.
+    ///
+    /// - `sample`: as for [`Self::layers`]
+    pub fn losses_of_a_sample(&self, sample: &[usize]) -> usize {
+        match self {
+            Self::TextLstm(TextLstmConfig { predict: Positions::All, .. }) => {
+                sample.iter().product()
+            }
+            _ => 1,
+        }
+    }
 }
 
 impl VggConfig {

@@ -13,7 +13,6 @@ use crate::{
     image_set::{ImageSet, Progress, TrainingImages},
     plan::Plan,
     registry::Recipe,
-    run::rests_on,
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -57,8 +56,8 @@ pub fn train<B: AutodiffBackend>(
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let mut settings = config.trainer(train.steps_per_epoch());
-    settings.rests_on = rests_on(&description);
+    let settings = config.trainer(train.steps_per_epoch());
+    let settings = run.complete(settings, &description, &images.sample());
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -91,5 +90,5 @@ fn network(images: &ImagePreprocessing, classes: usize) -> Result<CnnConfig, Fai
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing, images.classes().len())?;
-    Ok(images.plan(config, &Architecture::Cnn(network)))
+    Ok(images.plan(config, Architecture::Cnn(network)))
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use training::{Event, Metrics, Observer};
+use training::{Event, Metrics, Observer, Pace, StepReport};
 
 use crate::run_directory::ordered;
 
@@ -34,7 +34,7 @@ pub struct Console {
     first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
-    last_step: Option<LastStep>,
+    last_step: Option<StepReport>,
     validation: Option<Metrics>,
     preparation: Option<ProgressBar>,
 }
@@ -43,17 +43,6 @@ enum View {
     Bar(ProgressBar),
     Plain,
     Quiet,
-}
-
-/// What the last [`Event::Step`] said.
-#[derive(Clone, Copy)]
-struct LastStep {
-    step: u64,
-    loss: f64,
-    learning_rate: f64,
-    gradient_norm: f64,
-    samples_per_second: f64,
-    data_wait: f64,
 }
 
 impl Console {
@@ -86,23 +75,22 @@ impl Console {
         }
     }
 
-    /// `step 2500/12500, loss 0.6123, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, data
-    /// wait 0 %, 0.2 s elapsed, 0.8 s left`
-    fn status(&self, last: LastStep) -> String {
+    /// `step 2500/12500, loss 0.6123, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, 12 % of
+    /// peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
+    fn status(&self, last: StepReport) -> String {
+        let StepReport { step, loss, learning_rate, gradient_norm, pace, .. } = last;
         let elapsed = self.began.elapsed().as_secs_f64();
-        let done = last.step.saturating_sub(self.first_step).max(1) as f64;
-        let left = elapsed / done * self.steps.saturating_sub(last.step) as f64;
-        let validation = self.validation.as_ref().map(describe).unwrap_or_default();
+        let done = step.saturating_sub(self.first_step).max(1) as f64;
+        let left = elapsed / done * self.steps.saturating_sub(step) as f64;
         format!(
-            "step {}/{}, loss {:.4}{validation}, learning rate {}, gradient norm {}, {} samples/s, \
+            "step {step}/{}, loss {loss:.4}{}, learning rate {}, gradient norm {}, {}, \
              data wait {:.0} %, {} elapsed, {} left",
-            last.step,
             self.steps,
-            last.loss,
-            two_digits(last.learning_rate),
-            two_digits(last.gradient_norm),
-            grouped(last.samples_per_second),
-            last.data_wait * 100.0,
+            self.validation.as_ref().map(describe).unwrap_or_default(),
+            two_digits(learning_rate),
+            two_digits(gradient_norm),
+            speed(pace),
+            pace.data_wait * 100.0,
             duration(elapsed),
             duration(left),
         )
@@ -119,14 +107,14 @@ impl Console {
         }
     }
 
-    fn on_step(&mut self, last: LastStep) {
+    fn on_step(&mut self, last: StepReport) {
         self.last_step = Some(last);
         match &self.view {
             View::Bar(bar) => {
                 bar.set_position(last.step);
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
-                let speed = grouped(last.samples_per_second);
-                bar.set_message(format!("loss {:.4}{validation}, {speed} samples/s", last.loss));
+                let speed = speed(last.pace);
+                bar.set_message(format!("loss {:.4}{validation}, {speed}", last.loss));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
                 self.last_status = Instant::now();
@@ -158,7 +146,7 @@ impl Console {
     fn on_end(&self, step: u64) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
-            (View::Plain, Some(last)) => self.line(&self.status(LastStep { step, ..last })),
+            (View::Plain, Some(last)) => self.line(&self.status(StepReport { step, ..last })),
             (View::Plain, None) | (View::Quiet, _) => {}
         }
     }
@@ -174,22 +162,7 @@ impl Observer for Console {
                     self.line(&format!("note: the run goes on after step {step} of {steps}"));
                 }
             }
-            &Event::Step {
-                step,
-                loss,
-                learning_rate,
-                gradient_norm,
-                samples_per_second,
-                data_wait,
-                ..
-            } => self.on_step(LastStep {
-                step,
-                loss,
-                learning_rate,
-                gradient_norm,
-                samples_per_second,
-                data_wait,
-            }),
+            &Event::Step(report) => self.on_step(report),
             Event::Epoch { epoch, last_loss, validation, .. } => {
                 self.validation.clone_from(validation);
                 if matches!(self.view, View::Plain) {
@@ -201,7 +174,7 @@ impl Observer for Console {
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.line(&format!("note: {message}")),
             Event::End { step, .. } => self.on_end(*step),
-            Event::Checkpoint { .. } => {}
+            Event::Checkpoint { .. } | Event::Sample { .. } => {}
         }
         Ok(())
     }
@@ -226,6 +199,24 @@ fn describe(metrics: &Metrics) -> String {
         .map(|(name, value)| format!("{name} {}", rounded(*value)))
         .collect();
     format!(", validation {}", values.join(", "))
+}
+
+/// `652,000 samples/s, 12 % of peak, 85 MB`, as far as it is known
+fn speed(pace: Pace) -> String {
+    let peak = pace.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
+    let memory = pace.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
+    let [peak, memory] = [peak, memory].map(Option::unwrap_or_default);
+    format!("{} samples/s{peak}{memory}", grouped(pace.samples_per_second))
+}
+
+/// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.
+pub(crate) fn size(bytes: f64) -> String {
+    match bytes {
+        0.0..1e3 => format!("{bytes} bytes"),
+        1e3..1e6 => format!("{:.1} kB", bytes / 1e3),
+        1e6..1e9 => format!("{:.1} MB", bytes / 1e6),
+        _ => format!("{:.1} GB", bytes / 1e9),
+    }
 }
 
 /// Four decimals, or none where they would say nothing.

@@ -81,18 +81,17 @@ impl ImageSet {
     pub(crate) fn plan<Model>(
         &self,
         config: &ImageConfig<Model>,
-        architecture: &Architecture,
+        architecture: Architecture,
     ) -> Plan {
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
         Outline {
             recipe: &config.recipe,
-            layers: architecture.layers(&sample),
+            architecture,
             sample,
             frozen: FrozenLayers::default(),
             samples,
-            targets: 1,
             training: &config.training,
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
@@ -154,6 +153,12 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             notes,
             skipped,
         })
+    }
+
+    /// The shape of an image: `[channels, height, width]`.
+    pub(crate) fn sample(&self) -> [usize; 3] {
+        let ImageShape { channels, height, width } = self.preprocessing.shape();
+        [channels, height, width]
     }
 
     /// The description of a network that is trained on these images.

@@ -16,8 +16,7 @@ use crate::{
     config::{Check, Checker, Config, TextData},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run::rests_on,
-    text_evaluation::{EVALUATION_BATCH, measure, token_losses},
+    text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -67,6 +66,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The data: a window of words, and the one that follows it.
     let corpus = read_text(&config.data.options())?;
+    let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
     let batching = config.training.batching(Order::Shuffled);
@@ -85,14 +85,14 @@ pub fn train<B: AutodiffBackend>(
         recipe: RECIPE.name.to_owned(),
         architecture: Architecture::TextLstm(network),
         classes: Vec::new(),
-        preprocessing: Preprocessing::Text(corpus.vocabulary),
+        preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
     };
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
     let interrupt = run.interrupt();
-    let mut settings = config.trainer(train.steps_per_epoch());
-    settings.rests_on = rests_on(&description);
+    let settings = config.trainer(train.steps_per_epoch());
+    let settings = run.complete(settings, &description, &[length]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -100,6 +100,7 @@ pub fn train<B: AutodiffBackend>(
             let (logits, _) = trainer.model().forward(batch.inputs, None, &mut pass);
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
         }
+        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
         trainer
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
@@ -129,11 +130,10 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let windows = Windows::new(corpus.train, length, Predict::Last).map_err(DataError::from)?;
     let outline = Outline {
         recipe: RECIPE.name,
-        layers: Architecture::TextLstm(network).layers(&[length]),
+        architecture: Architecture::TextLstm(network),
         sample: vec![length],
         frozen: FrozenLayers::default(),
         samples: windows.len(),
-        targets: windows.targets(),
         training: &config.training,
         trainer: config.trainer(windows.len().div_ceil(config.training.batch_size)),
         validates: corpus.validation.is_some(),

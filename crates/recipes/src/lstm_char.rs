@@ -16,8 +16,7 @@ use crate::{
     config::{Check, Checker, Config, Layer, TextData},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run::rests_on,
-    text_evaluation::{evaluation_streams, measure, token_losses},
+    text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -91,6 +90,7 @@ pub fn train<B: AutodiffBackend>(
     // The data: as many streams through the text as a batch has rows.
     let corpus = read_text(&config.data.options())?;
     let length = config.data.sequence_length;
+    let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let rows = config.training.batch_size;
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
     let train = TokenLoader::<B>::streams(streams, device);
@@ -108,14 +108,14 @@ pub fn train<B: AutodiffBackend>(
         recipe: RECIPE.name.to_owned(),
         architecture: Architecture::TextLstm(network),
         classes: Vec::new(),
-        preprocessing: Preprocessing::Text(corpus.vocabulary),
+        preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
     };
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
     let interrupt = run.interrupt();
-    let mut settings = config.trainer(train.steps_per_epoch());
-    settings.rests_on = rests_on(&description);
+    let settings = config.trainer(train.steps_per_epoch());
+    let settings = run.complete(settings, &description, &[length]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -128,6 +128,7 @@ pub fn train<B: AutodiffBackend>(
                 trainer.carry(&format!("hidden.{layer}"), state.hidden.inner());
             }
         }
+        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
         trainer
             .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
     }
@@ -166,11 +167,10 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
     let outline = Outline {
         recipe: RECIPE.name,
-        layers: Architecture::TextLstm(network).layers(&[length]),
+        architecture: Architecture::TextLstm(network),
         sample: vec![length],
         frozen: FrozenLayers::default(),
         samples: streams.len() * rows,
-        targets: length,
         training: &config.training,
         trainer: config.trainer(streams.len()),
         validates: corpus.validation.is_some(),

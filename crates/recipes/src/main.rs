@@ -1,8 +1,11 @@
 //! The program `recipes`.
 
+use backend::device::Allocator;
+use mimalloc::MiMalloc;
+
 // The system's allocator returns large blocks at once, and each training step pays for them again.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 fn main() -> std::process::ExitCode {
     recipes::cli::main()

@@ -18,7 +18,6 @@ use crate::{
     config::{self, Check, Checker, Config, Source, TableData},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run::rests_on,
     table_evaluation::{TableEvaluation, table_losses},
 };
 
@@ -99,8 +98,8 @@ pub fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &splits.notes)?;
     let interrupt = run.interrupt();
-    let mut settings = config.trainer(train.steps_per_epoch());
-    settings.rests_on = rests_on(&description);
+    let settings = config.trainer(train.steps_per_epoch());
+    let settings = run.complete(settings, &description, &[splits.preprocessing.width()]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -138,11 +137,10 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let values = |table: &Table| table.features.len() + table.rows();
     let outline = Outline {
         recipe: RECIPE.name,
-        layers: Architecture::Mlp(network).layers(&sample),
+        architecture: Architecture::Mlp(network),
         sample,
         frozen: FrozenLayers::default(),
         samples,
-        targets: 1,
         training: &config.training,
         trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
         validates: splits.validation.is_some(),

@@ -1,6 +1,6 @@
 //! What a run would be and cost, counted before it begins.
 
-use models::Layer;
+use models::{Architecture, Layer};
 use serde::Serialize;
 use training::TrainerConfig;
 
@@ -87,12 +87,10 @@ pub(crate) struct Outline<'a> {
     pub(crate) recipe: &'a str,
     /// The shape of a sample.
     pub(crate) sample: Vec<usize>,
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) architecture: Architecture,
     pub(crate) frozen: FrozenLayers,
     /// Samples of the training split.
     pub(crate) samples: usize,
-    /// Losses of a sample.
-    pub(crate) targets: usize,
     pub(crate) training: &'a Training,
     pub(crate) trainer: TrainerConfig,
     /// Whether there is a split for validation.
@@ -110,13 +108,23 @@ pub(crate) struct FrozenLayers {
     pub(crate) kept: bool,
 }
 
+impl FrozenLayers {
+    /// Multiply-adds of a sample each time that it is trained on, the backward pass included.
+    pub(crate) fn training_multiply_adds(self, layers: &[Layer]) -> f64 {
+        let (frozen, trained) = layers.split_at(self.count);
+        let frozen = if self.kept { 0 } else { multiply_adds(frozen) };
+        // A backward pass computes two products for each of the forward pass.
+        (3 * multiply_adds(trained) + frozen) as f64
+    }
+}
+
 impl Outline<'_> {
     pub(crate) fn plan(self) -> Plan {
-        let (frozen, trained) = self.layers.split_at(self.frozen.count);
+        let layers = self.architecture.layers(&self.sample);
+        let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);
+        let (frozen, trained) = layers.split_at(self.frozen.count);
         let parameters =
             |layers: &[Layer]| layers.iter().map(|layer| layer.parameters).sum::<usize>();
-        let multiply_adds =
-            |layers: &[Layer]| layers.iter().map(|layer| layer.multiply_adds).sum::<u64>();
         let trainable_parameters = parameters(trained);
 
         let length = self.trainer.length();
@@ -125,33 +133,32 @@ impl Outline<'_> {
         let in_epoch = self.samples as u64;
         let batch_size = self.training.batch_size;
         let passes = epochs * in_epoch + in_epoch.min(rest * batch_size as u64);
-        let frozen_passes = if self.frozen.kept { in_epoch } else { passes };
-        // A backward pass computes two products for each of the forward pass.
-        let training_multiply_adds = 3.0 * multiply_adds(trained) as f64 * passes as f64
-            + multiply_adds(frozen) as f64 * frozen_passes as f64;
+        let once = if self.frozen.kept { multiply_adds(frozen) * in_epoch } else { 0 };
+        let training_multiply_adds =
+            self.frozen.training_multiply_adds(&layers) * passes as f64 + once as f64;
 
         Plan {
             recipe: self.recipe.to_owned(),
-            parameters: parameters(&self.layers),
+            parameters: parameters(&layers),
             trainable_parameters,
-            multiply_adds: multiply_adds(&self.layers),
+            multiply_adds: multiply_adds(&layers),
             training_multiply_adds,
-            memory_bytes: self.memory(parameters(&self.layers), trainable_parameters),
+            memory_bytes: self.memory(&layers, parameters(&layers), trainable_parameters),
             batch_size,
             epochs: epochs + u64::from(rest > 0),
             steps_per_epoch: length.steps_per_epoch,
             steps: length.steps,
-            samples: passes * self.targets as u64,
-            losses_of_a_sample: self.targets,
+            samples: passes * losses_of_a_sample as u64,
+            losses_of_a_sample,
             may_stop_early: self.validates && self.training.patience.is_some(),
             learning_rates: self.learning_rates(),
-            layers: planned(self.layers, self.frozen.count),
+            layers: planned(layers, self.frozen.count),
             sample: self.sample,
             notes: self.notes,
         }
     }
 
-    fn memory(&self, parameters: usize, trainable: usize) -> MemoryBytes {
+    fn memory(&self, layers: &[Layer], parameters: usize, trainable: usize) -> MemoryBytes {
         let optimizer = self.trainer.optimizer.kind.slot_names().len();
         let averages = usize::from(self.trainer.ema.is_some());
         let best = usize::from(self.trainer.keep_best && self.validates);
@@ -162,7 +169,7 @@ impl Outline<'_> {
             optimizer: optimizer * trainable * VALUE_BYTES,
             average: averages * trainable * VALUE_BYTES,
             best: best * trainable * VALUE_BYTES,
-            activations: batch.min(self.samples) * self.activations() * VALUE_BYTES,
+            activations: batch.min(self.samples) * self.activations(layers) * VALUE_BYTES,
             data: self.data_bytes,
             total: 0,
         };
@@ -174,10 +181,10 @@ impl Outline<'_> {
 
     /// Values that one sample leaves until the backward pass. Those of a frozen layer are gone once
     /// the next has run.
-    fn activations(&self) -> usize {
+    fn activations(&self, layers: &[Layer]) -> usize {
         let count = |shape: &[usize]| shape.iter().product::<usize>();
         let mut values = vec![count(&self.sample)];
-        values.extend(self.layers.iter().map(|layer| count(&layer.output)));
+        values.extend(layers.iter().map(|layer| count(&layer.output)));
         let (frozen, trained) = values.split_at(self.frozen.count);
         let passing = if self.frozen.kept {
             0
@@ -196,6 +203,11 @@ impl Outline<'_> {
         let rate = |step| (step + 1, schedule.learning_rate(optimizer.learning_rate, step, length));
         (0..points).map(step).map(rate).collect()
     }
+}
+
+/// Multiply-adds of the forward pass of one sample.
+fn multiply_adds(layers: &[Layer]) -> u64 {
+    layers.iter().map(|layer| layer.multiply_adds).sum()
 }
 
 fn planned(layers: Vec<Layer>, frozen: usize) -> Vec<PlannedLayer> {

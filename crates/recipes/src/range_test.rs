@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use training::{EndStatus, Event, Observer, ObserverError, Stop};
+use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
 use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
 
@@ -133,7 +133,7 @@ struct Heard<'a> {
 impl Observer for Heard<'_> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         match event {
-            &Event::Step { step, loss, learning_rate, .. } => {
+            &Event::Step(StepReport { step, loss, learning_rate, .. }) => {
                 self.shown.observe(event)?;
                 self.losses.push((learning_rate, loss));
                 self.watch.note(loss);

@@ -30,6 +30,7 @@ pub(crate) struct Record {
     pub(crate) planned: Option<Plan>,
     pub(crate) epochs: Vec<EpochRecord>,
     pub(crate) steps: Vec<StepRecord>,
+    pub(crate) samples: Vec<SampleRecord>,
     pub(crate) warnings: Vec<String>,
     pub(crate) end: Option<End>,
     /// How often it was resumed.
@@ -61,6 +62,12 @@ pub(crate) struct EpochRecord {
     pub(crate) seconds: f64,
     /// The share of `seconds` that went into waiting for data.
     pub(crate) data_wait: f64,
+    /// Shares of the rest, where they are known.
+    pub(crate) forward: Option<f64>,
+    pub(crate) backward: Option<f64>,
+    pub(crate) update: Option<f64>,
+    pub(crate) percent_of_peak: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
 }
 
 /// A log interval that has passed.
@@ -73,6 +80,14 @@ pub(crate) struct StepRecord {
     pub(crate) samples_per_second: Option<f64>,
 }
 
+/// What a text model wrote at the end of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct SampleRecord {
+    pub(crate) epoch: usize,
+    pub(crate) prompt: String,
+    pub(crate) text: String,
+}
+
 /// A line of `events.jsonl`.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -81,6 +96,7 @@ enum Line {
     Resume(Plan),
     Step(StepRecord),
     Epoch(EpochRecord),
+    Sample(SampleRecord),
     Warning {
         message: String,
     },
@@ -136,6 +152,7 @@ impl Record {
             }
             Line::Step(step) => self.steps.push(step),
             Line::Epoch(epoch) => self.epochs.push(epoch),
+            Line::Sample(sample) => self.samples.push(sample),
             Line::Warning { message } => self.warnings.push(message),
             Line::End(end) => self.end = Some(end),
             Line::Other => {}
@@ -199,6 +216,7 @@ mod tests {
             r#"{"kind":"warning","message":"odd"}"#,
             r#"{"kind":"step","epoch":1,"step":2,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
             r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
+            r#"{"kind":"sample","epoch":1,"step":2,"prompt":"The","text":" GPU"}"#,
             r#"{"kind":"checkpoint","epoch":1,"step":2}"#,
             r#"{"kind":"end","status":"interrupted","epoch":1,"step":3}"#,
             r#"{"kind":"resume","epochs":3,"steps":6,"epoch":1,"step":2}"#,
@@ -214,6 +232,7 @@ mod tests {
         assert_eq!((record.epochs.len(), record.epochs[0].train_loss), (1, None));
         assert_eq!(record.epochs[0].validation("accuracy"), Some(0.7));
         assert_eq!(record.validated(), ["loss", "accuracy"]);
+        assert_eq!((record.samples.len(), record.samples[0].text.as_str()), (1, " GPU"));
         assert_eq!(record.warnings, ["odd"]);
         assert!(record.summary.is_none());
     }

@@ -14,7 +14,6 @@ use crate::{
     image_set::{ImageSet, Progress, TrainingImages},
     plan::Plan,
     registry::Recipe,
-    run::rests_on,
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -75,8 +74,8 @@ pub fn train<B: AutodiffBackend>(
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let mut settings = config.trainer(train.steps_per_epoch());
-    settings.rests_on = rests_on(&description);
+    let settings = config.trainer(train.steps_per_epoch());
+    let settings = run.complete(settings, &description, &images.sample());
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -119,5 +118,5 @@ fn network(
 fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&config.model, &images.preprocessing, images.classes().len())?;
-    Ok(images.plan(config, &Architecture::ResNet(network)))
+    Ok(images.plan(config, Architecture::ResNet(network)))
 }

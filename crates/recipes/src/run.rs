@@ -13,11 +13,15 @@ use models::weights;
 use serde::Serialize;
 use store::sha256_hex;
 use tempfile::TempDir;
-use training::{EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained};
+use training::{
+    EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained, TrainerConfig, Work,
+};
 
 use crate::{
     ExitCode, Failure, Summary, config,
     environment::Environment,
+    peaks::known_peaks,
+    plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
 };
 
@@ -124,6 +128,34 @@ impl Run<'_> {
         self.start.interrupt.clone()
     }
 
+    /// What the trainer is told beside its settings: what the run rests on, and how much there is
+    /// to compute, if all of the network is trained.
+    ///
+    /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
+    ///   takes it
+    pub(crate) fn complete(
+        &self,
+        config: TrainerConfig,
+        description: &Description,
+        sample: &[usize],
+    ) -> TrainerConfig {
+        let architecture = &description.architecture;
+        let of_sample =
+            FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
+        let losses = architecture.losses_of_a_sample(sample) as f64;
+        TrainerConfig {
+            rests_on: rests_on(description),
+            work: self.work(of_sample / losses),
+            ..config
+        }
+    }
+
+    /// What so many multiply-adds for each loss are to this device, if its peak is known.
+    pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
+        let peak_per_second = known_peaks(&self.device)?.multiply_adds_per_second;
+        Some(Work { multiply_adds_per_sample, peak_per_second })
+    }
+
     /// Writes the model and the summary.
     ///
     /// # Errors
@@ -197,7 +229,7 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
 
 /// What a checkpoint tells whether a run has still the data that it began with: the hash of what was
 /// learnt from the training split.
-pub(crate) fn rests_on(description: &Description) -> BTreeMap<String, String> {
+fn rests_on(description: &Description) -> BTreeMap<String, String> {
     let learnt = serde_json::to_vec(&(&description.preprocessing, &description.classes));
     let learnt = learnt.expect("a description has a form in JSON");
     BTreeMap::from([("its data".to_owned(), sha256_hex(&learnt))])

@@ -12,7 +12,7 @@ use serde_json::Value;
 use store::{
     AppendLog, StoreError, TensorFile, create_directory, is_unfinished, remove, write_whole,
 };
-use training::{Event, Keeper, Metrics, Observer, ObserverError};
+use training::{Event, Keeper, Metrics, Observer, ObserverError, Pace};
 
 use crate::{
     ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes,
@@ -111,8 +111,7 @@ impl RunDirectory {
             validation,
             learning_rate,
             seconds,
-            samples_per_second,
-            data_wait,
+            pace: Pace { samples_per_second, data_wait, .. },
             ..
         } = event
         else {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use prost::Message;
 use store::{AppendLog, StoreError, create_directory, remove};
-use training::Event;
+use training::{Event, StepReport};
 
 use crate::time::now_in_seconds;
 
@@ -59,22 +59,18 @@ impl Scalars {
 fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
     let of_training = |name: &str, value| (format!("train/{name}"), value);
     match event {
-        &Event::Step {
-            step,
-            loss,
-            learning_rate,
-            gradient_norm,
-            samples_per_second,
-            data_wait,
-            ..
-        } => {
-            let scalars = vec![
+        &Event::Step(StepReport { step, loss, learning_rate, gradient_norm, pace, .. }) => {
+            let mut scalars = vec![
                 of_training("loss", loss),
                 of_training("learning_rate", learning_rate),
                 of_training("gradient_norm", gradient_norm),
-                of_training("samples_per_second", samples_per_second),
-                of_training("data_wait", data_wait),
+                of_training("samples_per_second", pace.samples_per_second),
+                of_training("data_wait", pace.data_wait),
             ];
+            let memory = pace.memory_bytes.map(|bytes| bytes as f64);
+            scalars.extend(memory.map(|bytes| of_training("memory_bytes", bytes)));
+            let peak = pace.percent_of_peak;
+            scalars.extend(peak.map(|percent| of_training("percent_of_peak", percent)));
             Some((step, scalars))
         }
         Event::Epoch { step, train_loss, validation, .. } => {
@@ -153,7 +149,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use std::fs;
 
-    use training::Metrics;
+    use training::{Metrics, Pace};
 
     use super::*;
 
@@ -176,8 +172,7 @@ mod tests {
             validation: Some(Metrics::from([("loss".to_owned(), loss)])),
             learning_rate: 0.1,
             seconds: 1.0,
-            samples_per_second: 10.0,
-            data_wait: 0.0,
+            pace: Pace::default(),
         }
     }
 

@@ -3,9 +3,10 @@
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
 use data::{
-    DataError, TokenLoader,
+    DataError, TokenKind, TokenLoader, Vocabulary,
     text::{Streams, Tokens},
 };
+use inference::{Generator, Sampling};
 use models::{
     Pass, TextLstm,
     losses::cross_entropy,
@@ -15,6 +16,9 @@ use training::Metrics;
 
 /// Windows that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
+
+/// Tokens that a network writes in each epoch.
+const WRITTEN: usize = 80;
 
 /// The cross-entropy of each token.
 ///
@@ -47,6 +51,26 @@ pub(crate) fn measure<B: Backend>(
         state = Some(next);
     }
     evaluation.finish()
+}
+
+/// The first words of a text, or some of its first characters.
+pub(crate) fn beginning(tokens: &Tokens, vocabulary: &Vocabulary) -> String {
+    let length = if vocabulary.kind() == TokenKind::Words { 8 } else { 40 };
+    let mut ids = vec![0; tokens.len().min(length)];
+    tokens.read(0, &mut ids);
+    ids.retain(|&id| vocabulary.unknown() != Some(id)); // there is no text for it
+    vocabulary.decode(&ids)
+}
+
+/// What a network writes after a prompt; nothing where it cannot read the prompt.
+pub(crate) fn written<B: Backend>(
+    network: &TextLstm<B>,
+    vocabulary: &Vocabulary,
+    prompt: &str,
+    device: &B::Device,
+) -> String {
+    let generator = Generator::new(network, vocabulary, prompt, Sampling::default(), device);
+    generator.map_or_else(|_| String::new(), |generator| generator.take(WRITTEN).collect())
 }
 
 /// At most so many streams as training has, and no more than the text has windows.

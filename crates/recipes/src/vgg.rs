@@ -10,7 +10,7 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, Initializer, Pass, VggClassifier, VggClassifierConfig, VggConfig,
+    Architecture, Initializer, Layer, Pass, VggClassifier, VggClassifierConfig, VggConfig,
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
     weights,
@@ -28,7 +28,6 @@ use crate::{
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::Recipe,
-    run::rests_on,
 };
 
 /// The recipe as [`crate::registry`] lists it.
@@ -145,9 +144,15 @@ pub fn train<B: AutodiffBackend>(
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
-    let mut trainer_config = config.trainer(train.steps_per_epoch());
-    trainer_config.rests_on = rests_on(&description);
+    let trainer_config = config.trainer(train.steps_per_epoch());
+    let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
+    let sample = [channels, size, size];
+    let mut trainer_config = run.complete(trainer_config, &description, &sample);
     if frozen_blocks > 0 {
+        let layers = description.architecture.layers(&sample);
+        let kept = matches!(train, Features::Kept { .. });
+        let frozen_layers = FrozenLayers { count: blocks(&layers, frozen_blocks), kept };
+        trainer_config.work = run.work(frozen_layers.training_multiply_adds(&layers));
         trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
         let prefix = "features".to_owned();
         trainer_config.groups =
@@ -180,6 +185,12 @@ fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure
     Ok(backbone)
 }
 
+/// The layers of the first so many blocks, each of which ends with a pool.
+fn blocks(layers: &[Layer], blocks: usize) -> usize {
+    let pools = layers.iter().enumerate().filter(|(_, layer)| layer.name == "max_pool");
+    pools.map(|(index, _)| index + 1).take(blocks).last().unwrap_or(0)
+}
+
 /// Whether an image is another one in each epoch.
 fn changes_images(augment: &AugmentOptions) -> bool {
     AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
@@ -200,9 +211,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let sample = vec![backbone.channels, backbone.size, backbone.size];
     let network = Architecture::Vgg(VggClassifierConfig { features: backbone, head });
     let layers = network.layers(&sample);
-    // Each block ends with a pool.
-    let pools = layers.iter().enumerate().filter(|(_, layer)| layer.name == "max_pool");
-    let count = pools.map(|(index, _)| index + 1).take(frozen_blocks).last().unwrap_or(0);
+    let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
     let keeps = features.is_some_and(|shape| settings.keeps(frozen_blocks, shape));
     let kept = keeps && !changes_images(augment);
@@ -219,11 +228,10 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     };
     let outline = Outline {
         recipe: RECIPE.name,
-        layers,
+        architecture: network,
         sample,
         frozen: FrozenLayers { count, kept },
         samples,
-        targets: 1,
         training,
         trainer: config.trainer(samples.div_ceil(training.batch_size)),
         validates: true,

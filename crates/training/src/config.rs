@@ -40,6 +40,23 @@ pub struct TrainerConfig {
     /// Hashes, by name, of what the run rests on beside its settings, such as its data and weights
     /// that are not trained. A run does not go on from a checkpoint that rests on something else.
     pub rests_on: BTreeMap<String, String>,
+    /// What a percentage of the device's peak follows from; none is told without it.
+    pub work: Option<Work>,
+}
+
+/// How much there is to compute, and how fast the device could be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Multiply-adds of training on one sample, the backward pass included.
+    pub multiply_adds_per_sample: f64,
+    /// Multiply-adds in a second that the device reaches at best.
+    pub peak_per_second: f64,
+}
+
+impl Work {
+    pub(crate) fn percent_of_peak(&self, samples_per_second: f64) -> f64 {
+        100.0 * samples_per_second * self.multiply_adds_per_sample / self.peak_per_second
+    }
 }
 
 /// Parameters with a learning rate of their own, for instance a backbone that is fine-tuned.
@@ -69,6 +86,7 @@ impl TrainerConfig {
             keep_best: false,
             checkpoint: CheckpointConfig::default(),
             rests_on: BTreeMap::new(),
+            work: None,
         }
     }
 

@@ -1,12 +1,11 @@
 //! One pass over the training data.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
+
+use crate::progress::Handover;
 
 /// A request to stop after the current step, shared with whoever may make it.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +53,7 @@ pub struct Epoch {
     pub(crate) stops: [Stop; 2],
     /// Whether the last batch was a part of an update that is not complete.
     pub(crate) in_update: Arc<AtomicBool>,
-    pub(crate) waited_nanoseconds: Arc<AtomicU64>,
+    pub(crate) handover: Arc<Handover>,
 }
 
 impl Epoch {
@@ -62,21 +61,13 @@ impl Epoch {
     /// and measures the wait for each.
     pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
         let mut batches = batches.into_iter();
-        let Self { stops, in_update, waited_nanoseconds, .. } = self.clone();
+        let Self { stops, in_update, handover, .. } = self.clone();
         std::iter::from_fn(move || {
             if stops.iter().any(Stop::requested) && !in_update.load(Ordering::Relaxed) {
                 return None;
             }
-            let start = Instant::now();
-            let batch = batches.next();
-            let waited = start.elapsed().as_nanos().try_into().unwrap_or(u64::MAX);
-            waited_nanoseconds.fetch_add(waited, Ordering::Relaxed);
-            batch
+            handover.wait(|| batches.next())
         })
-    }
-
-    pub(crate) fn waited(nanoseconds: &AtomicU64) -> Duration {
-        Duration::from_nanos(nanoseconds.swap(0, Ordering::Relaxed))
     }
 }
 
@@ -91,7 +82,7 @@ mod tests {
             position: 0,
             stops: [Stop::default(), Stop::default()],
             in_update: Arc::default(),
-            waited_nanoseconds: Arc::default(),
+            handover: Arc::default(),
         };
         let mut batches = epoch.batches(0..10);
         assert_eq!(batches.next(), Some(0));

@@ -32,22 +32,7 @@ pub enum Event {
         step: u64,
     },
     /// The log interval has passed.
-    Step {
-        /// The current epoch.
-        epoch: usize,
-        /// Steps done.
-        step: u64,
-        /// The mean over the samples since the last such event.
-        loss: f64,
-        /// The learning rate of the last step.
-        learning_rate: f64,
-        /// The norm of all gradients of the last step together, before they were clipped.
-        gradient_norm: f64,
-        /// Training throughput since the last such event.
-        samples_per_second: f64,
-        /// The share of the time since then that went into waiting for data.
-        data_wait: f64,
-    },
+    Step(StepReport),
     /// An epoch has ended and was validated.
     Epoch {
         /// The epoch that ended.
@@ -65,10 +50,20 @@ pub enum Event {
         learning_rate: f64,
         /// Seconds of training in this epoch, validation excluded.
         seconds: f64,
-        /// Training throughput in this epoch.
-        samples_per_second: f64,
-        /// The share of `seconds` that went into waiting for data.
-        data_wait: f64,
+        /// How fast this epoch was, and what took those seconds.
+        #[serde(flatten)]
+        pace: Pace,
+    },
+    /// What the model makes of the same question in each epoch, before the epoch is validated.
+    Sample {
+        /// The epoch that ends.
+        epoch: usize,
+        /// Steps done.
+        step: u64,
+        /// What it was given.
+        prompt: String,
+        /// What it wrote.
+        text: String,
     },
     /// Work goes on before training can begin.
     Preparation {
@@ -100,6 +95,56 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
+}
+
+/// What is told at the log interval, since the last such event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StepReport {
+    /// The current epoch.
+    pub epoch: usize,
+    /// Steps done.
+    pub step: u64,
+    /// The mean over the samples.
+    pub loss: f64,
+    /// The learning rate of the last step.
+    pub learning_rate: f64,
+    /// The norm of all gradients of the last step together, before they were clipped.
+    pub gradient_norm: f64,
+    /// How fast it went, and what took the time.
+    #[serde(flatten)]
+    pub pace: Pace,
+}
+
+/// How fast training went over a span of steps, and what took the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Pace {
+    /// Samples learnt from in a second.
+    pub samples_per_second: f64,
+    /// The share of the time that went into waiting for data.
+    pub data_wait: f64,
+    /// Shares of the rest; none on a device that computes after it was told to, which shows only
+    /// in what waits for it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub computing: Option<Shares>,
+    /// The multiply-adds of the network, as a percentage of those that the device reaches at best;
+    /// none where [`TrainerConfig::work`](crate::TrainerConfig::work) is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent_of_peak: Option<f64>,
+    /// Memory in use at the end of the span, of the device, or on a CPU of the process; none where
+    /// the system does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+}
+
+/// Shares of the time that went into computing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shares {
+    /// From a batch to its losses, augmentation included.
+    pub forward: f64,
+    /// From the losses to the gradients.
+    pub backward: f64,
+    /// From the gradients to new parameters.
+    pub update: f64,
 }
 
 /// How a run ended.

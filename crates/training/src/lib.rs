@@ -43,10 +43,12 @@ mod event;
 
 pub use crate::{
     checkpoint::CheckpointConfig,
-    config::{Group, TrainerConfig},
+    config::{Group, TrainerConfig, Work},
     epoch::{Epoch, Stop},
     error::TrainError,
-    event::{Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError},
+    event::{
+        Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Pace, Shares, StepReport,
+    },
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{Trained, Trainer},

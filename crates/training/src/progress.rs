@@ -1,8 +1,14 @@
 //! How fast and how well it goes: training time, throughput and mean loss over a span of steps.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
+use backend::device;
 use serde::{Deserialize, Serialize};
+
+use crate::{Pace, Shares, Work};
 
 /// The time spent in training, which stands still during validation.
 #[derive(Debug, Default)]
@@ -36,14 +42,85 @@ impl Clock {
     }
 }
 
+/// When batches were waited for and came; the trainer shares it with whoever goes through them.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    origin: Instant,
+    waited: AtomicU64, // nanoseconds, as the next
+    came: AtomicU64,   // since the origin; 0 where the last batch was seen to
+}
+
+impl Default for Handover {
+    fn default() -> Self {
+        Self { origin: Instant::now(), waited: AtomicU64::new(0), came: AtomicU64::new(0) }
+    }
+}
+
+impl Handover {
+    /// Waits for a batch.
+    pub(crate) fn wait<T>(&self, next: impl FnOnce() -> T) -> T {
+        let start = self.now();
+        let batch = next();
+        let came = self.now();
+        self.waited.fetch_add(came - start, Ordering::Relaxed);
+        self.came.store(came, Ordering::Relaxed);
+        batch
+    }
+
+    /// Seconds of waiting since this was last asked.
+    pub(crate) fn take_waited(&self) -> f64 {
+        seconds(self.waited.swap(0, Ordering::Relaxed))
+    }
+
+    /// Seconds since a batch came; none where this was asked before of the same one.
+    pub(crate) fn take_since_batch(&self) -> f64 {
+        match self.came.swap(0, Ordering::Relaxed) {
+            0 => 0.0,
+            came => seconds(self.now() - came),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.origin.elapsed().as_nanos().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    Duration::from_nanos(nanoseconds).as_secs_f64()
+}
+
+/// Seconds by what they were spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)] // checkpoints of earlier versions know the first only
+pub(crate) struct Spent {
+    /// Waiting for data.
+    pub(crate) waited: f64,
+    /// From a batch to its losses.
+    pub(crate) forward: f64,
+    /// From the losses to the gradients.
+    pub(crate) backward: f64,
+    /// From the gradients to new parameters.
+    pub(crate) update: f64,
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.waited += other.waited;
+        self.forward += other.forward;
+        self.backward += other.backward;
+        self.update += other.update;
+    }
+}
+
 /// What was seen over a span of steps: a log interval, or an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The clock's seconds when the span began.
     pub(crate) since: f64,
     pub(crate) samples: u64,
-    pub(crate) waited: f64,
     pub(crate) loss_sum: f64,
+    #[serde(flatten)]
+    pub(crate) spent: Spent,
 }
 
 impl Span {
@@ -55,12 +132,61 @@ impl Span {
         self.loss_sum / self.samples.max(1) as f64
     }
 
-    pub(crate) fn samples_per_second(&self, now: f64) -> f64 {
-        self.samples as f64 / (now - self.since).max(1e-9)
+    /// How fast it went until `now`, and what took the time.
+    pub(crate) fn pace(&self, now: f64, work: Option<Work>) -> Pace {
+        let seconds = (now - self.since).max(1e-9);
+        let samples_per_second = self.samples as f64 / seconds;
+        let computing = device::COMPUTES_AT_ONCE.then_some(Shares {
+            forward: self.spent.forward / seconds,
+            backward: self.spent.backward / seconds,
+            update: self.spent.update / seconds,
+        });
+        Pace {
+            samples_per_second,
+            data_wait: self.spent.waited / seconds,
+            computing,
+            percent_of_peak: work.map(|work| work.percent_of_peak(samples_per_second)),
+            memory_bytes: device::memory_in_use(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_since_a_batch_counts_once() {
+        let handover = Handover::default();
+        assert_eq!(handover.take_since_batch(), 0.0);
+        handover.wait(|| ());
+        assert!(handover.take_since_batch() > 0.0);
+        assert_eq!(handover.take_since_batch(), 0.0);
+        assert!(handover.take_waited() > 0.0);
+        assert_eq!(handover.take_waited(), 0.0);
     }
 
-    /// The share of the span that was spent waiting for data.
-    pub(crate) fn data_wait(&self, now: f64) -> f64 {
-        self.waited / (now - self.since).max(1e-9)
+    #[test]
+    fn a_pace_is_of_the_whole_span() {
+        let spent = Spent { waited: 1.0, forward: 2.0, backward: 4.0, update: 0.5 };
+        let span = Span { since: 10.0, samples: 300, loss_sum: 150.0, spent };
+        let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
+        let pace = span.pace(20.0, Some(work));
+        assert_eq!((pace.samples_per_second, pace.data_wait), (30.0, 0.1));
+        assert_eq!(pace.percent_of_peak, Some(60.0));
+        if let Some(shares) = pace.computing {
+            assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
+        }
+        assert_eq!(span.pace(20.0, None).percent_of_peak, None);
+    }
+
+    #[test]
+    fn a_span_of_an_earlier_version_is_read() {
+        let span = r#"{"since": 1.5, "samples": 3, "waited": 0.25, "loss_sum": 2.0}"#;
+        let span: Span = serde_json::from_str(span).unwrap();
+        let spent = Spent { waited: 0.25, ..Spent::default() };
+        assert_eq!(span, Span { since: 1.5, samples: 3, loss_sum: 2.0, spent });
+        let written = serde_json::to_string(&span).unwrap();
+        assert_eq!(serde_json::from_str::<Span>(&written).unwrap(), span);
     }
 }

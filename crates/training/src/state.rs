@@ -16,7 +16,7 @@ use crate::{
     optimizer::Slot,
     parameters::Parameter,
     patience::Patience,
-    progress::Span,
+    progress::{Span, Spent},
     schedule::Plateau,
 };
 
@@ -232,12 +232,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     }
 
     /// Reads the losses that were summed on the device since the last time; waits for it.
-    pub(crate) fn read_losses(&mut self, waited: f64) {
+    /// What was spent since then is noted with them.
+    pub(crate) fn read_losses(&mut self, spent: Spent) {
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
         for span in [&mut self.record.interval, &mut self.record.epoch] {
             span.loss_sum += loss;
-            span.waited += waited;
+            span.spent += spent;
         }
     }
 

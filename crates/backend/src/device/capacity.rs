@@ -1,48 +1,101 @@
-//! How much memory the selected device has, where the system tells.
+//! How much memory the selected device has and how much of it is taken, where the system tells.
 
-/// Bytes of memory: of the machine, or of the container that the process runs in.
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-pub(super) fn memory_bytes() -> Option<u64> {
-    use std::fs::read_to_string;
+pub(super) use processor::{memory_bytes, memory_in_use};
 
-    let machine = total(&read_to_string("/proc/meminfo").ok()?)?;
-    // `max` where there is no limit.
-    let limit = read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
-    Some(limit.map_or(machine, |limit| limit.min(machine)))
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+pub(super) use graphics::{memory_bytes, memory_in_use};
+
+/// The most memory that this process had since it began, on the host.
+pub(super) fn peak_process_memory() -> Option<u64> {
+    of_process("VmHWM:")
 }
 
-/// WGPU tells how large a buffer may be, not how much memory there is.
-#[cfg(all(feature = "wgpu", not(feature = "cuda")))]
-pub(super) fn memory_bytes() -> Option<u64> {
-    None
+/// Bytes of the host's memory that a program could still get.
+///
+/// It allocates nothing that is large: an allocator may ask.
+pub(super) fn available_bytes() -> Option<u64> {
+    kilobytes(&read("/proc/meminfo")?, "MemAvailable:")
 }
 
-/// Bytes of memory of the first device.
-#[cfg(feature = "cuda")]
-#[allow(unsafe_code)] // The driver's call is unsafe by signature.
-pub(super) fn memory_bytes() -> Option<u64> {
-    let device = cudarc::driver::result::device::get(0).ok()?;
-    // SAFETY: the device is the driver's own.
-    let bytes = unsafe { cudarc::driver::result::device::total_mem(device) };
-    bytes.ok().map(|bytes| bytes as u64)
+/// A line of what Linux tells of this process.
+fn of_process(key: &str) -> Option<u64> {
+    kilobytes(&read("/proc/self/status")?, key)
 }
 
-/// The line `MemTotal:  16384 kB`.
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-fn total(described: &str) -> Option<u64> {
-    let line = described.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+/// The bytes of a line such as `MemTotal:  16384 kB`.
+fn kilobytes(described: &str, key: &str) -> Option<u64> {
+    let line = described.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(1024 * kibibytes)
 }
 
-#[cfg(all(test, not(any(feature = "wgpu", feature = "cuda"))))]
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+mod processor {
+    //! A CPU has the memory of the machine, or of the container that the process runs in.
+
+    use super::{kilobytes, of_process, read};
+
+    pub(crate) fn memory_bytes() -> Option<u64> {
+        let machine = kilobytes(&read("/proc/meminfo")?, "MemTotal:")?;
+        // `max` where there is no limit.
+        let limit = read("/sys/fs/cgroup/memory.max");
+        let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
+        Some(limit.map_or(machine, |limit| limit.min(machine)))
+    }
+
+    pub(crate) fn memory_in_use() -> Option<u64> {
+        of_process("VmRSS:")
+    }
+}
+
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+mod graphics {
+    //! A GPU has memory of its own.
+
+    use burn_cubecl::cubecl::Runtime;
+
+    #[cfg(feature = "cuda")]
+    type Selected = burn_cubecl::cubecl::cuda::CudaRuntime;
+    #[cfg(not(feature = "cuda"))]
+    type Selected = burn_cubecl::cubecl::wgpu::WgpuRuntime;
+
+    /// Bytes of the first device.
+    #[cfg(feature = "cuda")]
+    #[allow(unsafe_code)] // The driver's call is unsafe by signature.
+    pub(crate) fn memory_bytes() -> Option<u64> {
+        let device = cudarc::driver::result::device::get(0).ok()?;
+        // SAFETY: the device is the driver's own.
+        let bytes = unsafe { cudarc::driver::result::device::total_mem(device) };
+        bytes.ok().map(|bytes| bytes as u64)
+    }
+
+    /// WGPU tells how large a buffer may be, not how much memory there is.
+    #[cfg(not(feature = "cuda"))]
+    pub(crate) fn memory_bytes() -> Option<u64> {
+        None
+    }
+
+    /// What CubeCL has reserved for the tensors of this thread.
+    pub(crate) fn memory_in_use() -> Option<u64> {
+        let usage = Selected::client(&Default::default()).memory_usage();
+        usage.ok().map(|usage| usage.bytes_reserved)
+    }
+}
+
+#[cfg(test)]
 mod tests {
+    use super::kilobytes;
+
     #[test]
-    fn the_total_is_read_where_there_is_one() {
+    fn a_line_is_read_where_there_is_one() {
         let described = "MemFree:  7 kB\nMemTotal:       16384 kB\nBuffers: 3 kB\n";
-        assert_eq!(super::total(described), Some(16 << 20));
-        assert_eq!(super::total("MemFree:  7 kB\n"), None);
-        assert_eq!(super::total("MemTotal: many kB\n"), None);
+        assert_eq!(kilobytes(described, "MemTotal:"), Some(16 << 20));
+        assert_eq!(kilobytes(described, "MemAvailable:"), None);
+        assert_eq!(kilobytes("MemTotal: many kB\n", "MemTotal:"), None);
     }
 }

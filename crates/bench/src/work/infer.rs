@@ -11,7 +11,6 @@ use super::Work;
 use crate::{
     exchange::{Case, Described, read},
     job::{Measured, Ready},
-    memory,
 };
 
 pub(super) struct Infer {
@@ -88,7 +87,7 @@ impl Work for Infer {
         }
         let seconds = start.elapsed().as_secs_f64() / self.case.steps as f64;
         let samples = self.inputs[0].shape()[0] as u64;
-        let peak_memory_bytes = memory::peak_bytes();
+        let peak_memory_bytes = device::peak_process_memory();
         Ok(Measured { seconds, samples, peak_memory_bytes, ..Measured::default() })
     }
 }

@@ -14,10 +14,7 @@ pub(crate) use self::{
 
 use backend::{Peaks, Selected, device};
 
-use crate::{
-    job::{Job, Measured, Ready},
-    memory,
-};
+use crate::job::{Job, Measured, Ready};
 
 /// Work that is done in rounds.
 pub(crate) trait Work {
@@ -48,6 +45,6 @@ impl Work for PeaksWork {
     }
 
     fn round(&mut self) -> anyhow::Result<Measured> {
-        Ok(Measured { peak_memory_bytes: memory::peak_bytes(), ..Measured::default() })
+        Ok(Measured { peak_memory_bytes: device::peak_process_memory(), ..Measured::default() })
     }
 }

@@ -19,10 +19,7 @@ use data::{
 use serde::{Deserialize, Serialize};
 
 use super::{Work, source_files};
-use crate::{
-    job::{Measured, Ready},
-    memory,
-};
+use crate::job::{Measured, Ready};
 
 /// Samples in a batch.
 const BATCH: usize = 128;
@@ -155,7 +152,7 @@ impl Work for Source {
         Ok(Measured {
             seconds: seconds * BATCH as f64 / samples as f64,
             samples: BATCH as u64,
-            peak_memory_bytes: memory::peak_bytes(),
+            peak_memory_bytes: device::peak_process_memory(),
             ..Measured::default()
         })
     }

@@ -26,7 +26,6 @@ use super::{Work, source_files};
 use crate::{
     exchange::{Described, Exchange},
     job::{Measured, Ready},
-    memory,
 };
 
 type Recorded = Autodiff<Selected>;
@@ -103,7 +102,7 @@ impl Work for Repeated {
         Ok(Measured {
             seconds: (self.work)(self.repetitions)?,
             samples: self.samples,
-            peak_memory_bytes: memory::peak_bytes(),
+            peak_memory_bytes: device::peak_process_memory(),
             ..Measured::default()
         })
     }

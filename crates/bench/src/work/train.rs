@@ -3,15 +3,13 @@
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
+use backend::device;
 use recipes::{Failure, Start, Summary, config::Layer, registry};
 use serde::{Deserialize, Serialize};
 use training::{Event, Observer, ObserverError, Stop};
 
 use super::Work;
-use crate::{
-    job::{Measured, Ready},
-    memory,
-};
+use crate::job::{Measured, Ready};
 
 /// Training by a recipe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,7 +67,7 @@ impl Train {
             ended?;
             bail!("no epoch ended with an accuracy of {accuracy}");
         };
-        let peak_memory_bytes = memory::peak_bytes();
+        let peak_memory_bytes = device::peak_process_memory();
         Ok(Measured { seconds, samples: 1, peak_memory_bytes, ..Measured::default() })
     }
 }
@@ -131,7 +129,7 @@ impl Work for Train {
         Ok(Measured {
             seconds: summary.seconds_training / units as f64,
             samples: summary.samples / units,
-            peak_memory_bytes: memory::peak_bytes(),
+            peak_memory_bytes: device::peak_process_memory(),
             data_wait: Some(heard.waits.iter().sum::<f64>() / heard.waits.len().max(1) as f64),
             memory_growth_bytes: heard.growth(),
         })
@@ -163,16 +161,16 @@ impl Heard {
 impl Observer for Heard {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         match event {
-            Event::Step { loss, .. } => {
+            Event::Step(report) => {
                 self.first_step.get_or_insert_with(Instant::now);
-                self.losses.push(*loss);
+                self.losses.push(report.loss);
                 if self.watches_memory {
-                    self.resident.extend(memory::resident_bytes());
+                    self.resident.extend(device::memory_in_use());
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            Event::Epoch { data_wait, validation, .. } => {
-                self.waits.push(*data_wait);
+            Event::Epoch { pace, validation, .. } => {
+                self.waits.push(pace.data_wait);
                 let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));
                 if let (Some((goal, stop)), Some(accuracy)) = (&self.goal, accuracy)
                     && accuracy >= goal

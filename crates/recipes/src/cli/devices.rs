@@ -1,19 +1,20 @@
 //! `recipes devices`.
 
 use backend::{
-    Peaks, Selected,
+    Peaks,
     device::{self, DeviceReport},
 };
 use clap::Args;
 use serde::Serialize;
 
 use super::output::Output;
-use crate::Failure;
+use crate::{Failure, peaks};
 
 /// What `recipes devices` is given.
 #[derive(Debug, Args)]
 pub(super) struct DevicesArguments {
-    /// Measure how fast the usable device is at best; takes a few seconds
+    /// Measure how fast the usable device is at best; takes a few seconds. Runs then tell what
+    /// percentage of it they reach
     #[arg(long)]
     bench: bool,
 }
@@ -30,8 +31,8 @@ struct Line {
 pub(super) fn run(options: &DevicesArguments, output: &Output) -> Result<(), Failure> {
     let line = |device: DeviceReport| {
         let peaks = if options.bench && device.usable {
-            let (opened, _) = device::open()?;
-            Some(Peaks::measure::<Selected>(&opened))
+            let (opened, name) = device::open()?;
+            Some(peaks::measure(&opened, &name)?)
         } else {
             None
         };

@@ -15,6 +15,7 @@ mod list;
 mod logger;
 mod lr_find;
 mod output;
+mod panics;
 mod plan;
 mod predict;
 mod report;
@@ -48,39 +49,42 @@ pub fn main() -> process::ExitCode {
     logger::install(arguments.common.verbose);
     backend::device::prepare_process();
     let output = Output { json: arguments.common.json };
-    let result = match arguments.command {
-        None => train::run(&train::TrainArguments::default(), &arguments.common, &output, began),
-        Some(Command::Train(options)) => train::run(&options, &arguments.common, &output, began),
-        Some(Command::Plan(options)) => plan::run(&options, &arguments.common, &output),
-        Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, &output),
-        Some(Command::List) => list::run(&output),
-        Some(Command::Resume(options)) => resume::run(&options, &arguments.common, &output, began),
-        Some(Command::VerifyResume(options)) => verify_resume::run(&options, &output),
-        Some(Command::Predict(options)) => predict::run(&options, &output),
-        Some(Command::Generate(options)) => generate::run(&options, &output),
-        Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, &output),
-        Some(Command::Export(options)) => export::run(&options, &output),
-        Some(Command::Report(options)) => report::run(&options, arguments.common.progress, &output),
-        Some(Command::Compare(options)) => compare::run(&options, &output),
+    match panics::told(|| run(arguments, &output, began)) {
+        Ok(()) => process::ExitCode::SUCCESS,
+        Err(failure) => fail(&failure),
+    }
+}
+
+fn run(arguments: Arguments, output: &Output, began: Instant) -> Result<(), Failure> {
+    match arguments.command {
+        None => train::run(&train::TrainArguments::default(), &arguments.common, output, began),
+        Some(Command::Train(options)) => train::run(&options, &arguments.common, output, began),
+        Some(Command::Plan(options)) => plan::run(&options, &arguments.common, output),
+        Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, output),
+        Some(Command::List) => list::run(output),
+        Some(Command::Resume(options)) => resume::run(&options, &arguments.common, output, began),
+        Some(Command::VerifyResume(options)) => verify_resume::run(&options, output),
+        Some(Command::Predict(options)) => predict::run(&options, output),
+        Some(Command::Generate(options)) => generate::run(&options, output),
+        Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, output),
+        Some(Command::Export(options)) => export::run(&options, output),
+        Some(Command::Report(options)) => report::run(&options, arguments.common.progress, output),
+        Some(Command::Compare(options)) => compare::run(&options, output),
         Some(Command::Copy(options)) => copy::run(&options),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
-            get::run(&options, arguments.common.progress, &output)
+            get::run(&options, arguments.common.progress, output)
         }
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
-            inspect::run(&options, &output)
+            inspect::run(&options, output)
         }
-        Some(Command::Devices(options)) => devices::run(&options, &output),
+        Some(Command::Devices(options)) => devices::run(&options, output),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);
             output::print(&String::from_utf8_lossy(&script));
             Ok(())
         }
-    };
-    match result {
-        Ok(()) => process::ExitCode::SUCCESS,
-        Err(failure) => fail(&failure),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend::{Peaks, Selected, device};
+use backend::{Peaks, device};
 use serde::Serialize;
 
 use super::{
@@ -14,7 +14,8 @@ use crate::{
     Console, Failure, MemoryBytes, Plan,
     chart::{Chart, Line},
     config::Layer,
-    console::{duration, grouped},
+    console::{duration, grouped, size},
+    peaks::{self, known_peaks},
     text_chart::text_chart,
 };
 
@@ -73,10 +74,13 @@ pub(super) fn run(
     let plan = (recipe.plan)(layers, &mut progress)?;
 
     let (opened, device) = device::open()?;
-    let speed = arguments.bench.then(|| {
-        let multiply_adds_per_second = Peaks::measure::<Selected>(&opened).multiply_adds_per_second;
-        let seconds_at_peak = plan.training_multiply_adds / multiply_adds_per_second;
-        Speed { multiply_adds_per_second, seconds_at_peak }
+    let peaks = match arguments.bench {
+        true => Some(peaks::measure(&opened, &device)?),
+        false => known_peaks(&device),
+    };
+    let speed = peaks.map(|Peaks { multiply_adds_per_second, .. }| Speed {
+        multiply_adds_per_second,
+        seconds_at_peak: plan.training_multiply_adds / multiply_adds_per_second,
     });
     if let Some(file) = &arguments.svg {
         let chart = learning_rate_chart(&plan).svg();
@@ -221,15 +225,5 @@ fn count(operations: f64) -> String {
         0.0..1e9 => format!("{:.1} million", operations / 1e6),
         1e9..1e11 => format!("{:.1} billion", operations / 1e9),
         _ => format!("{} billion", grouped(operations / 1e9)),
-    }
-}
-
-/// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.
-fn size(bytes: f64) -> String {
-    match bytes {
-        0.0..1e3 => format!("{bytes} bytes"),
-        1e3..1e6 => format!("{:.1} kB", bytes / 1e3),
-        1e6..1e9 => format!("{:.1} MB", bytes / 1e6),
-        _ => format!("{:.1} GB", bytes / 1e9),
     }
 }

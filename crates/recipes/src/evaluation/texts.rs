@@ -4,8 +4,8 @@ use std::path::Path;
 
 use backend::{Selected, device::Device};
 use data::{
-    Batching, DataError, TokenKind, TokenLoader, Vocabulary,
-    text::{Predict, Tokens, Windows, read_text, read_tokens},
+    Batching, DataError, TokenLoader,
+    text::{Predict, Windows, read_text, read_tokens},
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
@@ -14,7 +14,7 @@ use super::{AnyModel, EvaluationReport, Examined, changed};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
-    text_evaluation::{EVALUATION_BATCH, evaluation_streams, measure},
+    text_evaluation::{EVALUATION_BATCH, beginning, evaluation_streams, measure},
 };
 
 pub(super) fn examine(
@@ -57,15 +57,6 @@ pub(super) fn examine(
         mistakes: Vec::new(),
         beginning: Some(beginning),
     })
-}
-
-/// The first words of a text, or some of its first characters.
-fn beginning(tokens: &Tokens, vocabulary: &Vocabulary) -> String {
-    let length = if vocabulary.kind() == TokenKind::Words { 8 } else { 40 };
-    let mut ids = vec![0; tokens.len().min(length)];
-    tokens.read(0, &mut ids);
-    ids.retain(|&id| vocabulary.unknown() != Some(id)); // there is no text for it
-    vocabulary.decode(&ids)
 }
 
 fn nothing() -> Failure {

@@ -14,9 +14,9 @@ use super::{
 use crate::{
     Failure,
     chart::{self, Chart},
-    console::{duration, grouped, rounded},
+    console::{duration, grouped, rounded, size},
     evaluation::{EvaluationReport, Mistake, Sample},
-    record::Record,
+    record::{Record, SampleRecord},
     run_directory::ordered,
 };
 
@@ -24,6 +24,8 @@ use crate::{
 const MOST_CLASSES: usize = 30;
 /// Names of classes up to this length head a column; longer ones are numbered.
 const SHORT_NAME: usize = 4;
+/// Epochs of which it is shown what was written.
+const MOST_SAMPLES: usize = 8;
 /// Pairs of classes that are named as most often confused.
 const MOST_PAIRS: usize = 6;
 
@@ -40,6 +42,8 @@ struct Page<'a> {
     held_out: Option<Measures<'a>>,
     /// Why nothing is told of held-out data.
     unmeasured: Option<String>,
+    /// What was written in some of the epochs, the first and the last among them.
+    samples: Vec<&'a SampleRecord>,
     times: Vec<Spent>,
     changes: Vec<Change>,
     warnings: &'a [String],
@@ -120,6 +124,7 @@ pub(super) fn page(
         charts: curves(record).iter().map(Chart::inline).collect(),
         held_out: held_out.map(measures),
         unmeasured,
+        samples: evenly(&record.samples, MOST_SAMPLES),
         times: times(record),
         changes: changes(record),
         warnings: &record.warnings,
@@ -128,6 +133,13 @@ pub(super) fn page(
         command: format!("recipes train {shown}/config.toml"),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
+}
+
+/// At most so many of all, from the first to the last.
+fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
+    let count = all.len().min(most);
+    let last = all.len().saturating_sub(1);
+    (0..count).map(|index| &all[index * last / (count - 1).max(1)]).collect()
 }
 
 /// Text as a page has it, with what stands in backticks as code.
@@ -175,6 +187,12 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
             ("samples/s", grouped(speed)),
             ("time", duration(summary.seconds)),
         ]);
+    }
+    if let Some(last) = record.epochs.last() {
+        let memory = last.memory_bytes.map(|bytes| ("memory", size(bytes)));
+        let of_peak = |percent| ("of the device's peak", format!("{percent:.0} %"));
+        facts.extend(memory);
+        facts.extend(last.percent_of_peak.map(of_peak));
     }
     if record.resumed > 0 {
         facts.push(("resumed", format!("{} times", record.resumed)));

@@ -1,6 +1,14 @@
 //! Where the time of a run went.
 
-use crate::{console::duration, record::Record};
+use crate::{
+    console::duration,
+    record::{EpochRecord, Record},
+};
+
+/// What is told however little it is.
+const WAITING: &str = "waiting for data";
+/// Parts of less are not told.
+const LEAST_PERCENT: f64 = 0.1;
 
 /// A part of the time.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +31,6 @@ impl Spent {
 /// whole epochs.
 pub(super) fn times(record: &Record) -> Vec<Spent> {
     let of_epochs: f64 = record.epochs.iter().map(|epoch| epoch.seconds).sum();
-    let waited: f64 = record.epochs.iter().map(|epoch| epoch.seconds * epoch.data_wait).sum();
     let (training, all) = match &record.summary {
         Some(summary) => (summary.seconds_training, summary.seconds.max(summary.seconds_training)),
         None => (of_epochs, of_epochs),
@@ -31,33 +38,53 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
     if all <= 0.0 {
         return Vec::new();
     }
+    let sum = |share: fn(&EpochRecord) -> Option<f64>| -> Option<f64> {
+        record.epochs.iter().map(|epoch| Some(epoch.seconds * share(epoch)?)).sum()
+    };
     let parts = [
-        ("training", (training - waited).max(0.0)),
-        ("waiting for data", waited),
-        ("preparation, validation, checkpoints", all - training),
+        ("forward", sum(|epoch| epoch.forward)),
+        ("backward", sum(|epoch| epoch.backward)),
+        ("update", sum(|epoch| epoch.update)),
+        (WAITING, sum(|epoch| Some(epoch.data_wait))),
     ];
+    let mut parts: Vec<(&'static str, f64)> =
+        parts.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect();
+    let told: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
+    // Where a device computes later than it was told to, training is one thing.
+    let name = if parts.len() > 1 { "the rest of training" } else { "training" };
+    parts.insert(parts.len() - 1, (name, (training - told).max(0.0)));
+    if record.summary.is_some() {
+        parts.push(("preparation, validation, checkpoints", all - training));
+    }
     let spent = |(name, seconds): (&'static str, f64)| Spent {
         name,
         shown: duration(seconds),
         percent: 100.0 * seconds / all,
     };
-    let known = if record.summary.is_some() { 3 } else { 2 };
-    parts.into_iter().take(known).map(spent).collect()
+    let parts = parts.into_iter().map(spent);
+    parts.filter(|spent| spent.name == WAITING || spent.percent >= LEAST_PERCENT).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::EpochRecord;
+
+    fn record(epoch: EpochRecord) -> Record {
+        Record { epochs: vec![epoch; 2], ..Record::default() }
+    }
+
+    fn parts(record: &Record) -> Vec<(&'static str, String, f64)> {
+        let of = |spent: Spent| (spent.name, spent.shown, spent.percent);
+        times(record).into_iter().map(of).collect()
+    }
 
     #[test]
     fn waiting_is_told_apart_from_training() {
         let epoch = EpochRecord { seconds: 50.0, data_wait: 0.1, ..EpochRecord::default() };
-        let mut record = Record { epochs: vec![epoch; 2], ..Record::default() };
-        let parts = |record: &Record| -> Vec<(String, f64)> {
-            times(record).into_iter().map(|spent| (spent.shown, spent.percent)).collect()
-        };
-        assert_eq!(parts(&record), [("1 min 30 s".to_owned(), 90.0), ("10 s".to_owned(), 10.0)]);
+        let mut record = record(epoch);
+        let training = ("training", "1 min 30 s".to_owned(), 90.0);
+        let waiting = ("waiting for data", "10 s".to_owned(), 10.0);
+        assert_eq!(parts(&record), [training, waiting]);
 
         let summary = serde_json::json!({
             "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "seed": 0,
@@ -65,8 +92,24 @@ mod tests {
             "seconds": 125.0, "seconds_training": 100.0, "train": {}, "skipped_records": 0,
         });
         record.summary = serde_json::from_value(summary).unwrap();
-        let percents: Vec<f64> = parts(&record).into_iter().map(|part| part.1).collect();
+        let percents: Vec<f64> = parts(&record).into_iter().map(|part| part.2).collect();
         assert_eq!(percents, [72.0, 8.0, 20.0]);
         assert_eq!(times(&Record::default()), []);
+    }
+
+    #[test]
+    fn computing_is_told_by_its_parts_where_they_are_known() {
+        let (forward, backward, update) = (Some(0.25), Some(0.5), Some(0.125));
+        let epoch = EpochRecord { seconds: 8.0, data_wait: 0.0625, ..EpochRecord::default() };
+        let record = record(EpochRecord { forward, backward, update, ..epoch });
+        let parts: Vec<_> = parts(&record).into_iter().map(|part| (part.0, part.2)).collect();
+        let expected = [
+            ("forward", 25.0),
+            ("backward", 50.0),
+            ("update", 12.5),
+            ("the rest of training", 6.25),
+            ("waiting for data", 6.25),
+        ];
+        assert_eq!(parts, expected);
     }
 }

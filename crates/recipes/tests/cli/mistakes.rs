@@ -66,6 +66,30 @@ fn tables_are_checked() {
     check(&folder, &format!("train mlp {rest} --set data.path=."), 3, "is a directory");
 }
 
+/// Linux alone lets a shell limit what its programs may take.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_runs_out_is_told() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_recipes");
+    let command = format!(
+        "ulimit -v 3000000; exec {program} train mlp --set model.hidden=[40000,40000] --run-dir run"
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    let mut lines = stderr.lines();
+    let error = lines.next().unwrap();
+    assert!(error.starts_with("error: out of memory: the program holds "), "{stderr}");
+    assert!(error.contains(" 6.4 GB more are not there"), "{stderr}");
+    assert!(lines.next().unwrap().contains("`training.batch_size` is 40: lower it"), "{stderr}");
+    assert!(output.stdout.is_empty() && !folder.path("run").exists());
+}
+
 #[test]
 fn runs_are_checked() {
     let folder = Folder::new();

@@ -48,8 +48,14 @@ fn told(events: &str) -> Curves {
         };
         match event["kind"].as_str().unwrap() {
             "step" => {
-                const MEASURED: [&str; 5] =
-                    ["loss", "learning_rate", "gradient_norm", "samples_per_second", "data_wait"];
+                const MEASURED: [&str; 6] = [
+                    "loss",
+                    "learning_rate",
+                    "gradient_norm",
+                    "samples_per_second",
+                    "data_wait",
+                    "memory_bytes",
+                ];
                 for name in MEASURED {
                     add(format!("train/{name}"), &event[name]);
                 }

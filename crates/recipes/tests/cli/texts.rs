@@ -1,5 +1,7 @@
 //! Training on a text and letting the network write, from the outside.
 
+use serde_json::Value;
+
 use crate::folder::Folder;
 
 /// A text that is learnt at once.
@@ -18,6 +20,20 @@ fn a_text_is_learnt_and_continued() {
     let summary = folder.run(&format!("{TRAIN} --json --run-dir run")).succeeded().json();
     let perplexity = summary["validation"]["perplexity"].as_f64().unwrap();
     assert!(perplexity < 1.2, "{perplexity}");
+
+    // What it writes is kept from epoch to epoch.
+    let events = folder.read("run/events.jsonl");
+    let samples: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &Value| event["kind"] == "sample")
+        .collect();
+    let epochs: Vec<u64> = samples.iter().map(|sample| sample["epoch"].as_u64().unwrap()).collect();
+    assert_eq!(epochs, [1, 2, 3, 4]);
+    let last = samples[3]["text"].as_str().unwrap();
+    assert!(last.contains("abcdefgh abcdefgh"), "{last}");
+    let report = folder.read("run/report.html");
+    assert!(report.contains("What it wrote, epoch by epoch") && report.contains(last));
 
     let written = folder.run("generate run --prompt abc --length 15 --temperature 0").succeeded();
     assert_eq!(written.stdout, "abcdefgh abcdefgh \n");

@@ -3,9 +3,12 @@
 mod checkpoints;
 mod report;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 use backend::{AutodiffBackend, Part};
@@ -15,7 +18,7 @@ use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
     parameters::Parameter,
-    progress::{Clock, Span},
+    progress::{Clock, Handover, Span, Spent},
     state::State,
 };
 
@@ -73,7 +76,8 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     in_update: Arc<AtomicBool>, // between the parts of an update
     finite_until: u64,
     clock: Clock,
-    waited: Arc<AtomicU64>,
+    handover: Arc<Handover>,
+    spent: Spent, // since the losses were last read
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
 }
@@ -104,7 +108,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             in_update: Arc::default(),
             finite_until: 0,
             clock: Clock::default(),
-            waited: Arc::default(),
+            handover: Arc::default(),
+            spent: Spent::default(),
             shelf: None,
             kept: None,
         };
@@ -158,7 +163,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             position: record.position,
             stops: [self.interrupt.clone(), self.done.clone()],
             in_update: Arc::clone(&self.in_update),
-            waited_nanoseconds: Arc::clone(&self.waited),
+            handover: Arc::clone(&self.handover),
         })
     }
 
@@ -172,15 +177,20 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
     /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
+        self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.load(Ordering::Relaxed) {
             // Only now is all that belongs to the update before in its place: running statistics,
             // and what is carried.
             self.checkpoint_in_epoch()?;
         }
+        let start = Instant::now();
         let gradients = self.state.accumulate(losses, part);
+        self.spent.backward += start.elapsed().as_secs_f64();
         self.in_update.store(!part.last, Ordering::Relaxed);
         let Some(gradients) = gradients else { return Ok(()) };
+        let start = Instant::now();
         self.state.update(gradients, &self.parameters, &self.config);
+        self.spent.update += start.elapsed().as_secs_f64();
         let step = self.state.record.step;
         self.interrupt.note(step);
         if step.is_multiple_of(self.config.log_every_steps) {
@@ -229,6 +239,29 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.state.end_epoch(validation, model, &self.config);
         self.report_epoch(learning_rate)?;
         Ok(self.checkpoint_after_epoch()?)
+    }
+
+    /// Tells what the model writes by `write` on `prompt`, so that its progress can be read; to be
+    /// called before the end of an epoch. After an interruption nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Observer`].
+    pub fn show(
+        &mut self,
+        prompt: &str,
+        write: impl FnOnce(&M::InnerModule) -> String,
+    ) -> Result<(), TrainError> {
+        if self.interrupt.requested() {
+            return Ok(());
+        }
+        let clock_ran = self.clock.stop();
+        let text = write(&self.state.evaluated());
+        if clock_ran {
+            self.clock.start();
+        }
+        let (epoch, step) = (self.state.record.epochs_ended + 1, self.step_number());
+        self.tell(&Event::Sample { epoch, step, prompt: prompt.to_owned(), text })
     }
 
     /// Ends the run; one that was interrupted leaves a checkpoint.

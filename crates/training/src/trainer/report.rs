@@ -4,7 +4,7 @@ use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
 use crate::{
-    Epoch, Event, Metrics, ScheduleKind, TrainError, Trainer, progress::Span, state::NotFinite,
+    Event, Metrics, ScheduleKind, StepReport, TrainError, Trainer, progress::Span, state::NotFinite,
 };
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
@@ -37,7 +37,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Reads from the device what was summed there since the last time.
     pub(super) fn read_losses(&mut self) -> Result<(), TrainError> {
         self.check_finite()?;
-        self.state.read_losses(Epoch::waited(&self.waited).as_secs_f64());
+        let mut spent = std::mem::take(&mut self.spent);
+        spent.waited = self.handover.take_waited();
+        self.state.read_losses(spent);
         Ok(())
     }
 
@@ -48,16 +50,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let span = std::mem::replace(&mut record.interval, Span::from(now));
-        let event = Event::Step {
+        let report = StepReport {
             epoch: record.epochs_ended + 1,
             step: record.step,
             loss: span.mean_loss(),
             learning_rate: self.state.last_learning_rate(&self.config),
             gradient_norm,
-            samples_per_second: span.samples_per_second(now),
-            data_wait: span.data_wait(now),
+            pace: span.pace(now, self.config.work),
         };
-        self.tell(&event)
+        self.tell(&Event::Step(report))
     }
 
     /// Tells of the epoch that has just ended, the last learning rate of which is given, since
@@ -74,8 +75,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             validation: record.validation.clone().map(Metrics::from),
             learning_rate,
             seconds: now - span.since,
-            samples_per_second: span.samples_per_second(now),
-            data_wait: span.data_wait(now),
+            pace: span.pace(now, self.config.work),
         };
         self.tell(&event)
     }

@@ -20,7 +20,7 @@ use store::fault;
 use tempfile::TempDir;
 use training::{
     CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
-    ScheduleConfig, ScheduleKind, Stop, TrainError, Trained, Trainer, TrainerConfig,
+    ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
@@ -61,7 +61,7 @@ impl Kept {
     /// The numbers of all steps and epochs, without times.
     fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
-            Event::Step { epoch, step, loss, learning_rate, gradient_norm, .. } => {
+            Event::Step(StepReport { epoch, step, loss, learning_rate, gradient_norm, .. }) => {
                 Some(format!("{epoch} {step} {loss} {learning_rate} {gradient_norm}"))
             }
             Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {

@@ -61,7 +61,7 @@ impl Recorder {
     /// The loss of each logged step.
     pub(crate) fn losses(&self) -> Vec<f64> {
         let loss = |event: &Event| match event {
-            Event::Step { loss, .. } => Some(*loss),
+            Event::Step(report) => Some(report.loss),
             _ => None,
         };
         self.0.iter().filter_map(loss).collect()

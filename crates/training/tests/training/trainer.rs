@@ -74,7 +74,7 @@ fn the_gradient_norm_is_that_before_clipping() {
         let mut recorder = Recorder::default();
         train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
         let norm = |event: &Event| match event {
-            Event::Step { gradient_norm, .. } => Some(*gradient_norm),
+            Event::Step(report) => Some(report.gradient_norm),
             _ => None,
         };
         let norm = recorder.0.iter().find_map(norm).unwrap();

@@ -162,5 +162,6 @@ fn trainer(
         keep_best: output.model == ModelChoice::Best,
         checkpoint: checkpoint.clone(),
         rests_on: BTreeMap::new(),
+        work: None,
     }
 }

@@ -1,6 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to tell and keep.
 
-use backend::{Backend, Convolution, NAME, Precision};
+use backend::{Backend, Convolution, NAME, Precision, device};
 use data::{Batching, Order};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,20 @@ impl Training {
         }
         backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
         backend::set_precision(self.precision);
+        device::advise_on_memory(self.advice_on_memory());
         Ok(())
+    }
+
+    /// What to do where a batch does not fit into the memory of the device.
+    fn advice_on_memory(&self) -> String {
+        let estimate = "`recipes plan` estimates the memory of a run";
+        match (self.micro_batch, self.batch_size) {
+            (Some(part), _) => format!("`training.micro_batch` is {part}: lower it; {estimate}"),
+            (None, all) => format!(
+                "`training.batch_size` is {all}: lower it, or keep it and set \
+                 `training.micro_batch`, which comes to the same update in parts; {estimate}"
+            ),
+        }
     }
 }
 

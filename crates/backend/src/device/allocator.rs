@@ -1,0 +1,122 @@
+//! An allocator that tells a person when memory runs out, and what to do.
+//!
+//! Rust ends a program whose memory runs out with a signal and a number of bytes. Linux rather
+//! grants more than there is, and kills the program without a word once it is used. So large blocks
+//! are counted here, and where they grow the system is asked first whether it has that much.
+
+#![allow(unsafe_code)]
+
+use std::{
+    alloc::{GlobalAlloc, Layout},
+    io::{IsTerminal, Write, stderr},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use super::capacity;
+
+/// Blocks from this size on are counted.
+const LARGE: usize = 1 << 20;
+/// By how much they grow until the system is asked again.
+const STEP: usize = 64 << 20;
+/// The exit code of what the device cannot do.
+const EXIT_CODE: i32 = 4;
+
+/// Bytes in large blocks, the most that there were, and those for which the system has room.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+static GRANTED: AtomicUsize = AtomicUsize::new(0);
+
+static ADVICE: OnceLock<String> = OnceLock::new();
+
+/// Another allocator, and an end of the program that says why where it has no more memory: one line
+/// `error: out of memory`, one of help, exit code 4.
+#[derive(Debug, Default)]
+pub struct Allocator<A>(
+    /// Where memory comes from.
+    pub A,
+);
+
+/// Sets what to do where memory runs out; the first advice stays.
+pub(super) fn advise(advice: String) {
+    let _ = ADVICE.set(advice);
+}
+
+/// What was set.
+pub(super) fn advice() -> Option<&'static str> {
+    ADVICE.get().map(String::as_str)
+}
+
+// SAFETY: every call is passed on as it came, and so is what it returns.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        // SAFETY: what the caller promised.
+        given(unsafe { self.0.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        // SAFETY: what the caller promised.
+        given(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        freed(layout.size());
+        // SAFETY: what the caller promised.
+        unsafe { self.0.dealloc(pointer, layout) };
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        taken(size);
+        freed(layout.size());
+        // SAFETY: what the caller promised.
+        given(unsafe { self.0.realloc(pointer, layout, size) }, size)
+    }
+}
+
+fn given(pointer: *mut u8, size: usize) -> *mut u8 {
+    if pointer.is_null() { out_of_memory(size) } else { pointer }
+}
+
+fn freed(size: usize) {
+    if size >= LARGE {
+        HELD.fetch_sub(size, Relaxed);
+    }
+}
+
+fn taken(size: usize) {
+    if size < LARGE {
+        return;
+    }
+    let held = HELD.fetch_add(size, Relaxed) + size;
+    let most = MOST.fetch_max(held, Relaxed);
+    if held <= GRANTED.load(Relaxed) {
+        return;
+    }
+    // What the program had before it still has: memory that is freed is kept.
+    let more = held.saturating_sub(most);
+    if capacity::available_bytes().is_some_and(|available| more as u64 > available) {
+        out_of_memory(size);
+    }
+    GRANTED.fetch_max(held + STEP, Relaxed);
+}
+
+/// Ends the program. Nothing here needs memory.
+fn out_of_memory(size: usize) -> ! {
+    let mut stderr = stderr().lock();
+    // The line of a progress bar, which stays above.
+    let line = if stderr.is_terminal() { "\n" } else { "" };
+    let help = advice().unwrap_or("give the program less to hold at a time");
+    let held = HELD.load(Relaxed).saturating_sub(size) as f64 / 1e9;
+    let more = size as f64 / 1e9;
+    // Nobody is left to tell when stderr is closed.
+    let _ = write!(
+        stderr,
+        "{line}error: out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not \
+         there\nhelp: {help}\n"
+    );
+    std::process::exit(EXIT_CODE)
+}

@@ -1,0 +1,91 @@
+//! Panics, told as errors: of a device that has no memory left, and of bugs.
+//!
+//! Burn's calls on a GPU return no errors. What goes wrong there is a panic in the device's own
+//! thread, and then one in the thread that waits for it.
+
+use std::{
+    env,
+    panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use backend::device::advice_on_memory;
+
+use crate::{ExitCode, Failure};
+
+/// What the panics of this process said, in their order.
+static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Panics that are told; later ones follow from them.
+const MOST: usize = 2;
+/// What the messages of Burn's backends have in common where memory runs out.
+const OF_MEMORY: [&str; 5] =
+    ["out of memory", "outofmemory", "out_of_memory", "buffertoobig", "can't allocate"];
+
+/// Does the work; a panic in it is a failure.
+pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let usual = take_hook();
+    set_hook(Box::new(move |panic| {
+        messages().push(message(panic));
+        if env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            usual(panic);
+        }
+    }));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failure(&messages())))
+}
+
+fn messages() -> MutexGuard<'static, Vec<String>> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `index out of bounds, at src/loader.rs:12:5`
+fn message(panic: &PanicHookInfo<'_>) -> String {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
+    format!("{}{place}", text.trim_end())
+}
+
+fn failure(messages: &[String]) -> Failure {
+    let about_memory = |message: &&String| {
+        let message = message.to_lowercase();
+        OF_MEMORY.iter().any(|words| message.contains(words))
+    };
+    if let Some(message) = messages.iter().find(about_memory) {
+        return Failure::new(
+            ExitCode::Device,
+            format!("the device is out of memory: {message}"),
+            advice_on_memory().unwrap_or("give it less to hold at a time"),
+        );
+    }
+    let told: Vec<&str> = messages.iter().take(MOST).map(String::as_str).collect();
+    Failure::new(
+        ExitCode::Unexpected,
+        format!("a bug: {}", told.join("; then ")),
+        "please report it, with the command and what it prints when `RUST_BACKTRACE=1` is set",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_that_says_where() {
+        let failed = told(|| -> Result<(), Failure> { panic!("the {} is odd", "loader") });
+        let failure = failed.unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Unexpected);
+        let message = failure.to_string();
+        assert!(message.starts_with("a bug: the loader is odd, at "), "{message}");
+        assert!(message.contains("panics.rs:"), "{message}");
+        assert!(told(|| Ok(1)).is_ok_and(|one| one == 1));
+    }
+
+    #[test]
+    fn memory_that_runs_out_is_told_apart() {
+        let messages = ["no answer".to_owned(), "IoError(BufferTooBig { size: 9 })".to_owned()];
+        let failure = failure(&messages);
+        assert_eq!(failure.exit_code, ExitCode::Device);
+        assert!(failure.to_string().contains("size: 9"), "{failure}");
+    }
+}
