@@ -51,24 +51,28 @@ pub(super) fn advice() -> Option<&'static str> {
 
 // SAFETY: every call is passed on as it came, and so is what it returns.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
+    // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
         // SAFETY: what the caller promised.
         given(unsafe { self.0.alloc(layout) }, layout.size())
     }
 
+    // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
         // SAFETY: what the caller promised.
         given(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
     }
 
+    // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         freed(layout.size());
         // SAFETY: what the caller promised.
         unsafe { self.0.dealloc(pointer, layout) };
     }
 
+    // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         taken(size);
         freed(layout.size());
