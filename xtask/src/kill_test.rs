@@ -11,7 +11,9 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use xshell::{Shell, cmd};
+use xshell::Shell;
+
+use crate::program;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -45,7 +47,7 @@ const TIME_COLUMNS: usize = 3;
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let program = match &options.program {
         Some(program) => program.canonicalize().context("the program cannot be found")?,
-        None => build(shell, &options.profile)?,
+        None => program::build(shell, &options.profile, None)?,
     };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let seed = options.seed.unwrap_or_else(now);
@@ -182,15 +184,6 @@ impl Moments {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^ (bits >> 31)
     }
-}
-
-/// Builds `recipes` and says where it is.
-fn build(shell: &Shell, profile: &str) -> anyhow::Result<PathBuf> {
-    cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let folder = if profile == "dev" { "debug" } else { profile };
-    let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
-    shell.current_dir().join(program).canonicalize().context("cargo built no program")
 }
 
 /// Moves a folder out of the way of its removal.

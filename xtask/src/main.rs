@@ -14,10 +14,12 @@ mod tidy;
 // What a person runs now and then.
 mod bench;
 mod golden;
+mod gpu_check;
 mod kill_test;
 
 // What the chores share.
 mod metadata;
+mod program;
 
 use std::{path::Path, process::ExitCode};
 
@@ -46,6 +48,8 @@ enum Chore {
     Bench(bench::Options),
     /// Make the golden values again and say whether they differ from the committed ones
     Golden,
+    /// Hold a GPU backend against the CPU, recipe by recipe
+    GpuCheck(gpu_check::Options),
     /// Kill training at random moments, resume it, and compare its end with a run left alone
     KillTest(kill_test::Options),
 }
@@ -69,6 +73,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::run(&shell),
         Chore::Bench(options) => bench::run(&shell, options),
         Chore::Golden => golden::run(&shell),
+        Chore::GpuCheck(options) => gpu_check::run(&shell, options),
         Chore::KillTest(options) => kill_test::run(&shell, options),
     }
 }

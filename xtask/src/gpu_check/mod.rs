@@ -1,0 +1,232 @@
+//! Holds a GPU backend against the CPU: each recipe trains on both from the same weights and
+//! batches, must come to the same losses and weights, and must resume; each program measures the
+//! other's model.
+
+mod outcome;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context as _, bail, ensure};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use xshell::Shell;
+
+use self::outcome::Outcome;
+use crate::program;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The backend to check
+    #[arg(long, value_enum, default_value = "wgpu")]
+    pub(crate) backend: Backend,
+    /// The recipes to run
+    #[arg(long, value_delimiter = ',', default_values = RECIPES.map(|recipe| recipe.0))]
+    pub(crate) recipes: Vec<String>,
+    /// Updates of each run
+    #[arg(long, default_value_t = 50)]
+    pub(crate) steps: u64,
+    /// The largest relative difference [default: 1e-4, or 1e-3 on cuda, which multiplies in TF32]
+    #[arg(long)]
+    pub(crate) tolerance: Option<f64>,
+    /// The program `recipes` with that backend; without it, one is built
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// The program `recipes` for the CPU; without it, one is built
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cpu_program: Option<PathBuf>,
+    /// The profile to build them with
+    #[arg(long, value_name = "PROFILE", default_value = "release")]
+    pub(crate) profile: String,
+}
+
+/// A feature of `recipes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    Wgpu,
+    Cuda,
+}
+
+impl Backend {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wgpu => "wgpu",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    fn tolerance(self) -> f64 {
+        match self {
+            Self::Wgpu => 1e-4,
+            Self::Cuda => 1e-3,
+        }
+    }
+}
+
+/// Each recipe, at a size that a GPU in software finishes; convolutions as exact as on a GPU.
+const RECIPES: [(&str, &str); 8] = [
+    ("mlp", "data.labels=linear training.batch_size=40"),
+    ("cnn", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    ("simplenet", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    ("resnet", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    ("vgg", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    ("vgg-pretrain", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    ("lstm", "model.hidden=32 training.batch_size=16"),
+    ("lstm-char", "model.hidden=32 data.sequence_length=16 training.batch_size=16"),
+];
+/// What all of them are given.
+const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorboard=false";
+
+/// Runs every recipe on both backends, and fails where one differs by more than the tolerance.
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let Options { backend, profile, .. } = options;
+    let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
+        Some(program) => program.canonicalize().context("the program cannot be found"),
+        None => program::build(shell, profile, feature),
+    };
+    // The second build would replace the first.
+    let folder = shell.create_temp_dir()?;
+    let cpu = folder.path().join("recipes-cpu");
+    std::fs::copy(found(&options.cpu_program, None)?, &cpu)?;
+    let gpu = found(&options.program, Some(backend.name()))?;
+    let check = Check {
+        cpu: &cpu,
+        gpu: &gpu,
+        folder: folder.path(),
+        steps: options.steps,
+        tolerance: options.tolerance.unwrap_or(backend.tolerance()),
+    };
+    println!(
+        "{} against the CPU, {} steps, largest relative differences (at most {:.0e} may be)",
+        backend.name(),
+        options.steps,
+        check.tolerance
+    );
+    println!(
+        "{:<13} {:>9} {:>9} {:>9} {:>9}  seconds",
+        "recipe", "losses", "weights", "eval", "resume"
+    );
+    let mut failed = Vec::new();
+    for recipe in &options.recipes {
+        let known = RECIPES.iter().find(|(name, _)| name == recipe);
+        let (name, settings) = known.with_context(|| format!("there is no recipe `{recipe}`"))?;
+        let began = Instant::now();
+        let differences = check.recipe(name, settings).context(*name)?;
+        println!("{name:<13} {differences}  {:.0}", began.elapsed().as_secs_f64());
+        if !differences.within(check.tolerance) {
+            failed.push(*name);
+        }
+    }
+    ensure!(failed.is_empty(), "{} differ: {}", backend.name(), failed.join(", "));
+    Ok(())
+}
+
+/// Two programs, and how they are compared.
+struct Check<'a> {
+    cpu: &'a Path,
+    gpu: &'a Path,
+    folder: &'a Path,
+    steps: u64,
+    tolerance: f64,
+}
+
+/// The largest relative differences between two backends.
+#[derive(Debug)]
+struct Differences {
+    losses: f64,
+    weights: f64,
+    /// Of what either program measures of the other's model.
+    evaluation: f64,
+    /// Between a run that was stopped and one that was not, both on the GPU; absolute.
+    resume: f64,
+}
+
+impl Differences {
+    fn within(&self, tolerance: f64) -> bool {
+        [self.losses, self.weights, self.evaluation, self.resume].iter().all(|&difference| {
+            difference <= tolerance // which a value that is not a number is not
+        })
+    }
+}
+
+impl std::fmt::Display for Differences {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { losses, weights, evaluation, resume } = self;
+        write!(formatter, "{losses:>9.1e} {weights:>9.1e} {evaluation:>9.1e} {resume:>9.1e}")
+    }
+}
+
+impl Check<'_> {
+    fn recipe(&self, name: &str, settings: &str) -> anyhow::Result<Differences> {
+        let train = |program: &Path, run: &str| -> anyhow::Result<Outcome> {
+            let options = ["--progress", "quiet", "--run-dir", run];
+            let steps = self.steps.to_string();
+            let mut arguments = vec!["train", name, "--max-steps", &steps];
+            arguments.extend(options);
+            self.call(program, &arguments, settings)?;
+            Outcome::read(&self.folder.join(run))
+        };
+        let [cpu_run, gpu_run] = ["cpu", "gpu"].map(|backend| format!("{name}-{backend}"));
+        let cpu = train(self.cpu, &cpu_run)?;
+        let gpu = train(self.gpu, &gpu_run)?;
+
+        let measure = |program: &Path, run: &str| -> anyhow::Result<f64> {
+            let told = self.call(program, &["eval", run, "--json"], "")?;
+            told["metrics"]["loss"].as_f64().context("no loss was measured")
+        };
+        let mut evaluation = 0.0_f64;
+        for run in [&cpu_run, &gpu_run] {
+            let (there, here) = (measure(self.gpu, run)?, measure(self.cpu, run)?);
+            evaluation = evaluation.max(outcome::relative(there, here));
+        }
+
+        let steps = self.steps.to_string();
+        let arguments = ["verify-resume", name, "--steps", &steps, "--json"];
+        let resumed = self.call(self.gpu, &arguments, settings)?;
+        let identical = resumed["identical"] == true;
+        let resume = if identical { Some(0.0) } else { resumed["largest_difference"].as_f64() };
+        Ok(Differences {
+            losses: cpu.losses_differ(&gpu)?,
+            weights: cpu.weights_differ(&gpu)?,
+            evaluation,
+            resume: resume.context("verify-resume told no difference")?,
+        })
+    }
+
+    /// What a command prints, as JSON; null where it prints nothing.
+    fn call(&self, program: &Path, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder).args(arguments);
+        command.env("BURN_RECIPES_DATA", self.folder.join("cache"));
+        if !settings.is_empty() {
+            let settings = settings.split(' ').chain(SHARED.split(' '));
+            command.args(settings.flat_map(|setting| ["--set", setting]));
+        }
+        let output = command.output()?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        // verify-resume ends with 1 where runs differ, which on a GPU they may a little.
+        let differs = arguments[0] == "verify-resume" && output.status.code() == Some(1);
+        let told = output.status.success() || (differs && !output.stdout.is_empty());
+        if !told {
+            bail!("`{}` failed: {}\n{stderr}", arguments.join(" "), output.status);
+        }
+        Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_is_no_number_is_none_that_may_be() {
+        let differences =
+            |losses| Differences { losses, weights: 1e-5, evaluation: 0.0, resume: 0.0 };
+        assert!(differences(1e-5).within(1e-4));
+        assert!(!differences(1e-3).within(1e-4));
+        assert!(!differences(f64::NAN).within(1e-4));
+    }
+}

@@ -1,0 +1,29 @@
+//! The program `recipes`, built for a chore that runs it.
+
+use std::{env, path::PathBuf};
+
+use anyhow::Context as _;
+use xshell::{Shell, cmd};
+
+/// Builds `recipes` and says where it is.
+///
+/// - `feature`: the backend, if not the default
+pub(crate) fn build(
+    shell: &Shell,
+    profile: &str,
+    feature: Option<&str>,
+) -> anyhow::Result<PathBuf> {
+    match feature {
+        // By README's command for a GPU, so that what that builds is used.
+        Some(feature) => {
+            cmd!(shell, "cargo build --package recipes --features {feature} --profile {profile}")
+                .run()?
+        }
+        // As the tests build it.
+        None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,
+    }
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
+    shell.current_dir().join(program).canonicalize().context("cargo built no program")
+}
