@@ -102,7 +102,7 @@ fn taken(size: usize) {
     }
     // What the program had before it still has: memory that is freed is kept.
     let more = held.saturating_sub(most);
-    if capacity::available_bytes().is_some_and(|available| more as u64 > available) {
+    if !capacity::has_room(more as u64, held as u64) {
         out_of_memory(size);
     }
     GRANTED.fetch_max(held + STEP, Relaxed);

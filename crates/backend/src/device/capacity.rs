@@ -11,11 +11,24 @@ pub(super) fn peak_process_memory() -> Option<u64> {
     of_process("VmHWM:")
 }
 
-/// Bytes of the host's memory that a program could still get.
+/// Whether the host has room for `more` bytes, with which a program would have `all`; yes where the
+/// system does not tell.
 ///
 /// It allocates nothing that is large: an allocator may ask.
-pub(super) fn available_bytes() -> Option<u64> {
-    kilobytes(&read("/proc/meminfo")?, "MemAvailable:")
+pub(super) fn has_room(more: u64, all: u64) -> bool {
+    let Some(described) = read("/proc/meminfo") else { return true };
+    let available = kilobytes(&described, "MemAvailable:");
+    let fits = |bytes: u64, room: Option<u64>| room.is_none_or(|room| bytes <= room);
+    fits(more, available) && fits(all, limit(&described))
+}
+
+/// The memory of the host, or of the container that the process runs in.
+fn limit(described: &str) -> Option<u64> {
+    let machine = kilobytes(described, "MemTotal:")?;
+    // `max` where there is no limit.
+    let limit = read("/sys/fs/cgroup/memory.max");
+    let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
+    Some(limit.map_or(machine, |limit| limit.min(machine)))
 }
 
 /// A line of what Linux tells of this process.
@@ -36,16 +49,12 @@ fn kilobytes(described: &str, key: &str) -> Option<u64> {
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 mod processor {
-    //! A CPU has the memory of the machine, or of the container that the process runs in.
+    //! A CPU has the memory of the host.
 
-    use super::{kilobytes, of_process, read};
+    use super::{limit, of_process, read};
 
     pub(crate) fn memory_bytes() -> Option<u64> {
-        let machine = kilobytes(&read("/proc/meminfo")?, "MemTotal:")?;
-        // `max` where there is no limit.
-        let limit = read("/sys/fs/cgroup/memory.max");
-        let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
-        Some(limit.map_or(machine, |limit| limit.min(machine)))
+        limit(&read("/proc/meminfo")?)
     }
 
     pub(crate) fn memory_in_use() -> Option<u64> {

@@ -1,9 +1,8 @@
 //! The layers of `models` as ONNX operators.
 
-use super::graph::{Graph, Value, float, int, ints};
+use models::layers::BATCH_NORM_EPSILON;
 
-/// PyTorch's default, which `models::layers::BatchNorm2d` has.
-const BATCH_NORM_EPSILON: f32 = 1e-5;
+use super::graph::{Graph, Value, float, int, ints};
 
 /// ONNX's number for the type i64, as the operator `Cast` takes it.
 const I64: i64 = super::messages::ElementType::I64 as i64;
@@ -43,7 +42,7 @@ impl Graph {
         let [scale, shift, mean, variance] = ["weight", "bias", "running_mean", "running_var"]
             .map(|parameter| self.weight(&format!("{name}.{parameter}")));
         let inputs = [input, &scale, &shift, &mean, &variance];
-        self.node("BatchNormalization", &inputs, vec![float("epsilon", BATCH_NORM_EPSILON)])
+        self.node("BatchNormalization", &inputs, vec![float("epsilon", BATCH_NORM_EPSILON as f32)])
     }
 
     pub(super) fn relu(&mut self, input: &Value) -> Value {

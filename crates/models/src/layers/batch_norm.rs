@@ -11,8 +11,8 @@ use burn::{
 
 use crate::{Pass, initialization::Initializer};
 
-/// PyTorch's default.
-const EPSILON: f64 = 1e-5;
+/// What is added to a variance: PyTorch's default.
+pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 
 /// Batch normalisation of each channel (Ioffe and Szegedy, 2015).
 ///
@@ -80,7 +80,8 @@ impl<B: Backend> BatchNorm2d<B> {
             }
         };
         let affine = [self.weight.val(), self.bias.val()];
-        let (output, statistics) = batch_norm2d(input, affine, by, EPSILON, residual, rectified);
+        let (output, statistics) =
+            batch_norm2d(input, affine, by, BATCH_NORM_EPSILON, residual, rectified);
         if let Some(statistics) = statistics {
             pass.record(self.running_mean.id, statistics.mean);
             pass.record(self.running_var.id, statistics.variance);
@@ -136,7 +137,7 @@ mod tests {
         check(copy.valid().running_mean.val(), [0.0, 0.0]);
 
         let output = valid.forward(images(), &mut Pass::evaluation());
-        let first = (0.0 - 0.1 * means[0]) / (0.9 + 0.1 * variances[0] + EPSILON).sqrt();
+        let first = (0.0 - 0.1 * means[0]) / (0.9 + 0.1 * variances[0] + BATCH_NORM_EPSILON).sqrt();
         check(output.slice([0..1, 0..1, 0..1, 0..1]).reshape([1]).repeat(&[2]), [first; 2]);
     }
 }

@@ -13,7 +13,7 @@ mod lstm;
 pub mod sequence;
 
 pub use self::{
-    batch_norm::BatchNorm2d,
+    batch_norm::{BATCH_NORM_EPSILON, BatchNorm2d},
     conv2d::{Conv2d, Conv2dConfig},
     dropout::Dropout,
     embedding::Embedding,
