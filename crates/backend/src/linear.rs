@@ -13,7 +13,7 @@ use burn::tensor::{activation, ops::FloatTensor};
 use crate::{
     Backend,
     overrides::note_composed,
-    primitive::{primitive, register, tensor},
+    primitive::{primitive, register, tensor, transposed},
 };
 
 /// What the backward pass of a dense layer begins with: each part only where it is needed.
@@ -65,7 +65,7 @@ pub(crate) fn composed_backward<B: Backend>(
     LinearGradients {
         input: saved
             .weight
-            .map(|weight| primitive(gradient.clone().matmul(tensor::<B, 2>(weight).transpose()))),
+            .map(|weight| primitive(gradient.clone().matmul(transposed::<B>(weight)))),
         weight: saved
             .input
             .map(|input| primitive(tensor::<B, 2>(input).transpose().matmul(gradient.clone()))),

@@ -16,7 +16,7 @@ use burn::tensor::{Tensor, activation::sigmoid, ops::FloatTensor};
 use crate::{
     Backend,
     overrides::note_composed,
-    primitive::{primitive, tensor},
+    primitive::{primitive, tensor, transposed},
 };
 
 /// A sequence and the layer that reads it.
@@ -108,7 +108,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     note_composed();
     let input = tensor::<B, 3>(layer.input);
     let [batch, time, inputs] = input.dims();
-    let recurrent = tensor::<B, 2>(layer.hidden_weight).transpose();
+    let recurrent = transposed::<B>(layer.hidden_weight);
     let [width, _] = recurrent.dims();
     let zeros = || Tensor::zeros([batch, width], (&input.device(), input.dtype()));
     let (first_cell, first_hidden) = match layer.state {
@@ -118,7 +118,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     let from_input = input
         .clone()
         .reshape([batch * time, inputs])
-        .matmul(tensor::<B, 2>(layer.input_weight).transpose())
+        .matmul(transposed::<B>(layer.input_weight))
         .add(tensor::<B, 1>(layer.bias).unsqueeze())
         .reshape([batch, time, 4 * width]);
 
