@@ -126,8 +126,9 @@ pub struct Pace {
     /// in what waits for it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub computing: Option<Shares>,
-    /// The multiply-adds of the network, as a percentage of those that the device reaches at best;
-    /// none where [`TrainerConfig::work`](crate::TrainerConfig::work) is.
+    /// The multiply-adds of the network, as a percentage of those that the device reaches at best,
+    /// above 100 where a convolution needs fewer than its definition; none where
+    /// [`TrainerConfig::work`](crate::TrainerConfig::work) is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
     /// Memory in use at the end of the span, of the device, or on a CPU of the process; none where
