@@ -43,7 +43,8 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
     let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
-    format!("{}{place}", text.trim_end())
+    // Errors of Burn's bring a page of their own below.
+    format!("{}{place}", text.lines().next().unwrap_or_default())
 }
 
 fn failure(messages: &[String]) -> Failure {
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_says_where() {
-        let failed = told(|| -> Result<(), Failure> { panic!("the {} is odd", "loader") });
+        let failed = told(|| -> Result<(), Failure> { panic!("the {} is odd\nas told", "loader") });
         let failure = failed.unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Unexpected);
         let message = failure.to_string();
