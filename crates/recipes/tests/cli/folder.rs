@@ -99,8 +99,13 @@ pub(crate) fn shared_data() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder.canonicalize().unwrap());
     }
-    let required = std::env::var("REQUIRE_ALL").is_ok_and(|value| value == "1");
-    assert!(!required, "REQUIRE_ALL=1, but there is no {}", folder.display());
-    eprintln!("skipped: there is no {}", folder.display());
+    skip(&format!("there is no {}", folder.display()));
     None
+}
+
+/// Says that a test is skipped, and why; under `REQUIRE_ALL=1` that is a failure.
+pub(crate) fn skip(reason: &str) {
+    let required = std::env::var("REQUIRE_ALL").is_ok_and(|value| value == "1");
+    assert!(!required, "REQUIRE_ALL=1, but {reason}");
+    eprintln!("skipped: {reason}");
 }
