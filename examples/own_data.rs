@@ -83,7 +83,7 @@ fn main() -> anyhow::Result<()> {
 /// The accuracy on new pictures after `epochs` passes over `pictures`.
 fn learn(pictures: u32, epochs: usize) -> anyhow::Result<f64> {
     let (device, _) = device::open()?;
-    let batching = Batching { order: Order::Shuffled, seed: 0, batch_size: 32, micro_batch: 32 };
+    let batching = Batching::new(Order::Shuffled, 0, 32);
     let source = Arc::new(Stripes::new(pictures, 0));
     let train = ImageLoader::new(source, batching, Residency::Host, 2, &device)?;
     let network = CnnConfig { channels: 1, size: SIDE, classes: 3 };

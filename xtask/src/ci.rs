@@ -35,6 +35,8 @@ pub(crate) enum Step {
     Tests,
     /// Twenty kills of a training that must end as if there had been none
     Kills,
+    /// Jobs of several processes under MPI, and twenty kills of one of two
+    Ranks,
     /// Operations and networks against PyTorch's values, with ndarray
     Ndarray,
     /// A short training on a Vulkan adapter, held against the CPU's
@@ -95,13 +97,8 @@ impl Step {
             Self::Features => check_features(shell)?,
             Self::Wasm => return check_wasm(shell),
             Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
-            Self::Kills => {
-                let profile = "dev".to_owned();
-                kill_test::run(
-                    shell,
-                    &kill_test::Options { times: 20, program: None, profile, seed: None },
-                )?;
-            }
+            Self::Kills => kill(shell, None)?,
+            Self::Ranks => return check_ranks(shell),
             Self::Ndarray => hold_against_pytorch(shell, "ndarray")?,
             Self::Wgpu => return check_wgpu(shell),
         }
@@ -140,6 +137,34 @@ fn check_wasm(shell: &Shell) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
     }
     cmd!(shell, "cargo check --package inference --target {TARGET}").run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Kills trainings twenty times.
+fn kill(shell: &Shell, ranks: Option<usize>) -> anyhow::Result<()> {
+    let profile = "dev".to_owned();
+    kill_test::run(
+        shell,
+        &kill_test::Options { times: 20, program: None, profile, seed: None, ranks },
+    )
+}
+
+/// Tests jobs of several processes, where an MPI library is installed.
+fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
+    if cmd!(shell, "mpirun --version").quiet().ignore_stderr().read().is_err() {
+        ensure!(
+            env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
+            "no MPI library is installed and REQUIRE_ALL=1 \
+             (on Debian: apt-get install libopenmpi-dev openmpi-bin libclang-dev)"
+        );
+        println!(
+            "SKIPPED: no MPI library is installed, so no job of several processes was tried\n\
+             help: on Debian, apt-get install libopenmpi-dev openmpi-bin libclang-dev"
+        );
+        return Ok(Outcome::Skipped("no MPI library"));
+    }
+    cmd!(shell, "cargo test --workspace --features recipes/mpi --test ranks").run()?;
+    kill(shell, Some(2))?;
     Ok(Outcome::Passed)
 }
 

@@ -1,5 +1,5 @@
 //! Kills training at random moments, resumes it, and holds the end against a run that was left
-//! alone.
+//! alone. Of several ranks one is killed, and the others must end by themselves.
 
 use std::{
     env, fs,
@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// What the moments follow from; by default the time
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Ranks of each run, one of which is killed; by default a process by itself
+    #[arg(long, value_name = "N")]
+    pub(crate) ranks: Option<usize>,
 }
 
 /// Everything that a resume could forget: order, schedule, average, best epoch, partial sums; and
@@ -45,10 +48,12 @@ const TIME_COLUMNS: usize = 3;
 /// Kills until `options.times` is reached; an error if a run that was killed ends otherwise than
 /// one that was not.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let feature = options.ranks.map(|_| "mpi");
     let program = match &options.program {
         Some(program) => program.canonicalize().context("the program cannot be found")?,
-        None => program::build(shell, &options.profile, None)?,
+        None => program::build(shell, &options.profile, feature)?,
     };
+    let job = Job { program, ranks: options.ranks };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let seed = options.seed.unwrap_or_else(now);
     println!("kills {} times, with --seed {seed}", options.times);
@@ -56,7 +61,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 
     let alone = shell.create_temp_dir()?;
     let began = Instant::now();
-    ended(spawn(&program, alone.path(), TRAIN)?)?;
+    ended(job.spawn(alone.path(), TRAIN)?)?;
     let length = began.elapsed();
     let expected = Outcome::read(alone.path())?;
     println!("left alone, a run takes {:.2} s", length.as_secs_f64());
@@ -65,7 +70,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     while tally.kills < options.times {
         let folder = shell.create_temp_dir()?;
         let kills_left = options.times - tally.kills;
-        run_to_the_end(&program, folder.path(), length, kills_left, &mut moments, &mut tally)?;
+        run_to_the_end(&job, folder.path(), length, kills_left, &mut moments, &mut tally)?;
         let outcome = Outcome::read(folder.path())?;
         ensure!(
             outcome == expected,
@@ -91,7 +96,7 @@ struct Tally {
 
 /// Starts a run, kills and resumes it until it ends by itself.
 fn run_to_the_end(
-    program: &Path,
+    job: &Job,
     folder: &Path,
     length: Duration,
     kills_left: usize,
@@ -101,12 +106,11 @@ fn run_to_the_end(
     let mut kills = 0;
     loop {
         let begun = folder.join("run/config.toml").exists();
-        let mut child = spawn(program, folder, if begun { RESUME } else { TRAIN })?;
+        let mut child = job.spawn(folder, if begun { RESUME } else { TRAIN })?;
         if kills < kills_left {
             thread::sleep(moments.next(length, begun));
             if child.try_wait()?.is_none() {
-                child.kill()?; // SIGKILL: nothing in the program hears of it
-                child.wait()?;
+                job.kill(&mut child, moments)?;
                 kills += 1;
                 tally.kills += 1;
                 tally.before_run += usize::from(!folder.join("run/config.toml").exists());
@@ -120,15 +124,74 @@ fn run_to_the_end(
     }
 }
 
-fn spawn(program: &Path, folder: &Path, arguments: &str) -> anyhow::Result<Child> {
-    Command::new(program)
-        .current_dir(folder)
-        .args(arguments.split_whitespace())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("`{}` does not start", program.display()))
+/// What is run and killed.
+struct Job {
+    program: PathBuf,
+    ranks: Option<usize>,
+}
+
+/// The other ranks of a job have to end so soon after one was killed.
+const SOON: Duration = Duration::from_secs(10);
+
+impl Job {
+    fn spawn(&self, folder: &Path, arguments: &str) -> anyhow::Result<Child> {
+        let mut command = match self.ranks {
+            None => Command::new(&self.program),
+            Some(ranks) => {
+                let mut command = Command::new("mpirun");
+                command.args(["--oversubscribe", "-n", &ranks.to_string()]).arg(&self.program);
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+                command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+                command
+            }
+        };
+        command
+            .current_dir(folder)
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("`{}` does not start", self.program.display()))
+    }
+
+    /// By SIGKILL, of which nothing in the program hears.
+    fn kill(&self, child: &mut Child, moments: &mut Moments) -> anyhow::Result<()> {
+        if self.ranks.is_some() {
+            let ranks = children(child.id())?;
+            if ranks.is_empty() {
+                child.kill()?; // the launcher, which has started none yet
+            } else {
+                let rank = ranks[moments.bits() as usize % ranks.len()];
+                Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
+                let killed = Instant::now();
+                while child.try_wait()?.is_none() {
+                    ensure!(killed.elapsed() < SOON, "a job hangs after one of its ranks is gone");
+                    thread::sleep(Duration::from_millis(10));
+                }
+            }
+        } else {
+            child.kill()?;
+        }
+        child.wait()?;
+        Ok(())
+    }
+}
+
+/// The processes that a process started, as Linux tells.
+fn children(parent: u32) -> anyhow::Result<Vec<u32>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let Ok(id) = entry?.file_name().to_string_lossy().parse() else { continue };
+        // `1234 (the name) S parent ...`; a process may have ended by now.
+        let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
+        let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+        if fields.split_whitespace().nth(1) == Some(&parent.to_string()) {
+            children.push(id);
+        }
+    }
+    children.sort_unstable();
+    Ok(children)
 }
 
 /// Waits for the end of a run that nobody kills.

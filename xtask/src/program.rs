@@ -7,13 +7,18 @@ use xshell::{Shell, cmd};
 
 /// Builds `recipes` and says where it is.
 ///
-/// - `feature`: the backend, if not the default
+/// - `feature`: the backend, if not the default, or `mpi`
 pub(crate) fn build(
     shell: &Shell,
     profile: &str,
     feature: Option<&str>,
 ) -> anyhow::Result<PathBuf> {
     match feature {
+        // As the tests of several ranks build it.
+        Some("mpi") => {
+            let workspace = ["--workspace", "--bin", "recipes", "--features", "recipes/mpi"];
+            cmd!(shell, "cargo build {workspace...} --profile {profile}").run()?
+        }
         // By README's command for a GPU, so that what that builds is used.
         Some(feature) => {
             cmd!(shell, "cargo build --package recipes --features {feature} --profile {profile}")

@@ -25,7 +25,7 @@ use burn::backend::autodiff::{
 use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::FloatTensor};
 
 use crate::{
-    Backend,
+    Backend, batch_statistics,
     overrides::note_composed,
     primitive::{primitive, register, tensor},
 };
@@ -42,6 +42,9 @@ pub struct BatchNorm2d<B: Backend> {
     /// Mean and variance, `[channels]` each, that get no gradients; the batch's own if there are
     /// none.
     pub stored: Option<[FloatTensor<B>; 2]>,
+    /// Where there are none, whether those of the batches of all processes are taken, of which this
+    /// one's counts or does not; only where gradients are recorded.
+    pub over_processes: Option<Counts>,
     /// Added after the normalisation, of the input's shape.
     pub residual: Option<FloatTensor<B>>,
     /// Added to the variance.
@@ -49,6 +52,11 @@ pub struct BatchNorm2d<B: Backend> {
     /// Whether ReLU follows.
     pub rectified: bool,
 }
+
+/// Whether the batch of this process counts in statistics over all of them: not where it stands in
+/// for a share without samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts(pub bool);
 
 /// The normalised batch, and what it was normalised by.
 #[derive(Clone, Debug)]
@@ -59,6 +67,8 @@ pub struct BatchNorm2dOutput<B: Backend> {
     pub mean: FloatTensor<B>,
     /// `[channels]`, the biased variance, without gradient
     pub variance: FloatTensor<B>,
+    /// Values of a channel in the batches of all processes, where mean and variance are theirs.
+    pub over_processes: Option<usize>,
 }
 
 /// What the backward pass begins with.
@@ -147,6 +157,7 @@ pub(crate) fn composed<B: Backend>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B
         output: primitive(output),
         mean: primitive(mean),
         variance: primitive(variance),
+        over_processes: None,
     }
 }
 
@@ -194,12 +205,15 @@ pub(crate) fn composed_backward<B: Backend>(
 struct BatchNorm2dBackward;
 
 impl<B: Backend> Backward<B, 4> for BatchNorm2dBackward {
-    type State = BatchNorm2dSaved<B>;
+    /// With the values of a channel where the statistics are over several processes.
+    type State = (BatchNorm2dSaved<B>, Option<usize>);
 
     fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradients.consume::<B>(&ops.node);
-        let BatchNorm2dGradients { input, affine, residual } =
-            B::fused_batch_norm2d_backward(ops.state, gradient);
+        let BatchNorm2dGradients { input, affine, residual } = match ops.state {
+            (saved, None) => B::fused_batch_norm2d_backward(saved, gradient),
+            (saved, Some(count)) => batch_statistics::backward(saved, gradient, count),
+        };
         let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         register::<B, 4>(gradients, parents, [input, scale, shift, residual]);
@@ -210,7 +224,8 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     layer: BatchNorm2d<Autodiff<B, C>>,
 ) -> BatchNorm2dOutput<Autodiff<B, C>> {
     let untracked = |primitive| Autodiff::<B, C>::from_inner(primitive);
-    let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified } = layer;
+    let BatchNorm2d { input, scale, shift, stored, over_processes, residual, epsilon, rectified } =
+        layer;
     let residual_node = match &residual {
         Some(residual) => residual.clone(),
         None => untracked(shift.primitive.clone()),
@@ -228,6 +243,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
         scale: scale.primitive,
         shift: shift.primitive,
         stored: stored.map(|stored| stored.map(|statistic| statistic.primitive)),
+        over_processes: None,
         residual: residual.map(|residual| residual.primitive),
         epsilon,
         rectified,
@@ -238,7 +254,11 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
         OpsKind::Tracked(operation) => {
             let [input, scale, shift] =
                 [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
-            let BatchNorm2dOutput { output, mean, variance } = B::fused_batch_norm2d(layer);
+            let normalized = match over_processes {
+                Some(counts) if of_batch => batch_statistics::forward(layer, counts),
+                _ => B::fused_batch_norm2d(layer),
+            };
+            let BatchNorm2dOutput { output, mean, variance, over_processes } = normalized;
             let saved = BatchNorm2dSaved {
                 input,
                 scale,
@@ -252,17 +272,19 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
                 wanted,
             };
             BatchNorm2dOutput {
-                output: operation.finish(saved, output),
+                output: operation.finish((saved, over_processes), output),
                 mean: untracked(mean),
                 variance: untracked(variance),
+                over_processes,
             }
         }
         OpsKind::UnTracked(operation) => {
-            let BatchNorm2dOutput { output, mean, variance } = B::fused_batch_norm2d(layer);
+            let normalized = B::fused_batch_norm2d(layer);
             BatchNorm2dOutput {
-                output: operation.finish(output),
-                mean: untracked(mean),
-                variance: untracked(variance),
+                output: operation.finish(normalized.output),
+                mean: untracked(normalized.mean),
+                variance: untracked(normalized.variance),
+                over_processes: None,
             }
         }
     }

@@ -10,7 +10,7 @@ mod kept_memory;
 use serde::Serialize;
 
 pub use self::allocator::Allocator;
-use crate::{NAME, Selected};
+use crate::{NAME, Selected, Share};
 
 /// Whether an operation has been computed once the call returns. On a GPU it has only been asked
 /// for, and what reads a result waits for it.
@@ -58,8 +58,17 @@ pub struct DeviceReport {
 ///
 /// Where the driver, the library or the device of the selected backend is missing.
 pub fn open() -> Result<(Device, String), DeviceError> {
-    let name = probe_selected().map_err(|reason| DeviceError { reason })?;
-    Ok((Device::default(), name))
+    open_for(Share::WHOLE)
+}
+
+/// The device of one of several processes on this host, each of which has its own; on the CPU they
+/// share it.
+///
+/// # Errors
+///
+/// As [`open`], and where there are fewer devices than processes.
+pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
+    probe_selected(process).map_err(|reason| DeviceError { reason })
 }
 
 /// Every backend of the project: what this build can use, and why not the rest.
@@ -68,7 +77,7 @@ pub fn list() -> Vec<DeviceReport> {
         .into_iter()
         .map(|backend| {
             let found = if backend == NAME {
-                probe_selected()
+                probe_selected(Share::WHOLE).map(|(_, name)| name)
             } else {
                 Err(format!("not in this build, which runs `{NAME}`; {}", switch(backend)))
             };
@@ -123,21 +132,28 @@ pub fn threads() -> usize {
 /// The calling thread becomes one of those that compute, so that it takes part in each operation
 /// instead of waking another and being woken by it; and memory that is freed is kept, since the
 /// next step takes it again.
-pub fn prepare_process() {
-    join_threads();
+///
+/// - `share`: what of the processor's cores is this process's own
+pub fn prepare_process(share: Share) {
+    join_threads(share);
     kept_memory::keep();
+}
+
+/// The cores that this process may use, and may share with others.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Where there is one thread only nothing changes: a thread that waits for something else, such
 /// as a batch of data, would keep the pool from making it.
-fn join_threads() {
-    // A pool that was built before stays as it is.
-    let pool = rayon::ThreadPoolBuilder::new();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+fn join_threads(share: Share) {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
-    if asked.filter(|number| *number > 0).unwrap_or(threads) > 1 {
-        let _ = pool.use_current_thread().build_global();
-    }
+    let threads =
+        asked.filter(|number| *number > 0).unwrap_or_else(|| share.range(0..cores()).len().max(1));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = if threads > 1 { pool.use_current_thread() } else { pool };
+    // A pool that was built before stays as it is.
+    let _ = pool.build_global();
 }
 
 /// How to build for a backend.
@@ -149,20 +165,25 @@ fn switch(backend: &str) -> String {
 }
 
 #[cfg(feature = "cuda")]
-fn probe_selected() -> Result<String, String> {
-    cuda::probe()
+fn probe_selected(process: Share) -> Result<(Device, String), String> {
+    let name = cuda::probe(process)?;
+    Ok((Device::new(process.rank), name))
 }
 
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
-fn probe_selected() -> Result<String, String> {
-    wgpu::probe()
+fn probe_selected(process: Share) -> Result<(Device, String), String> {
+    let device = match process {
+        Share::WHOLE => Device::default(),
+        Share { rank, .. } => Device::DiscreteGpu(rank),
+    };
+    Ok((device.clone(), wgpu::probe(&device)?))
 }
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-fn probe_selected() -> Result<String, String> {
+fn probe_selected(_: Share) -> Result<(Device, String), String> {
     let threads = threads();
     let plural = if threads == 1 { "" } else { "s" };
-    Ok(format!("{} ({threads} thread{plural})", processor()))
+    Ok((Device::default(), format!("{} ({threads} thread{plural})", processor())))
 }
 
 /// The processor's name where the system tells it.
@@ -179,21 +200,28 @@ fn processor() -> String {
 mod wgpu {
     //! The adapter that WGPU would use.
 
-    use std::{panic, sync::OnceLock};
+    use std::{
+        collections::HashMap,
+        panic,
+        sync::{Mutex, PoisonError},
+    };
 
     use burn::backend::wgpu::{RuntimeOptions, WgpuDevice, graphics::AutoGraphicsApi, init_setup};
 
-    /// Initialises the default adapter, once, and returns its name.
-    pub(super) fn probe() -> Result<String, String> {
-        static FOUND: OnceLock<Result<String, String>> = OnceLock::new();
-        FOUND.get_or_init(initialise).clone()
+    /// Initialises the adapter, once, and returns its name.
+    pub(super) fn probe(device: &WgpuDevice) -> Result<String, String> {
+        type Found = HashMap<WgpuDevice, Result<String, String>>;
+        static FOUND: Mutex<Option<Found>> = Mutex::new(None);
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = found.get_or_insert_default();
+        found.entry(device.clone()).or_insert_with(|| initialise(device)).clone()
     }
 
-    fn initialise() -> Result<String, String> {
+    fn initialise(device: &WgpuDevice) -> Result<String, String> {
         let hook = panic::take_hook();
         panic::set_hook(Box::new(|_| {}));
         let setup = panic::catch_unwind(|| {
-            init_setup::<AutoGraphicsApi>(&WgpuDevice::default(), RuntimeOptions::default())
+            init_setup::<AutoGraphicsApi>(device, RuntimeOptions::default())
         });
         panic::set_hook(hook);
         match setup {
@@ -222,7 +250,9 @@ mod cuda {
 
     use cudarc::{driver, nvrtc};
 
-    pub(super) fn probe() -> Result<String, String> {
+    use crate::Share;
+
+    pub(super) fn probe(process: Share) -> Result<String, String> {
         // SAFETY: the call tries to open the library and looks at nothing in it.
         if !unsafe { driver::sys::is_culib_present() } {
             return Err("looked for the NVIDIA driver (libcuda): not found".to_owned());
@@ -237,8 +267,12 @@ mod cuda {
         if count == 0 {
             return Err("the NVIDIA driver knows no device".to_owned());
         }
-        driver::result::device::get(0)
+        let Share { rank, of } = process;
+        if (count as usize) < of {
+            return Err(format!("{of} processes on this host, each of which needs one of {count}"));
+        }
+        driver::result::device::get(rank as i32)
             .and_then(driver::result::device::get_name)
-            .map_err(|error| format!("the first NVIDIA device: {error}"))
+            .map_err(|error| format!("the NVIDIA device {rank}: {error}"))
     }
 }

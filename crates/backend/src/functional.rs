@@ -3,7 +3,7 @@
 use burn::tensor::{Int, Tensor};
 
 use crate::{
-    Backend, BatchNorm2d, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
+    Backend, BatchNorm2d, Counts, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
     precision::{operand, result},
     primitive::{primitive, tensor},
 };
@@ -72,6 +72,8 @@ impl PoolOptions {
 pub enum Normalization<B: Backend> {
     /// The batch's own mean and variance.
     Batch,
+    /// Those of the batches of all processes that train together.
+    BatchesOfAll(Counts),
     /// A mean and a variance from elsewhere, `[channels]` each, which get no gradients.
     Stored {
         /// The mean.
@@ -181,9 +183,10 @@ pub fn batch_norm2d<B: Backend>(
     rectified: bool,
 ) -> (Tensor<B, 4>, Option<BatchStatistics<B>>) {
     let [batch, _, height, width] = input.dims();
-    let stored = match by {
-        Normalization::Batch => None,
-        Normalization::Stored { mean, variance } => Some([mean, variance].map(primitive)),
+    let (stored, over_processes) = match by {
+        Normalization::Batch => (None, None),
+        Normalization::BatchesOfAll(counts) => (None, Some(counts)),
+        Normalization::Stored { mean, variance } => (Some([mean, variance].map(primitive)), None),
     };
     let of_batch = stored.is_none();
     let output = B::fused_batch_norm2d(BatchNorm2d {
@@ -191,12 +194,13 @@ pub fn batch_norm2d<B: Backend>(
         scale: primitive(scale),
         shift: primitive(shift),
         stored,
+        over_processes,
         residual: residual.map(primitive),
         epsilon,
         rectified,
     });
     let statistics = of_batch.then(|| {
-        let count = batch * height * width;
+        let count = output.over_processes.unwrap_or(batch * height * width);
         let unbiased = count as f64 / count.saturating_sub(1).max(1) as f64;
         BatchStatistics {
             mean: tensor(output.mean),

@@ -21,6 +21,7 @@ mod selected;
 mod adam;
 mod affine;
 mod batch_norm2d;
+mod batch_statistics;
 mod conv2d;
 mod conv2d_relu_max_pool;
 mod cross_entropy;
@@ -52,14 +53,16 @@ pub use crate::{
     affine::PlaneMap,
     batch_norm2d::{
         BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, BatchNorm2dWanted,
+        Counts,
     },
+    batch_statistics::{SumOverProcesses, set_sum_over_processes},
     conv2d::{Conv2dGradients, Conv2dParents, Convolution, convolution, set_convolution},
     linear::{LinearGradients, LinearSaved},
     lstm::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
     },
     operations::{AutodiffBackend, Backend},
-    part::Part,
+    part::{Part, Share},
     peaks::Peaks,
     precision::{Precision, precision, set_precision},
     rms_prop::RmsPropStep,

@@ -1,4 +1,6 @@
-//! The share of an update that one batch stands for.
+//! The share of an update that one batch stands for, or one process computes.
+
+use std::ops::Range;
 
 /// The share of one update that a batch carries.
 ///
@@ -8,11 +10,12 @@
 pub struct Part {
     /// Samples of the update that come before this batch.
     pub first: usize,
-    /// Samples in this batch.
+    /// Samples in this batch that count: all of them, or none where the batch stands in for a share
+    /// without samples.
     pub samples: usize,
-    /// Samples in the whole update, over all its micro-batches.
+    /// Samples in the whole update, over all its micro-batches and all processes.
     pub of: usize,
-    /// Whether this batch completes the update.
+    /// Whether this batch completes what this process computes of the update.
     pub last: bool,
 }
 
@@ -20,5 +23,38 @@ impl Part {
     /// A batch that is an update by itself.
     pub fn whole(samples: usize) -> Self {
         Self { first: 0, samples, of: samples, last: true }
+    }
+}
+
+/// The share of every update that one of several processes computes.
+///
+/// ```
+/// use backend::Share;
+///
+/// let shares = (0..3).map(|rank| Share { rank, of: 3 }.range(0..8));
+/// assert_eq!(shares.collect::<Vec<_>>(), [0..2, 2..5, 5..8]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which one, from 0.
+    pub rank: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// Of a process that computes everything.
+    pub const WHOLE: Self = Self { rank: 0, of: 1 };
+
+    /// What falls to this share of `all`: the shares follow one another, and differ by one at most.
+    pub fn range(self, all: Range<usize>) -> Range<usize> {
+        let at = |rank: usize| all.start + all.len() * rank / self.of;
+        at(self.rank)..at(self.rank + 1)
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self::WHOLE
     }
 }

@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use serde::{Serialize, de::DeserializeOwned};
+use training::Group;
 
 use crate::{
     job::{Job, Measured, Ready},
@@ -22,20 +23,33 @@ use crate::{
 /// Lines of a failed process's own words that are told.
 const LAST_WORDS: usize = 5;
 
-/// Does the work of a job, a round for each line on stdin, and says what it measured on stdout.
+/// Does the work of a job, a round for each line on stdin, and says what it measured on stdout; of
+/// several processes the first one hears and says.
 ///
 /// # Errors
 ///
 /// Where the work fails, or whoever asked for it has gone.
-pub fn serve(job: Job) -> anyhow::Result<()> {
-    let mut work = work::open(job)?;
-    say(&work.prepare()?)?;
+pub fn serve(job: Job, group: &Group) -> anyhow::Result<()> {
+    let mut work = work::open(job, group)?;
+    let ready = work.prepare()?;
+    if !group.leads() {
+        while group.broadcast(Vec::new())? == ROUND {
+            work.round()?;
+        }
+        return Ok(());
+    }
+    say(&ready)?;
     for line in stdin().lines() {
         line?;
+        group.broadcast(ROUND.to_vec())?;
         say(&work.round()?)?;
     }
+    group.broadcast(Vec::new())?;
     Ok(())
 }
+
+/// What the first process says to the others before each round.
+const ROUND: &[u8] = b"round";
 
 fn say(answer: &impl Serialize) -> anyhow::Result<()> {
     let mut stdout = stdout().lock();
@@ -53,16 +67,26 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// This program as the process of a job.
+    /// This program as the process of a job, or as several.
     ///
+    /// - `threads`: of each process
+    /// - `ranks`: how many there are, under `mpirun`
     /// - `folder`: where its errors are kept
     pub(crate) fn ours(
         program: &Path,
         job: &Job,
         threads: usize,
+        ranks: Option<usize>,
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
+        let mut command = match ranks {
+            None => Command::new(program),
+            Some(ranks) => {
+                let mut command = Command::new("mpirun");
+                command.args(["--oversubscribe", "-n", &ranks.to_string()]).arg(program);
+                command
+            }
+        };
         command.arg("child").arg(serde_json::to_string(job)?);
         command.env("RAYON_NUM_THREADS", threads.to_string());
         command.env("BURN_RECIPES_DATA", folder); // features that are kept go there

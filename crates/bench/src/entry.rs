@@ -13,6 +13,9 @@ pub struct Entry {
     pub backend: String,
     /// Threads that compute on the CPU.
     pub threads: usize,
+    /// Processes under MPI that shared each step, if it was not one by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<usize>,
     /// Samples in a step.
     pub batch: u64,
     /// The median over the rounds of the seconds that a step takes.
@@ -36,6 +39,9 @@ pub struct Entry {
     /// The share of the time that went into waiting for data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_wait: Option<f64>,
+    /// The share of the time that went into the gradients of other processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub communication_wait: Option<f64>,
     /// The fastest peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerEntry>,
@@ -123,6 +129,7 @@ impl Entry {
             peak_memory_bytes: rounds.peak_memory_bytes(),
             memory_growth_bytes: last.memory_growth_bytes,
             data_wait: last.data_wait,
+            communication_wait: last.communication_wait,
             ..Self::default()
         }
     }

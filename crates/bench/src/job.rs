@@ -50,6 +50,9 @@ pub(crate) struct Measured {
     /// The share of the time that went into waiting for data.
     #[serde(default)]
     pub(crate) data_wait: Option<f64>,
+    /// The share of the time that went into the gradients of other processes.
+    #[serde(default)]
+    pub(crate) communication_wait: Option<f64>,
     /// By how much memory grew after the first tenth of the steps.
     #[serde(default)]
     pub(crate) memory_growth_bytes: Option<i64>,

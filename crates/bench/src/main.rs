@@ -7,6 +7,7 @@ use backend::device::Allocator;
 use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, serve};
 use clap::{Args, Parser, Subcommand};
 use mimalloc::MiMalloc;
+use training::Group;
 
 #[global_allocator]
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc); // as in `recipes`
@@ -62,11 +63,24 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
         Command::Child { job } => {
-            backend::device::prepare_process(); // as `recipes` does
-            serve(serde_json::from_str::<Job>(&job).context("not a job")?)?;
+            let group = join()?;
+            backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
+            serve(serde_json::from_str::<Job>(&job).context("not a job")?, &group)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The processes that measure together.
+#[cfg(feature = "mpi")]
+fn join() -> anyhow::Result<Group> {
+    Ok(Group::of_launcher()?)
+}
+
+/// This process by itself.
+#[cfg(not(feature = "mpi"))]
+fn join() -> anyhow::Result<Group> {
+    Ok(Group::alone())
 }
 
 #[allow(clippy::print_stdout)] // The program's results.
@@ -141,6 +155,9 @@ fn describe(entry: &Entry) -> String {
     }
     if let Some(wait) = entry.data_wait.filter(|&wait| wait > 0.005) {
         line += &format!("  data wait {:.1} %", 100.0 * wait);
+    }
+    if let Some(wait) = entry.communication_wait {
+        line += &format!("  communication wait {:.1} %", 100.0 * wait);
     }
     if let Some(growth) = entry.memory_growth_bytes {
         line += &format!("  memory grew by {growth} bytes");

@@ -51,7 +51,8 @@ impl Bench {
     /// Where there is no usable device.
     pub fn new(options: Options, peers: Peers) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder")?;
-        let mut child = Child::ours(&options.program, &Job::Peaks, options.threads, folder.path())?;
+        let mut child =
+            Child::ours(&options.program, &Job::Peaks, options.threads, None, folder.path())?;
         let (ready, _) = child.ready()?;
         let peaks = ready.peaks.context("no peaks were measured")?;
         Ok(Self { options, peers, peaks })
@@ -101,6 +102,7 @@ impl Bench {
         let of_a_step = !matches!(trial.what, What::FirstStep(_) | What::Reach(_));
         if let Some(flops) = flops.filter(|_| of_a_step) {
             // The peak is that of all threads that were asked for.
+            let threads = threads * trial.ranks.unwrap_or(1);
             let share = threads.min(self.options.threads) as f64 / self.options.threads as f64;
             entry.count(flops, self.peaks.multiply_adds_per_second * share);
         }
@@ -116,7 +118,7 @@ impl Bench {
         folder: &Path,
     ) -> anyhow::Result<Entry> {
         let threads = trial.threads.unwrap_or(self.options.threads);
-        let mut ours = self.ours(job, threads, folder)?;
+        let mut ours = self.ours(job, threads, trial.ranks, folder)?;
         let (ready, _) = ours.ready()?;
         let mut others = Vec::new();
         for &peer in peers {
@@ -126,7 +128,7 @@ impl Bench {
             others.push((peer.name(), its.version, Some(difference), child, Rounds::default()));
         }
         if let Some((name, job)) = trial.against(folder, self.options.quick) {
-            let mut child = self.ours(&job, threads, folder)?;
+            let mut child = self.ours(&job, threads, None, folder)?;
             child.ready()?;
             others.push((name, String::new(), None, child, Rounds::default()));
         }
@@ -144,6 +146,7 @@ impl Bench {
             }
         }
         let mut entry = Entry::new(&trial.name, threads, &rounds);
+        entry.ranks = trial.ranks;
         for (name, version, difference, _, rounds) in others {
             entry.add(name, version, difference, &rounds);
         }
@@ -164,7 +167,7 @@ impl Bench {
             peers.iter().map(|&peer| (peer, String::new(), 0.0, Rounds::default())).collect();
         let measured = |seconds| Measured { seconds, samples: 1, ..Measured::default() };
         for _ in 0..self.options.rounds.clamp(1, 3) {
-            let (ready, seconds) = self.ours(job, threads, folder)?.ready()?;
+            let (ready, seconds) = self.ours(job, threads, None, folder)?.ready()?;
             rounds.0.push(measured(seconds));
             for (peer, version, difference, rounds) in &mut others {
                 let (its, seconds) = self.peers.start(*peer, folder)?.ready()?;
@@ -180,8 +183,14 @@ impl Bench {
         Ok(entry)
     }
 
-    fn ours(&self, job: &Job, threads: usize, folder: &Path) -> anyhow::Result<Child> {
-        Child::ours(&self.options.program, job, threads, folder)
+    fn ours(
+        &self,
+        job: &Job,
+        threads: usize,
+        ranks: Option<usize>,
+        folder: &Path,
+    ) -> anyhow::Result<Child> {
+        Child::ours(&self.options.program, job, threads, ranks, folder)
     }
 }
 

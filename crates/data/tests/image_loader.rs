@@ -31,7 +31,7 @@ fn numbered(count: usize) -> ImagesInMemory {
 }
 
 fn batching(micro_batch: usize) -> Batching {
-    Batching { order: Order::Shuffled, seed: 11, batch_size: 8, micro_batch }
+    Batching { micro_batch, ..Batching::new(Order::Shuffled, 11, 8) }
 }
 
 fn open(

@@ -1,6 +1,6 @@
 //! What is measured on a whole split, from sums that stay on the device until the end.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, convert::Infallible};
 
 use backend::Backend;
 use burn::tensor::{ElementConversion, Int, Tensor};
@@ -55,10 +55,28 @@ impl<B: Backend> Evaluation<B> {
 
     /// The metrics by name, read from the device.
     pub fn finish(self) -> BTreeMap<String, f64> {
-        let samples = self.samples.max(1) as f64;
-        let named = self.metrics.into_iter().zip(self.sums);
+        let Ok(metrics) = self.finish_together(|_| Ok::<_, Infallible>(()));
+        metrics
+    }
+
+    /// As [`finish`](Self::finish), where other processes have other samples of the split.
+    ///
+    /// - `add`: adds to the sums of this process those of the others
+    ///
+    /// # Errors
+    ///
+    /// That of `add`.
+    pub fn finish_together<E>(
+        self,
+        add: impl FnOnce(&mut [f64]) -> Result<(), E>,
+    ) -> Result<BTreeMap<String, f64>, E> {
+        let sums = self.sums.into_iter().map(|sum| sum.into_scalar().elem());
+        let mut sums: Vec<f64> = std::iter::once(self.samples as f64).chain(sums).collect();
+        add(&mut sums)?;
+        let samples = sums[0].max(1.0);
+        let named = self.metrics.into_iter().zip(&sums[1..]);
         let metrics = named.map(|((name, summary), sum)| {
-            let mean = sum.into_scalar().elem::<f64>() / samples;
+            let mean = sum / samples;
             let value = match summary {
                 Summary::Mean => mean,
                 Summary::Exponential => mean.exp(),
@@ -67,7 +85,7 @@ impl<B: Backend> Evaluation<B> {
             };
             (name.to_owned(), value)
         });
-        metrics.collect()
+        Ok(metrics.collect())
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use backend::{
-    Backend,
+    Backend, Counts,
+    functional::Normalization,
     random::{Purpose, Random},
 };
 use burn::{
@@ -40,6 +41,7 @@ struct Training {
     seed: u64,
     step: u64,
     first_sample: usize,
+    over_processes: Option<Counts>,
 }
 
 impl<B: Backend> Pass<B> {
@@ -51,13 +53,30 @@ impl<B: Backend> Pass<B> {
     /// Batch normalisation by the batch, and dropout by (`seed`, `step`, sample), where the
     /// batch's samples count from `first_sample` in the whole update.
     pub fn training(seed: u64, step: u64, first_sample: usize) -> Self {
-        let training = Some(Training { seed, step, first_sample });
+        let training = Some(Training { seed, step, first_sample, over_processes: None });
         Self { training, ..Self::evaluation() }
+    }
+
+    /// The same with batch normalisation by the batches of all processes that train together.
+    ///
+    /// - `counts`: whether the batch of this process does
+    pub fn over_processes(mut self, counts: Counts) -> Self {
+        if let Some(training) = &mut self.training {
+            training.over_processes = Some(counts);
+        }
+        self
     }
 
     /// Whether the pass is one of training.
     pub fn is_training(&self) -> bool {
         self.training.is_some()
+    }
+
+    /// What batch normalisation goes by while training; none in evaluation.
+    pub(crate) fn normalization(&self) -> Option<Normalization<B>> {
+        let training = self.training.as_ref()?;
+        let over_all = training.over_processes.map(Normalization::BatchesOfAll);
+        Some(over_all.unwrap_or(Normalization::Batch))
     }
 
     /// Moves the running statistics of `model` towards those of the batch that went through it.
@@ -76,7 +95,7 @@ impl<B: Backend> Pass<B> {
     /// What the next dropout layer of the pass draws from, and its first sample; none in
     /// evaluation.
     pub(crate) fn next_dropout(&mut self) -> Option<(Random, usize)> {
-        let Training { seed, step, first_sample } = *self.training.as_ref()?;
+        let Training { seed, step, first_sample, .. } = *self.training.as_ref()?;
         let stream = (step << 16) | self.dropouts;
         self.dropouts += 1;
         Some((Random::new(seed, Purpose::Dropout, stream), first_sample))

@@ -1,6 +1,6 @@
 //! The convolutional network of the Keras tutorial, on digits or your own pictures.
 
-use backend::{AutodiffBackend, Selected, device};
+use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImagePreprocessing;
 use models::{Architecture, CnnConfig};
@@ -23,7 +23,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("cnn.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),

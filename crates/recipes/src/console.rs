@@ -84,13 +84,16 @@ impl Console {
         let left = elapsed / done * self.steps.saturating_sub(step) as f64;
         format!(
             "step {step}/{}, loss {loss:.4}{}, learning rate {}, gradient norm {}, {}, \
-             data wait {:.0} %, {} elapsed, {} left",
+             data wait {:.0} %{}, {} elapsed, {} left",
             self.steps,
             self.validation.as_ref().map(describe).unwrap_or_default(),
             two_digits(learning_rate),
             two_digits(gradient_norm),
             speed(pace),
             pace.data_wait * 100.0,
+            pace.communication_wait
+                .map(|share| format!(", communication wait {:.0} %", share * 100.0))
+                .unwrap_or_default(),
             duration(elapsed),
             duration(left),
         )

@@ -10,6 +10,7 @@ pub(crate) struct Environment {
     commit: &'static str,
     backend: &'static str,
     device: String,
+    ranks: usize,
     threads: usize,
     operating_system: &'static str,
     architecture: &'static str,
@@ -19,13 +20,14 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn new(device: &str, command_line: Vec<String>) -> Self {
+    pub(crate) fn new(device: &str, ranks: usize, command_line: Vec<String>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             burn: "0.21.0",
             commit: env!("BUILD_COMMIT"),
             backend: backend::NAME,
             device: device.to_owned(),
+            ranks,
             threads: backend::device::threads(),
             operating_system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,

@@ -6,7 +6,7 @@ use data::DataError;
 use inference::InferenceError;
 use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
-use training::{ObserverError, TrainError};
+use training::{GroupError, ObserverError, TrainError};
 
 use crate::config::{Problem, Problems};
 
@@ -27,7 +27,16 @@ pub enum ExitCode {
     Interrupted = 130,
 }
 
-/// Why a command ended early: one problem or several of one kind.
+impl ExitCode {
+    /// The one of another process.
+    fn of(number: u8) -> Self {
+        let all = [Self::Usage, Self::UserData, Self::Device, Self::Diverged, Self::Interrupted];
+        all.into_iter().find(|&code| code as u8 == number).unwrap_or(Self::Unexpected)
+    }
+}
+
+/// Why a command ended early: one problem or several of one kind, or none where another process
+/// tells them.
 #[derive(Debug)]
 pub struct Failure {
     /// What it is about.
@@ -89,6 +98,19 @@ impl From<InferenceError> for Failure {
     }
 }
 
+impl From<GroupError> for Failure {
+    fn from(error: GroupError) -> Self {
+        let exit_code = match error {
+            GroupError::Another { exit_code, .. } => {
+                return Self { exit_code: ExitCode::of(exit_code), problems: Vec::new() };
+            }
+            GroupError::Differs { .. } => ExitCode::Usage,
+            GroupError::Unusable { .. } => ExitCode::Device,
+        };
+        Self::of(exit_code, &error, error.help())
+    }
+}
+
 impl From<backend::device::DeviceError> for Failure {
     fn from(error: backend::device::DeviceError) -> Self {
         Self::of(ExitCode::Device, &error, Some(error.help()))
@@ -106,6 +128,7 @@ impl From<TrainError> for Failure {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
             TrainError::OtherRun { .. } => ExitCode::UserData,
+            TrainError::Group(error) => return error.into(),
             TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),
         };

@@ -75,11 +75,20 @@ impl<B: Backend> Frozen<B> {
         let path = directory.join(format!("{key}.safetensors"));
         let images = split.labels().len();
         let count = self.shape().iter().product();
-        if let Some(features) = read(&path, images, count) {
+        let group = start.group.clone();
+        let found = read(&path, images, count);
+        let mut lacking = [if found.is_some() { 0.0 } else { 1.0 }];
+        group.sum_f64(&mut lacking)?;
+        if lacking == [0.0]
+            && let Some(features) = found
+        {
             let note = format!("the features of {images} images come from `{}`", path.display());
             return Ok((table(features, split.labels()), note));
         }
-        let features = self.compute(split, start)?;
+        let features = group.concatenate(self.compute(split, start)?)?;
+        if !group.leads() {
+            return Ok((table(features, split.labels()), String::new()));
+        }
         create_directory(directory)?;
         let tensors = [
             ("features", StoredTensor::new(vec![images, count], features)?),
@@ -97,6 +106,7 @@ impl<B: Backend> Frozen<B> {
         Ok((table(features, split.labels()), note))
     }
 
+    /// The features of this process's share of the images.
     fn compute(
         &self,
         split: &Arc<dyn ImageSource>,
@@ -108,13 +118,17 @@ impl<B: Backend> Frozen<B> {
         let loader = ImageLoader::new(split, batching, Residency::Host, workers, &self.device)?;
         let nothing = AugmentOptions::default();
         let augmentation = Augmentation::new(&nothing, &self.preprocessing, 0, &self.device);
+        // Whole batches, so that each image goes through beside the same ones.
+        let own = start.group.share().range(0..loader.steps_per_epoch());
+        let images_before = |batch: usize| loader.samples().min(batch * IMAGES_AT_A_TIME);
+        let of = images_before(own.end) - images_before(own.start);
         let mut features = Vec::new();
         let mut done = 0;
-        for batch in loader.batches(0, 0) {
+        for batch in loader.batches(0, own.start).take(own.len()) {
             let images = augmentation.normalise(batch?.images);
             done += images.dims()[0];
             features.extend(self.forward(images).into_data().iter::<f32>());
-            start.prepare("computing features", done, loader.samples());
+            start.prepare("computing features", done, of);
         }
         Ok(features)
     }
@@ -214,7 +228,7 @@ fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatc
         unreachable!("`rows` made a table of several classes");
     };
     let [channels, height, width] = shape;
-    let images = batch.features.reshape([batch.part.samples, channels, height, width]);
+    let images = batch.features.reshape([-1, channels as i32, height as i32, width as i32]);
     (Augmented { images, labels, mixed: None }, batch.part)
 }
 

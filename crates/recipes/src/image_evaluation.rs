@@ -12,9 +12,9 @@ use models::{
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
 };
-use training::Metrics;
+use training::{Group, Metrics};
 
-use crate::config::ImageData;
+use crate::{Failure, config::ImageData};
 
 /// Images that are evaluated at a time.
 const EVALUATION_BATCH: usize = 256;
@@ -42,6 +42,7 @@ pub(crate) fn image_losses<B: Backend>(
 pub(crate) struct ImageEvaluation<B: Backend> {
     loader: ImageLoader<B>,
     augmentation: Augmentation<B>, // asked to normalise only
+    group: Group,
     device: B::Device,
 }
 
@@ -53,23 +54,24 @@ impl<B: Backend> ImageEvaluation<B> {
         source: Arc<dyn ImageSource>,
         data: &ImageData,
         preprocessing: &ImagePreprocessing,
+        group: &Group,
         device: &B::Device,
     ) -> Result<Self, DataError> {
-        let batching = Batching::evaluation(EVALUATION_BATCH);
+        let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
         let loader = ImageLoader::new(source, batching, data.residency, data.workers, device)?;
         let augmentation = Augmentation::new(&AugmentOptions::default(), preprocessing, 0, device);
-        Ok(Self { loader, augmentation, device: device.clone() })
+        Ok(Self { loader, augmentation, group: group.clone(), device: device.clone() })
     }
 
     /// The mean loss and the accuracy of a network, which `forward` takes from images to logits.
     ///
     /// # Errors
     ///
-    /// Where an image can no longer be read.
+    /// Where an image can no longer be read, or another process failed.
     pub(crate) fn measure(
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
-    ) -> Result<Metrics, DataError> {
+    ) -> Result<Metrics, Failure> {
         self.measure_each(forward, |_, _| ())
     }
 
@@ -77,21 +79,24 @@ impl<B: Backend> ImageEvaluation<B> {
     ///
     /// # Errors
     ///
-    /// Where an image can no longer be read.
+    /// Where an image can no longer be read, or another process failed.
     pub(crate) fn measure_each(
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
         mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
-    ) -> Result<Metrics, DataError> {
+    ) -> Result<Metrics, Failure> {
         let metrics = [("accuracy", MetricSummary::Mean)];
         let mut evaluation = Evaluation::new(&metrics, &self.device);
         for batch in self.loader.batches(0, 0) {
             let batch = batch?;
+            if batch.part.samples == 0 {
+                continue;
+            }
             let logits = forward(self.augmentation.normalise(batch.images));
             each(logits.clone(), batch.labels.clone());
             let losses = cross_entropy(logits.clone(), batch.labels.clone());
             evaluation.add(losses, [hits(logits, batch.labels)]);
         }
-        Ok(evaluation.finish())
+        Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }
 }

@@ -141,8 +141,9 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         let classes = images.classes().to_vec();
         let ImageSet { preprocessing, notes, skipped, .. } = images;
-        let evaluation = |split| ImageEvaluation::new(split, data, &preprocessing, device);
-        let batching = training.batching(data.order);
+        let evaluation =
+            |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
+        let batching = start.shared(training.batching(data.order));
         Ok(Self {
             train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
             augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),

@@ -1,6 +1,6 @@
 //! The word-level text generator of the Keras tutorial.
 
-use backend::{AutodiffBackend, Selected, device};
+use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
     Batching, DataError, Order, TokenLoader, Vocabulary,
@@ -27,7 +27,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("lstm.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),
@@ -69,10 +69,10 @@ pub fn train<B: AutodiffBackend>(
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
-    let batching = config.training.batching(Order::Shuffled);
+    let batching = start.shared(config.training.batching(Order::Shuffled));
     let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
     let held_out = |tokens| {
-        let batching = Batching::evaluation(EVALUATION_BATCH);
+        let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
         Ok::<_, Failure>(TokenLoader::windows(windows(tokens)?, batching, device))
     };
     let validation = corpus.validation.map(held_out).transpose()?;
@@ -90,7 +90,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
-    let interrupt = run.interrupt();
+    let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
@@ -101,11 +101,12 @@ pub fn train<B: AutodiffBackend>(
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
         }
         trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
-        trainer
-            .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
+        trainer.try_end_epoch(|model| {
+            validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
+        })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, device));
+    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
     run.finish(trained, &description, test)
 }
 

@@ -1,6 +1,6 @@
 //! A text generator that writes character by character, and carries its state along the text.
 
-use backend::{AutodiffBackend, Selected, device, functional::LstmState};
+use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     DataError, TokenLoader, Vocabulary,
@@ -27,7 +27,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| {
         let config = resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, _| plan(&resolve(layers)?),
@@ -93,10 +93,10 @@ pub fn train<B: AutodiffBackend>(
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let rows = config.training.batch_size;
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
-    let train = TokenLoader::<B>::streams(streams, device);
+    let train = TokenLoader::<B>::streams(streams, start.group.share(), device);
     let held_out = |tokens| {
         let streams = evaluation_streams(tokens, rows, length)?;
-        Ok::<_, Failure>(TokenLoader::streams(streams, device))
+        Ok::<_, Failure>(TokenLoader::streams(streams, start.group.share(), device))
     };
     let validation = corpus.validation.map(held_out).transpose()?;
     let test = corpus.test.map(held_out).transpose()?;
@@ -113,14 +113,14 @@ pub fn train<B: AutodiffBackend>(
 
     // The loop.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
-    let interrupt = run.interrupt();
+    let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let state = carry.then(|| carried(&trainer)).flatten();
-            let mut pass = Pass::training(seed, trainer.step_number(), 0);
+            let mut pass = Pass::training(seed, trainer.step_number(), batch.first_row);
             let (logits, next) = trainer.model().forward(batch.inputs, state, &mut pass);
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
             for (layer, state) in next.into_iter().enumerate() {
@@ -129,11 +129,12 @@ pub fn train<B: AutodiffBackend>(
             }
         }
         trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
-        trainer
-            .end_epoch(|model| validation.as_ref().map(|split| measure(model, split, device)))?;
+        trainer.try_end_epoch(|model| {
+            validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
+        })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, device));
+    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
     run.finish(trained, &description, test)
 }
 

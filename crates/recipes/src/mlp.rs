@@ -1,9 +1,9 @@
 //! The multi-layer perceptron on a table: the first tutorial's network, or your own CSV file.
 
-use backend::{AutodiffBackend, Selected, device};
+use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    Batching, CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
+    CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
     csv_table::read_csv,
     npy::read_npy,
     synthetic::{Labels, read_synthetic},
@@ -29,7 +29,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("mlp.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
@@ -74,14 +74,9 @@ pub fn train<B: AutodiffBackend>(
     // The data.
     let splits = read(&config, seed)?;
     let task = splits.preprocessing.task();
-    let batching = Batching {
-        order: config.data.order.unwrap_or_default(),
-        seed,
-        batch_size: config.training.batch_size,
-        micro_batch: config.training.micro_batch.unwrap_or(config.training.batch_size),
-    };
-    let train = TableLoader::<B>::new(&splits.train, task, batching, device);
-    let held_out = |table| TableEvaluation::new(table, &splits.preprocessing, device);
+    let batching = config.training.batching(config.data.order.unwrap_or_default());
+    let train = TableLoader::<B>::new(&splits.train, task, start.shared(batching), device);
+    let held_out = |table| TableEvaluation::new(table, &splits.preprocessing, &start.group, device);
     let validation = splits.validation.as_ref().map(held_out);
     let test = splits.test.as_ref().map(held_out);
 
@@ -106,10 +101,12 @@ pub fn train<B: AutodiffBackend>(
             let outputs = trainer.model().forward(batch.features);
             trainer.step(table_losses(outputs, batch.targets), batch.part)?;
         }
-        trainer.end_epoch(|model| validation.as_ref().map(|split| split.measure(model)))?;
+        trainer.try_end_epoch(|model| {
+            validation.as_ref().map(|split| split.measure(model)).transpose()
+        })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| split.measure(&trained.model));
+    let test = test.map(|split| split.measure(&trained.model)).transpose()?;
     run.finish(trained, &description, test)
 }
 

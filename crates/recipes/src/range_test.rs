@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
+use training::{EndStatus, Event, Group, Observer, ObserverError, StepReport, Stop};
 
 use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
 
@@ -81,6 +81,7 @@ pub fn range_test(
         resumes: false,
         command_line: std::env::args().collect(),
         began: Instant::now(),
+        group: Group::alone(),
     };
     let layers = [layers, &of_the_test(recipe, range)[..]].concat();
     let ended = (recipe.train)(layers, start);

@@ -62,6 +62,8 @@ pub(crate) struct EpochRecord {
     pub(crate) seconds: f64,
     /// The share of `seconds` that went into waiting for data.
     pub(crate) data_wait: f64,
+    /// The share of it that went into the gradients of other processes, if there were any.
+    pub(crate) communication_wait: Option<f64>,
     /// Shares of the rest, where they are known.
     pub(crate) forward: Option<f64>,
     pub(crate) backward: Option<f64>,

@@ -1,6 +1,6 @@
 //! The residual network for small pictures, with batch normalisation.
 
-use backend::{AutodiffBackend, Selected, device};
+use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImagePreprocessing;
 use models::{Architecture, Pass, ResNetConfig, Shortcut};
@@ -24,7 +24,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("resnet.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
@@ -82,7 +82,7 @@ pub fn train<B: AutodiffBackend>(
             let batch = batch?;
             let part = batch.part;
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
-            let mut pass = Pass::training(seed, trainer.step_number(), part.first);
+            let mut pass = config.training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));

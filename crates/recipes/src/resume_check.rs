@@ -7,17 +7,20 @@ use std::{
     time::Instant,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use store::{TensorFile, sha256_hex};
-use training::{Event, Observer, ObserverError, Stop};
+use training::{Group, Stop};
 
 use crate::{
-    ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder,
+    ExitCode, Failure, Start,
+    config::Layer,
+    registry::Recipe,
+    run::{Silent, temporary_folder},
     run_directory::TIME_COLUMNS,
 };
 
 /// What came of the comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The recipe.
     pub recipe: String,
@@ -36,12 +39,17 @@ pub struct Verdict {
 }
 
 /// Trains for `steps` updates, once straight and once with two stops, each in a folder of its own
-/// that is removed again.
+/// that is removed again. All processes of a group do so together, and the first one compares.
 ///
 /// # Errors
 ///
 /// Whatever either run fails with.
-pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, Failure> {
+pub fn verify(
+    recipe: &Recipe,
+    layers: &[Layer],
+    steps: u64,
+    group: &Group,
+) -> Result<Verdict, Failure> {
     let folder = temporary_folder()?;
     let run = |name: &str, resumes, stop_after: Option<u64>| {
         let mut layers = layers.to_vec();
@@ -57,6 +65,7 @@ pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, 
             resumes,
             command_line: std::env::args().collect(),
             began: Instant::now(),
+            group: group.clone(),
         };
         match (recipe.train)(layers, start) {
             Err(failure) if failure.exit_code != ExitCode::Interrupted => Err(failure),
@@ -69,8 +78,24 @@ pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, 
     run("resumed", true, Some(stops[1]))?;
     run("resumed", true, None)?;
 
-    let straight = Outcome::read(&folder.path().join("straight"))?;
-    let resumed = Outcome::read(&folder.path().join("resumed"))?;
+    let verdict = if group.leads() {
+        let verdict = compare(recipe, folder.path(), steps, stops)?;
+        serde_json::to_vec(&verdict).expect("plain data has a form in JSON")
+    } else {
+        Vec::new()
+    };
+    let verdict = group.broadcast(verdict)?;
+    Ok(serde_json::from_slice(&verdict).expect("it was just written"))
+}
+
+fn compare(
+    recipe: &Recipe,
+    folder: &Path,
+    steps: u64,
+    stops: Vec<u64>,
+) -> Result<Verdict, Failure> {
+    let straight = Outcome::read(&folder.join("straight"))?;
+    let resumed = Outcome::read(&folder.join("resumed"))?;
     Ok(Verdict {
         recipe: recipe.name.to_owned(),
         identical: straight == resumed,
@@ -80,15 +105,6 @@ pub fn verify(recipe: &Recipe, layers: &[Layer], steps: u64) -> Result<Verdict, 
         straight: straight.hash(),
         resumed: resumed.hash(),
     })
-}
-
-/// Hears nothing.
-struct Silent;
-
-impl Observer for Silent {
-    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
-        Ok(())
-    }
 }
 
 /// What a run leaves, without what tells of time.

@@ -3,18 +3,25 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    rc::Rc,
     time::Instant,
 };
 
-use backend::Backend;
+use backend::{
+    Backend,
+    device::{self, Device},
+    set_sum_over_processes,
+};
 use burn::module::Module;
+use data::Batching;
 use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
 use store::sha256_hex;
 use tempfile::TempDir;
 use training::{
-    EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Stop, Trained, TrainerConfig, Work,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
+    TrainerConfig, Work,
 };
 
 use crate::{
@@ -39,12 +46,14 @@ pub struct Start<'a> {
     pub command_line: Vec<String>,
     /// When the command began.
     pub began: Instant,
+    /// The processes that train together; the first one writes and tells.
+    pub group: Group,
 }
 
 /// A run under way: its files, and whoever else listens.
 pub struct Run<'a> {
     start: Start<'a>,
-    files: RunDirectory,
+    files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
     device: String,
     seed: u64,
@@ -58,6 +67,23 @@ impl<'a> Start<'a> {
         let event = Event::Preparation { task: task.to_owned(), done, of };
         // Nobody is left to tell; what matters will be told by the run itself.
         let _ = self.observer.observe(&event);
+    }
+
+    /// The device of this process, and its name.
+    pub(crate) fn device(&self) -> Result<(Device, String), Failure> {
+        if self.group.is_shared() {
+            let group = self.group.clone();
+            set_sum_over_processes(Rc::new(move |numbers: &mut [f64]| {
+                // Where another process failed, the sum of the gradients fails next, and says so.
+                let _ = group.sum_f64(numbers);
+            }));
+        }
+        Ok(device::open_for(self.group.on_host())?)
+    }
+
+    /// What of these batches this process computes.
+    pub(crate) fn shared(&self, batching: Batching) -> Batching {
+        batching.shared(self.group.share())
     }
 
     /// [`Start::prepare`] as a function.
@@ -93,20 +119,28 @@ impl<'a> Start<'a> {
             settings: serde_json::to_value(config)
                 .map_err(|error| unwritable(error.to_string()))?,
         };
-        let environment = Environment::new(device, self.command_line.clone());
+        let ranks = self.group.share().of;
+        let environment = Environment::new(device, ranks, self.command_line.clone());
         let directory = self.directory.clone();
-        let files = if self.resumes {
-            RunDirectory::of(directory, config, environment)
-        } else {
-            RunDirectory::create(directory, config, environment)?
+        let files = match (self.group.leads(), self.resumes) {
+            (false, _) => None,
+            (true, true) => Some(RunDirectory::of(directory, config, environment)),
+            (true, false) => Some(RunDirectory::create(directory, config, environment)?),
         };
+        let mut notes = notes.to_vec();
+        let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
+        if device::COMPUTES_AT_ONCE && ranks > cores {
+            notes.push(format!(
+                "{ranks} ranks share {cores} cores, which makes none of them faster"
+            ));
+        }
         Ok(Run {
             start: self,
             files,
             recipe: recipe.to_owned(),
             device: device.to_owned(),
             seed,
-            notes: notes.to_vec(),
+            notes,
             skipped: 0,
         })
     }
@@ -115,7 +149,12 @@ impl<'a> Start<'a> {
 impl Run<'_> {
     /// Where the run's files are.
     pub fn path(&self) -> &Path {
-        self.files.path()
+        &self.start.directory
+    }
+
+    /// The processes that train together.
+    pub fn group(&self) -> Group {
+        self.start.group.clone()
     }
 
     /// Notes how many records could not be used.
@@ -146,13 +185,15 @@ impl Run<'_> {
         TrainerConfig {
             rests_on: rests_on(description),
             work: self.work(of_sample / losses),
+            group: self.group(),
             ..config
         }
     }
 
     /// What so many multiply-adds for each loss are to this device, if its peak is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
-        let peak_per_second = known_peaks(&self.device)?.multiply_adds_per_second;
+        let of_each = known_peaks(&self.device)?.multiply_adds_per_second;
+        let peak_per_second = of_each * self.start.group.share().of as f64;
         Some(Work { multiply_adds_per_sample, peak_per_second })
     }
 
@@ -184,7 +225,8 @@ impl Run<'_> {
             samples: trained.samples,
             parameters,
             trainable_parameters: trained.trainable_parameters,
-            seconds: self.files.seconds_before() + self.start.began.elapsed().as_secs_f64(),
+            seconds: self.files.as_ref().map_or(0.0, RunDirectory::seconds_before)
+                + self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,
@@ -193,9 +235,12 @@ impl Run<'_> {
             skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.device,
+            ranks: self.start.group.share().of,
             seed: self.seed,
         };
-        self.files.finish(&model_file(&trained.model, description), &summary)?;
+        if let Some(files) = &self.files {
+            files.finish(&model_file(&trained.model, description), &summary)?;
+        }
         Ok(summary)
     }
 }
@@ -207,12 +252,22 @@ impl Observer for Run<'_> {
                 self.observe(&Event::Warning { message })?;
             }
         }
-        self.files.observe(event)?;
+        let Some(files) = &mut self.files else { return Ok(()) };
+        files.observe(event)?;
         self.start.observer.observe(event)
     }
 
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
-        self.files.keeper()
+        self.files.as_mut()?.keeper()
+    }
+}
+
+/// Hears nothing.
+pub(crate) struct Silent;
+
+impl Observer for Silent {
+    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+        Ok(())
     }
 }
 
@@ -244,14 +299,6 @@ mod tests {
     use super::*;
     use crate::{config::Layer, mlp, run_directory::TIME_COLUMNS};
 
-    struct Silent;
-
-    impl Observer for Silent {
-        fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
-            Ok(())
-        }
-    }
-
     /// Two epochs of two steps, with a checkpoint after every step.
     fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {
         let settings = [
@@ -270,6 +317,7 @@ mod tests {
             resumes,
             command_line: Vec::new(),
             began: Instant::now(),
+            group: Group::alone(),
         };
         (mlp::RECIPE.train)(settings.iter().map(|setting| Layer::set(setting)).collect(), start)
     }

@@ -88,10 +88,6 @@ impl RunDirectory {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
         model.write(&self.path.join("model.safetensors"))?;

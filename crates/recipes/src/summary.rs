@@ -18,6 +18,9 @@ pub struct Summary {
     pub backend: String,
     /// The device that trained.
     pub device: String,
+    /// The processes that trained together, each on a device of its own.
+    #[serde(default = "one")]
+    pub ranks: usize,
     /// What everything random followed from.
     pub seed: u64,
     /// Epochs begun.
@@ -47,6 +50,10 @@ pub struct Summary {
     pub best: Option<Best>,
     /// Records that could not be used.
     pub skipped_records: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// What the run came to, if it is finished.

@@ -10,7 +10,9 @@ use models::{
     losses::{binary_cross_entropy, cross_entropy, squared_error},
     metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
 };
-use training::Metrics;
+use training::{Group, Metrics};
+
+use crate::Failure;
 
 /// Rows that are evaluated at a time.
 const EVALUATION_BATCH: usize = 1024;
@@ -46,6 +48,7 @@ fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Te
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
     metrics: Vec<(&'static str, MetricSummary)>,
+    group: Group,
     device: B::Device,
 }
 
@@ -53,9 +56,10 @@ impl<B: Backend> TableEvaluation<B> {
     pub(crate) fn new(
         table: &Table,
         preprocessing: &TablePreprocessing,
+        group: &Group,
         device: &B::Device,
     ) -> Self {
-        let batching = Batching::evaluation(EVALUATION_BATCH);
+        let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => vec![
                 ("rmse", MetricSummary::Root { unit: *deviation }),
@@ -64,11 +68,15 @@ impl<B: Backend> TableEvaluation<B> {
             _ => vec![("accuracy", MetricSummary::Mean)],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device);
-        Self { loader, metrics, device: device.clone() }
+        Self { loader, metrics, group: group.clone(), device: device.clone() }
     }
 
     /// The mean loss, and the accuracy, or the errors of a regression.
-    pub(crate) fn measure(&self, model: &Mlp<B>) -> Metrics {
+    ///
+    /// # Errors
+    ///
+    /// Where another process failed.
+    pub(crate) fn measure(&self, model: &Mlp<B>) -> Result<Metrics, Failure> {
         self.measure_each(model, |_, _| ())
     }
 
@@ -78,9 +86,10 @@ impl<B: Backend> TableEvaluation<B> {
         &self,
         model: &Mlp<B>,
         mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
-    ) -> Metrics {
+    ) -> Result<Metrics, Failure> {
         let mut evaluation = Evaluation::new(&self.metrics, &self.device);
-        for TableBatch { features, targets, .. } in self.loader.batches(0, 0) {
+        let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
+        for TableBatch { features, targets, .. } in batches {
             let outputs = model.forward(features);
             match targets.clone() {
                 TableTargets::Binary(labels) => {
@@ -93,7 +102,7 @@ impl<B: Backend> TableEvaluation<B> {
             let losses = table_losses(outputs.clone(), targets.clone());
             evaluation.add(losses, scores(outputs, targets));
         }
-        evaluation.finish()
+        Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }
 }
 

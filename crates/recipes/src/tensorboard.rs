@@ -67,6 +67,8 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
                 of_training("samples_per_second", pace.samples_per_second),
                 of_training("data_wait", pace.data_wait),
             ];
+            let communication = pace.communication_wait;
+            scalars.extend(communication.map(|share| of_training("communication_wait", share)));
             let memory = pace.memory_bytes.map(|bytes| bytes as f64);
             scalars.extend(memory.map(|bytes| of_training("memory_bytes", bytes)));
             let peak = pace.percent_of_peak;

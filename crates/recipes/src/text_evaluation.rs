@@ -12,7 +12,9 @@ use models::{
     losses::cross_entropy,
     metrics::{Evaluation, Summary as MetricSummary, hits},
 };
-use training::Metrics;
+use training::{Group, Metrics};
+
+use crate::Failure;
 
 /// Windows that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
@@ -34,15 +36,20 @@ pub(crate) fn token_losses<B: Backend>(
 
 /// The mean loss, the accuracy and the perplexity of a network; the state is carried where the
 /// batches carry on.
+///
+/// # Errors
+///
+/// Where another process failed.
 pub(crate) fn measure<B: Backend>(
     model: &TextLstm<B>,
     split: &TokenLoader<B>,
+    group: &Group,
     device: &B::Device,
-) -> Metrics {
+) -> Result<Metrics, Failure> {
     let metrics = [("accuracy", MetricSummary::Mean), ("perplexity", MetricSummary::Exponential)];
     let mut evaluation = Evaluation::new(&metrics, device);
     let mut state = None;
-    for batch in split.batches(0, 0) {
+    for batch in split.batches(0, 0).filter(|batch| batch.part.samples > 0) {
         let carried = state.take().filter(|_| !batch.starts);
         let (logits, next) = model.forward(batch.inputs, carried, &mut Pass::evaluation());
         let losses = token_losses(logits.clone(), batch.targets.clone());
@@ -50,7 +57,7 @@ pub(crate) fn measure<B: Backend>(
         evaluation.add(losses.clone(), [scores, losses]);
         state = Some(next);
     }
-    evaluation.finish()
+    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
 }
 
 /// The first words of a text, or some of its first characters.

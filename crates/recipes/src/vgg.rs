@@ -15,7 +15,7 @@ use models::{
     metrics::{Evaluation, Summary as MetricSummary, hits},
     weights,
 };
-use training::{Group, Metrics, Trainer};
+use training::{Group, Metrics, ParameterGroup, Trainer};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
@@ -38,7 +38,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("vgg.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
@@ -103,7 +103,7 @@ pub fn train<B: AutodiffBackend>(
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape);
     let folder = cache_folder().ok_or_else(no_folder)?.join("features");
-    let batching = training.batching(data.order);
+    let batching = start.shared(training.batching(data.order));
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let train = if keeps && !changes_images(augment) {
         let (table, note) = frozen.features(&images.train, &folder, &mut start)?;
@@ -125,7 +125,7 @@ pub fn train<B: AutodiffBackend>(
     };
     let inner_forward = |images| frozen.forward(images);
     let mut held_out = |split: Arc<dyn ImageSource>| {
-        let batching = Batching::evaluation(EVALUATION_BATCH);
+        let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
         if keeps {
             let (table, _) = frozen.features(&split, &folder, &mut start)?;
             return Ok(Features::Kept { rows: rows(&table, batching, device), shape });
@@ -143,7 +143,7 @@ pub fn train<B: AutodiffBackend>(
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
     run.skipped(images.skipped);
-    let interrupt = run.interrupt();
+    let (interrupt, group) = (run.interrupt(), run.group());
     let trainer_config = config.trainer(train.steps_per_epoch());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
     let sample = [channels, size, size];
@@ -156,22 +156,21 @@ pub fn train<B: AutodiffBackend>(
         trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
         let prefix = "features".to_owned();
         trainer_config.groups =
-            vec![Group { prefix, learning_rate_factor: settings.fine_tune_factor }];
+            vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];
     }
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let (batch, part) = batch?();
-            let mut pass = Pass::training(seed, trainer.step_number(), part.first);
+            let mut pass = training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
-        trainer
-            .try_end_epoch(|model| Ok::<_, Failure>(Some(measure(model, &validation, device)?)))?;
+        trainer.try_end_epoch(|model| measure(model, &validation, &group, device).map(Some))?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, device)).transpose()?;
+    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
     drop((train, validation));
     let front = frozen.into_network();
     run.finish(trained.map(|model| model.after(front)), &description, test)
@@ -245,17 +244,21 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
 fn measure<B: Backend>(
     model: &VggClassifier<B>,
     split: &Features<'_, B>,
+    group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
     let metrics = [("accuracy", MetricSummary::Mean)];
     let mut evaluation = Evaluation::new(&metrics, device);
     for batch in split.batches(0, 0) {
-        let (batch, _) = batch?();
+        let (batch, part) = batch?();
+        if part.samples == 0 {
+            continue;
+        }
         let logits = model.forward(batch.images, &mut Pass::evaluation());
         let losses = cross_entropy(logits.clone(), batch.labels.clone());
         evaluation.add(losses, [hits(logits, batch.labels)]);
     }
-    Ok(evaluation.finish())
+    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
 }
 
 fn no_folder() -> Failure {

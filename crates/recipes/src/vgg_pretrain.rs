@@ -1,6 +1,6 @@
 //! A small VGG network from the beginning, so that its features can be reused by the recipe `vgg`.
 
-use backend::{AutodiffBackend, Selected, device};
+use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImagePreprocessing;
 use models::{Architecture, HeadConfig, Pass, VggClassifierConfig, VggConfig};
@@ -23,7 +23,7 @@ pub const RECIPE: Recipe = Recipe {
     toml: include_str!("vgg_pretrain.toml"),
     train: |layers, start| {
         let config = RECIPE.resolve(layers)?;
-        let (device, name) = device::open()?;
+        let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
@@ -64,7 +64,7 @@ pub fn train<B: AutodiffBackend>(
             let batch = batch?;
             let part = batch.part;
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
-            let mut pass = Pass::training(seed, trainer.step_number(), part.first);
+            let mut pass = config.training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
             trainer.map_model(|model| pass.update_statistics(model));

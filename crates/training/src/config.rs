@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::{CheckpointConfig, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
+use crate::{CheckpointConfig, Group, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
 
 /// How a trainer runs.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct TrainerConfig {
     /// The course of the learning rate.
     pub schedule: ScheduleConfig,
     /// Parameters with a learning rate of their own; the first group that fits one counts.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ParameterGroup>,
     /// Passes over the training data.
     pub epochs: usize,
     /// Updates in each pass.
@@ -42,6 +42,8 @@ pub struct TrainerConfig {
     pub rests_on: BTreeMap<String, String>,
     /// What a percentage of the device's peak follows from; none is told without it.
     pub work: Option<Work>,
+    /// The processes that train together.
+    pub group: Group,
 }
 
 /// How much there is to compute, and how fast the device could be.
@@ -61,7 +63,7 @@ impl Work {
 
 /// Parameters with a learning rate of their own, for instance a backbone that is fine-tuned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct ParameterGroup {
     /// Where they are in the module: `backbone`, or `backbone.layer1`.
     pub prefix: String,
     /// What the learning rate is multiplied by.
@@ -87,6 +89,7 @@ impl TrainerConfig {
             checkpoint: CheckpointConfig::default(),
             rests_on: BTreeMap::new(),
             work: None,
+            group: Group::alone(),
         }
     }
 

@@ -4,6 +4,8 @@ use std::{error::Error, path::PathBuf};
 
 use store::StoreError;
 
+use crate::GroupError;
+
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -41,6 +43,9 @@ pub enum TrainError {
         /// What does not fit.
         reason: String,
     },
+    /// The processes can no longer train together.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// An [`Observer`](crate::Observer) failed.
     #[error(transparent)]
     Observer(Box<dyn Error + Send + Sync>),
@@ -62,6 +67,7 @@ impl TrainError {
             Self::OtherRun { .. } => {
                 Some("resume with the data and settings that the run began with".to_owned())
             }
+            Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }
     }

@@ -122,6 +122,10 @@ pub struct Pace {
     pub samples_per_second: f64,
     /// The share of the time that went into waiting for data.
     pub data_wait: f64,
+    /// The share of the time that went into adding up the gradients of all processes, which is
+    /// mostly waiting for the slowest one; none where there is one process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub communication_wait: Option<f64>,
     /// Shares of the rest; none on a device that computes after it was told to, which shows only
     /// in what waits for it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

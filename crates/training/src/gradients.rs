@@ -3,12 +3,14 @@
 use backend::{AutodiffBackend, Backend};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{ElementConversion, Tensor, TensorPrimitive, ops::FloatTensor},
+    tensor::{ElementConversion, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 
 use crate::{
+    Group, GroupError,
     optimizer::{Rule, Slot},
     parameters::Parameter,
+    values::{from_host, to_host},
 };
 
 /// One gradient for each parameter, none where it has none.
@@ -33,6 +35,36 @@ impl<B: Backend> Gradients<B> {
             (a, b) => a.or(b),
         };
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
+    }
+
+    /// The gradients that the processes of a group found of their shares of an update, added up, and
+    /// their losses (`[1]`) with them. They travel as one message.
+    pub(crate) fn sum_over(
+        self,
+        loss: Tensor<B, 1>,
+        group: &Group,
+        message: &mut Vec<f32>,
+    ) -> Result<(Self, Tensor<B, 1>), GroupError> {
+        if !group.is_shared() {
+            return Ok((self, loss));
+        }
+        let device = loss.device();
+        let loss = loss.into_primitive().tensor();
+        message.clear();
+        for tensor in std::iter::once(&loss).chain(self.0.iter().flatten()) {
+            message.extend(to_host::<B>(tensor.clone()));
+        }
+        group.sum(message)?;
+        let mut rest = &message[..];
+        let mut summed = |tensor: FloatTensor<B>| {
+            let shape = tensor.shape();
+            let (values, after) = rest.split_at(shape.num_elements());
+            rest = after;
+            from_host::<B>(values.to_vec(), shape, &device)
+        };
+        let loss = Tensor::from_primitive(TensorPrimitive::Float(summed(loss)));
+        let gradients = self.0.into_iter().map(|gradient| gradient.map(&mut summed)).collect();
+        Ok((Self(gradients), loss))
     }
 
     /// The sums of squares, which begin with `zero` (`[1]`).

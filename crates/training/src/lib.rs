@@ -30,6 +30,9 @@ mod progress;
 mod state;
 mod values;
 
+// Who else works on it.
+mod group;
+
 // What of it lasts.
 mod checkpoint;
 
@@ -43,12 +46,13 @@ mod event;
 
 pub use crate::{
     checkpoint::CheckpointConfig,
-    config::{Group, TrainerConfig, Work},
+    config::{ParameterGroup, TrainerConfig, Work},
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{
         Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Pace, Shares, StepReport,
     },
+    group::{Group, GroupError, launched_processes},
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{Trained, Trainer},

@@ -101,6 +101,8 @@ pub(crate) struct Spent {
     pub(crate) backward: f64,
     /// From the gradients to new parameters.
     pub(crate) update: f64,
+    /// Waiting for the gradients of other processes.
+    pub(crate) communication: f64,
 }
 
 impl std::ops::AddAssign for Spent {
@@ -109,6 +111,7 @@ impl std::ops::AddAssign for Spent {
         self.forward += other.forward;
         self.backward += other.backward;
         self.update += other.update;
+        self.communication += other.communication;
     }
 }
 
@@ -136,6 +139,7 @@ impl Span {
     pub(crate) fn pace(&self, now: f64, work: Option<Work>) -> Pace {
         let seconds = (now - self.since).max(1e-9);
         let samples_per_second = self.samples as f64 / seconds;
+        let communication = self.spent.communication;
         let computing = device::COMPUTES_AT_ONCE.then_some(Shares {
             forward: self.spent.forward / seconds,
             backward: self.spent.backward / seconds,
@@ -144,6 +148,7 @@ impl Span {
         Pace {
             samples_per_second,
             data_wait: self.spent.waited / seconds,
+            communication_wait: (communication > 0.0).then_some(communication / seconds),
             computing,
             percent_of_peak: work.map(|work| work.percent_of_peak(samples_per_second)),
             memory_bytes: device::memory_in_use(),
@@ -168,12 +173,13 @@ mod tests {
 
     #[test]
     fn a_pace_is_of_the_whole_span() {
-        let spent = Spent { waited: 1.0, forward: 2.0, backward: 4.0, update: 0.5 };
+        let spent =
+            Spent { waited: 1.0, forward: 2.0, backward: 4.0, update: 0.5, communication: 2.5 };
         let span = Span { since: 10.0, samples: 300, loss_sum: 150.0, spent };
         let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
         let pace = span.pace(20.0, Some(work));
         assert_eq!((pace.samples_per_second, pace.data_wait), (30.0, 0.1));
-        assert_eq!(pace.percent_of_peak, Some(60.0));
+        assert_eq!((pace.communication_wait, pace.percent_of_peak), (Some(0.25), Some(60.0)));
         if let Some(shares) = pace.computing {
             assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
         }

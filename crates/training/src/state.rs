@@ -10,7 +10,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Best, Metrics, TrainerConfig,
+    Best, Group, GroupError, Metrics, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
     optimizer::Slot,
@@ -35,6 +35,10 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) interval_loss: Tensor<B::InnerBackend, 1>,
     /// The sum of the losses of the current or last update.
     pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
+    /// Whether this process had a share of the last update.
+    pub(crate) last_counts: bool,
+    /// What processes tell each other of an update.
+    message: Vec<f32>,
     /// The gradients of an update that is not complete.
     accumulated: Option<Gradients<B::InnerBackend>>,
     /// Of the last update's gradients, before they were clipped.
@@ -108,6 +112,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             diverged: zero(),
             interval_loss: zero(),
             update_loss: zero(),
+            last_counts: true,
+            message: Vec::new(),
             accumulated: None,
             squares: SquareSums::none(),
             zero: zero(),
@@ -151,18 +157,19 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         losses: Tensor<B, 1>,
         part: Part,
     ) -> Option<Gradients<B::InnerBackend>> {
+        self.last_counts = part.samples > 0;
+        let losses = if self.last_counts { losses } else { losses * 0.0 };
         let sum = losses.sum();
         let seen = sum.clone().inner();
         let gradients = Gradients::of(&(sum / part.of as f64), self.model());
+        self.record.update_samples = part.of;
         let gradients = match self.accumulated.take() {
             None => {
                 self.update_loss = seen;
-                self.record.update_samples = part.samples;
                 gradients
             }
             Some(before) => {
                 self.update_loss = self.update_loss.clone() + seen;
-                self.record.update_samples += part.samples;
                 before.add(gradients)
             }
         };
@@ -171,6 +178,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
         self.accumulated = Some(gradients);
         None
+    }
+
+    /// The gradients of an update over all processes, of which this one found `gradients`.
+    pub(crate) fn sum_over(
+        &mut self,
+        gradients: Gradients<B::InnerBackend>,
+        group: &Group,
+    ) -> Result<Gradients<B::InnerBackend>, GroupError> {
+        let loss = self.update_loss.clone();
+        let (gradients, loss) = gradients.sum_over(loss, group, &mut self.message)?;
+        self.update_loss = loss;
+        Ok(gradients)
     }
 
     /// Makes an update, unless something is or was not finite.

@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Backend};
 use burn::{
     module::{AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
+    tensor::{Shape, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 
 use crate::parameters::Parameter;
@@ -35,6 +35,26 @@ where
 {
     let replaced = with_values(model.valid(), values.into_iter().map(Some));
     M::from_inner(replaced).map(&mut Train(parameters.iter()))
+}
+
+/// The numbers of a tensor of any rank, read from the device.
+pub(crate) fn to_host<B: Backend>(primitive: FloatTensor<B>) -> Vec<f32> {
+    let count = primitive.shape().num_elements();
+    let flat = B::float_reshape(primitive, [count].into());
+    let flat = Tensor::<B, 1>::from_primitive(TensorPrimitive::Float(flat));
+    let data = flat.into_data().convert::<f32>();
+    data.into_vec().expect("it was just made of this type")
+}
+
+/// The reverse of [`to_host`].
+pub(crate) fn from_host<B: Backend>(
+    values: Vec<f32>,
+    shape: Shape,
+    device: &B::Device,
+) -> FloatTensor<B> {
+    let count = values.len();
+    let flat = Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device);
+    B::float_reshape(flat.into_primitive().tensor(), shape)
 }
 
 struct Collect<B: Backend>(Vec<FloatTensor<B>>);

@@ -53,6 +53,7 @@ pub const CASES: &[Case] = &[
     on_request("scaling-sequence", "a step of lstm by the words of a window", series::sequence),
     on_request("scaling-data", "a step of mlp and cnn by the samples there are", series::data),
     on_request("scaling-threads", "a step of cnn, lstm and resnet by threads", series::threads),
+    on_request("ranks", "a step of cnn and lstm by processes under MPI", series::ranks),
     on_request("time-to-accuracy", "cnn on MNIST to 99 %; needs --data", steps::time_to_accuracy),
 ];
 
@@ -74,6 +75,8 @@ pub(crate) struct Trial {
     pub(crate) peers: &'static [Peer],
     /// Where it is not the number that was asked for.
     pub(crate) threads: Option<usize>,
+    /// Processes under MPI, if it is not one by itself.
+    pub(crate) ranks: Option<usize>,
 }
 
 /// What is measured.
@@ -100,7 +103,7 @@ pub(crate) enum What {
 
 impl Trial {
     fn new(name: impl Into<String>, peers: &'static [Peer], what: What) -> Self {
-        Self { name: name.into(), what, peers, threads: None }
+        Self { name: name.into(), what, peers, threads: None, ranks: None }
     }
 
     /// Weights and batches where there are any, the steps of a round, and how many are compared.

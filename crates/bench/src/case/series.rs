@@ -1,5 +1,7 @@
 //! Series that show how the cost of a step grows: the same recipe with one number changed.
 
+use anyhow::ensure;
+
 use super::{
     steps::{CONSTANT, train},
     *,
@@ -47,6 +49,29 @@ pub(super) fn threads(_: &Options) -> anyhow::Result<Vec<Trial>> {
         trials.map(|(trial, &count)| Trial { threads: Some(count), ..trial }).collect::<Vec<_>>()
     };
     Ok([of("cnn"), of("lstm"), of("resnet")].concat())
+}
+
+/// Strong scaling divides a batch among the ranks; weak scaling gives each rank one. A rank has one
+/// thread; beside them stands a process with two.
+pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    ensure!(cfg!(feature = "mpi"), "`ranks` needs a `bench` that was built with `--features mpi`");
+    let mut trials = Vec::new();
+    for recipe in ["cnn", "lstm"] {
+        let of = |name: &str, batch: usize, threads, ranks| {
+            let name = format!("ranks/{recipe}/{name}");
+            let batch = |_: usize| format!("training.batch_size={batch}");
+            let trial = series(&name, recipe, "batch", &[1], batch).remove(0);
+            Trial { name, threads: Some(threads), ranks, ..trial }
+        };
+        trials.push(of("threads=2", 128, 2, None));
+        for ranks in [1, 2, 4] {
+            trials.push(of(&format!("strong={ranks}"), 128, 1, Some(ranks)));
+        }
+        for ranks in [2, 4] {
+            trials.push(of(&format!("weak={ranks}"), 128 * ranks, 1, Some(ranks)));
+        }
+    }
+    Ok(trials)
 }
 
 /// A trial for each number, such as `scaling-batch/mlp/batch=64`.

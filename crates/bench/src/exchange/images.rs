@@ -46,7 +46,7 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
         let ImageSet { train, validation, preprocessing, .. } =
             ImageSet::read(data, seed, &mut |_, _, _| {})?;
         let (shape, classes) = (train.shape(), train.classes().len());
-        let batching = Batching { order: data.order, seed, batch_size, micro_batch: batch_size };
+        let batching = Batching::new(data.order, seed, batch_size);
         let loader =
             ImageLoader::<Selected>::new(train, batching, data.residency, data.workers, &device)?;
         let augmentation = Augmentation::new(augment, &preprocessing, seed, &device);

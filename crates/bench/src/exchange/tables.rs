@@ -26,7 +26,7 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
     let seed = config.training.seed;
     let splits = read_synthetic(&options, seed)?;
     let batch_size = config.training.batch_size;
-    let batching = Batching { order, seed, batch_size, micro_batch: batch_size };
+    let batching = Batching::new(order, seed, batch_size);
     let task = splits.preprocessing.task();
     let loader = TableLoader::<Selected>::new(&splits.train, task, batching, &device);
     let batch = |batch: data::TableBatch<Selected>| {

@@ -21,7 +21,7 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
     let corpus = read_text(&config.data.options())?;
     let windows = Windows::new(corpus.train, sequence_length, Predict::Last)?;
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
-    let batching = Batching { order: Order::Shuffled, seed, batch_size, micro_batch: batch_size };
+    let batching = Batching::new(Order::Shuffled, seed, batch_size);
     let loader = TokenLoader::<Selected>::windows(windows, batching, &device);
     let batch = |batch: TokenBatch<Selected>| {
         let targets = batch.targets.flatten::<1>(0, 1);

@@ -13,6 +13,7 @@ pub(crate) use self::{
 };
 
 use backend::{Peaks, Selected, device};
+use training::Group;
 
 use crate::job::{Job, Measured, Ready};
 
@@ -26,9 +27,9 @@ pub(crate) trait Work {
 }
 
 /// The work of a job.
-pub(crate) fn open(job: Job) -> anyhow::Result<Box<dyn Work>> {
+pub(crate) fn open(job: Job, group: &Group) -> anyhow::Result<Box<dyn Work>> {
     Ok(match job {
-        Job::Train(job) => Box::new(train::Train::new(job)),
+        Job::Train(job) => Box::new(train::Train::new(job, group)),
         Job::Infer(folder) => Box::new(infer::open(&folder)?),
         Job::Stage(job) => stage::open(&job)?,
         Job::Source(job) => Box::new(source::Source::open(job)?),

@@ -198,7 +198,7 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
 }
 
 fn batching() -> Batching {
-    Batching { order: Order::Shuffled, seed: 0, batch_size: BATCH, micro_batch: BATCH }
+    Batching::new(Order::Shuffled, 0, BATCH)
 }
 
 fn images(source: Arc<dyn ImageSource>, device: &Device) -> anyhow::Result<Epoch> {

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use backend::device;
 use recipes::{Failure, Start, Summary, config::Layer, registry};
 use serde::{Deserialize, Serialize};
-use training::{Event, Observer, ObserverError, Stop};
+use training::{Event, Group, Observer, ObserverError, Stop};
 
 use super::Work;
 use crate::job::{Measured, Ready};
@@ -45,16 +45,17 @@ pub enum Unit {
 
 pub(super) struct Train {
     job: TrainJob,
+    group: Group,
 }
 
 impl Train {
-    pub(super) fn new(job: TrainJob) -> Self {
-        Self { job }
+    pub(super) fn new(job: TrainJob, group: &Group) -> Self {
+        Self { job, group: group.clone() }
     }
 
     fn train(&self, steps: u64, more: &[String], heard: &mut Heard) -> anyhow::Result<Summary> {
         let settings = [&self.job.settings, more].concat();
-        train(&self.job.recipe, &settings, steps, heard, Stop::default())
+        train(&self.job.recipe, &settings, steps, heard, Stop::default(), &self.group)
     }
 
     /// Trains until validation is as accurate as is asked for.
@@ -62,7 +63,14 @@ impl Train {
         let stop = Stop::default();
         let mut heard = Heard { goal: Some((accuracy, stop.clone())), ..Heard::default() };
         // The run that is stopped there ends as one that was interrupted.
-        let ended = train(&self.job.recipe, &self.job.settings, self.job.steps, &mut heard, stop);
+        let ended = train(
+            &self.job.recipe,
+            &self.job.settings,
+            self.job.steps,
+            &mut heard,
+            stop,
+            &self.group,
+        );
         let Some(seconds) = heard.reached else {
             ended?;
             bail!("no epoch ended with an accuracy of {accuracy}");
@@ -79,6 +87,7 @@ pub(super) fn train(
     steps: u64,
     observer: &mut dyn Observer,
     interrupt: Stop,
+    group: &Group,
 ) -> anyhow::Result<Summary> {
     let folder = tempfile::tempdir().context("no temporary folder for a run")?;
     let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
@@ -90,6 +99,7 @@ pub(super) fn train(
         resumes: false,
         command_line: std::env::args().collect(),
         began: Instant::now(),
+        group: group.clone(),
     };
     let trained = registry::find(recipe).and_then(|recipe| (recipe.train)(layers, start));
     trained.map_err(|failure| failed(&failure))
@@ -110,6 +120,9 @@ impl Work for Train {
         }
         let mut heard = Heard::default();
         self.train(self.job.compared.max(1), &every_step, &mut heard)?;
+        if !self.group.leads() {
+            return Ok(Ready::default());
+        }
         let first = heard.first_step.context("the recipe made no step")?;
         let since_first_step = first.elapsed().as_secs_f64();
         Ok(Ready { losses: heard.losses, since_first_step, ..Ready::default() })
@@ -130,10 +143,15 @@ impl Work for Train {
             seconds: summary.seconds_training / units as f64,
             samples: summary.samples / units,
             peak_memory_bytes: device::peak_process_memory(),
-            data_wait: Some(heard.waits.iter().sum::<f64>() / heard.waits.len().max(1) as f64),
+            data_wait: mean(&heard.waits),
+            communication_wait: mean(&heard.communication_waits),
             memory_growth_bytes: heard.growth(),
         })
     }
+}
+
+fn mean(shares: &[f64]) -> Option<f64> {
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 /// What a run told.
@@ -142,6 +160,7 @@ struct Heard {
     losses: Vec<f64>,
     first_step: Option<Instant>,
     waits: Vec<f64>,
+    communication_waits: Vec<f64>,
     watches_memory: bool,
     resident: Vec<u64>,
     began: Option<Instant>,
@@ -171,6 +190,7 @@ impl Observer for Heard {
             Event::Start { .. } => self.began = Some(Instant::now()),
             Event::Epoch { pace, validation, .. } => {
                 self.waits.push(pace.data_wait);
+                self.communication_waits.extend(pace.communication_wait);
                 let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));
                 if let (Some((goal, stop)), Some(accuracy)) = (&self.goal, accuracy)
                     && accuracy >= goal

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use backend::Part;
+use backend::{Part, Share};
 
 use crate::{EpochOrder, Order};
 
@@ -17,12 +17,24 @@ pub struct Batching {
     pub batch_size: usize,
     /// Samples on the device at a time, at most a whole update.
     pub micro_batch: usize,
+    /// What of each update this process computes.
+    pub share: Share,
 }
 
 impl Batching {
+    /// Updates of `batch_size` samples, whole.
+    pub fn new(order: Order, seed: u64, batch_size: usize) -> Self {
+        Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
+    }
+
     /// In the order of the file, for a split to measure on.
     pub fn evaluation(batch_size: usize) -> Self {
-        Self { order: Order::File, seed: 0, batch_size, micro_batch: batch_size }
+        Self::new(Order::File, 0, batch_size)
+    }
+
+    /// The same batches, of which this process computes a share only.
+    pub fn shared(self, share: Share) -> Self {
+        Self { share, ..self }
     }
 
     /// Updates in an epoch.
@@ -31,19 +43,22 @@ impl Batching {
     }
 
     /// The micro-batches of an epoch, from its update number `first_step` on: the positions of
-    /// each in the epoch, and its share of its update.
+    /// each in the epoch, and its share of its update. Where no sample of an update falls to this
+    /// process, its first one stands in for none: every process has a batch of each update.
     pub(super) fn parts(
         self,
         samples: usize,
         first_step: usize,
     ) -> impl Iterator<Item = (Range<usize>, Part)> {
-        let Self { batch_size, micro_batch, .. } = self;
+        let Self { batch_size, micro_batch, share, .. } = self;
         (first_step..self.steps_per_epoch(samples)).flat_map(move |step| {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
-            update.clone().step_by(micro_batch).map(move |start| {
-                let end = update.end.min(start + micro_batch);
-                let (first, last) = (start - update.start, end == update.end);
-                (start..end, Part { first, samples: end - start, of: update.len(), last })
+            let Loaded { range, counts } = loaded(share, update.clone());
+            range.clone().step_by(micro_batch).map(move |start| {
+                let end = range.end.min(start + micro_batch);
+                let (first, last) = (start - update.start, end == range.end);
+                let samples = if counts { end - start } else { 0 };
+                (start..end, Part { first, samples, of: update.len(), last })
             })
         })
     }
@@ -58,5 +73,56 @@ impl Batching {
         let order = EpochOrder::new(self.order, samples, self.seed, epoch as u64);
         self.parts(samples, first_step)
             .map(move |(positions, part)| (positions.map(|at| order.index(at)).collect(), part))
+    }
+}
+
+/// What a process loads of an update, or of streams.
+pub(super) struct Loaded {
+    pub(super) range: Range<usize>,
+    /// Whether it is this process's own, and does not stand in for nothing.
+    pub(super) counts: bool,
+}
+
+/// What falls to `share` of `all`, of which there is at least one.
+pub(super) fn loaded(share: Share, all: Range<usize>) -> Loaded {
+    let range = share.range(all.clone());
+    if range.is_empty() {
+        return Loaded { range: all.start..all.start + 1, counts: false };
+    }
+    Loaded { range, counts: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(batch_size: usize, micro_batch: usize, share: Share) -> Vec<(Range<usize>, Part)> {
+        let batching = Batching { micro_batch, ..Batching::evaluation(batch_size) };
+        batching.shared(share).parts(10, 0).collect()
+    }
+
+    #[test]
+    fn shares_make_up_each_update_in_its_order() {
+        for (batch_size, micro_batch, of) in
+            [(4, 4, 2), (4, 1, 3), (7, 2, 4), (10, 3, 3), (3, 3, 5)]
+        {
+            let whole = parts(batch_size, batch_size, Share::WHOLE);
+            let mut updates = vec![Vec::new(); whole.len()];
+            for rank in 0..of {
+                let mut step = 0;
+                for (range, part) in parts(batch_size, micro_batch, Share { rank, of }) {
+                    let (update, whole) = &whole[step];
+                    assert_eq!((part.of, part.first), (whole.of, range.start - update.start));
+                    assert!(range.len() <= micro_batch && !range.is_empty());
+                    if part.samples > 0 {
+                        assert_eq!(part.samples, range.len());
+                        updates[step].extend(range);
+                    }
+                    step += usize::from(part.last);
+                }
+                assert_eq!(step, whole.len(), "rank {rank} of {of} takes part in each update");
+            }
+            assert_eq!(updates.concat(), (0..10).collect::<Vec<_>>());
+        }
     }
 }

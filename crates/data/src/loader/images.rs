@@ -51,7 +51,7 @@ impl Residency {
 /// use data::{Batching, ImageLoader, Order, Residency, drawn};
 ///
 /// let source = Arc::new(drawn::digits(0..100, 7)?);
-/// let batching = Batching { order: Order::Shuffled, seed: 1, batch_size: 32, micro_batch: 32 };
+/// let batching = Batching::new(Order::Shuffled, 1, 32);
 /// let device = Device::default();
 /// let loader = ImageLoader::<Selected>::new(source, batching, Residency::Auto, 2, &device)?;
 /// for batch in loader.batches(0, 0) {

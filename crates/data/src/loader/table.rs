@@ -1,5 +1,7 @@
 //! A table on the device, and its batches.
 
+use std::ops::Range;
+
 use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -76,26 +78,27 @@ impl<B: Backend> TableLoader<B> {
         let samples = self.samples();
         let epoch_order = EpochOrder::new(order, samples, seed, epoch as u64);
         self.batching.parts(samples, first_step).map(move |(positions, part)| match order {
-            Order::File => self.slice(positions.start, part),
-            Order::Shuffled => self.gather(&epoch_order, positions.start, part),
+            Order::File => self.slice(positions, part),
+            Order::Shuffled => self.gather(&epoch_order, positions, part),
         })
     }
 
-    fn slice(&self, start: usize, part: Part) -> TableBatch<B> {
+    fn slice(&self, positions: Range<usize>, part: Part) -> TableBatch<B> {
+        let (start, length) = (positions.start, positions.len());
         TableBatch {
-            features: self.features.clone().narrow(0, start, part.samples),
+            features: self.features.clone().narrow(0, start, length),
             targets: self.targets.map(
-                |numbers| numbers.narrow(0, start, part.samples),
-                |labels| labels.narrow(0, start, part.samples),
+                |numbers| numbers.narrow(0, start, length),
+                |labels| labels.narrow(0, start, length),
             ),
             part,
         }
     }
 
-    fn gather(&self, order: &EpochOrder, start: usize, part: Part) -> TableBatch<B> {
-        let positions = start..start + part.samples;
+    fn gather(&self, order: &EpochOrder, positions: Range<usize>, part: Part) -> TableBatch<B> {
         let indices: Vec<i32> = positions.map(|position| order.index(position) as i32).collect();
-        let indices = TensorData::new(indices, [part.samples]);
+        let length = indices.len();
+        let indices = TensorData::new(indices, [length]);
         let indices = Tensor::<B, 1, Int>::from_data(indices, &self.features.device());
         TableBatch {
             features: self.features.clone().select(0, indices.clone()),
@@ -133,7 +136,7 @@ mod tests {
             features: (0..22).map(|i| i as f32).collect(),
             targets: Targets::Classes((0..11).collect()),
         };
-        let batching = Batching { order, seed: 3, batch_size: 4, micro_batch };
+        let batching = Batching { micro_batch, ..Batching::new(order, 3, 4) };
         TableLoader::new(&table, Task::Multiclass, batching, &Device::default())
     }
 

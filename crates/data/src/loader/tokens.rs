@@ -1,9 +1,12 @@
 //! Batches of token ids.
 
-use backend::{Backend, Part};
+use backend::{Backend, Part, Share};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::Batching;
+use super::{
+    Batching,
+    batching::{Loaded, loaded},
+};
 use crate::text::{Streams, Windows};
 
 /// A text, and its batches.
@@ -14,7 +17,7 @@ pub struct TokenLoader<B: Backend> {
 
 enum Source {
     Windows(Windows, Batching),
-    Streams(Streams),
+    Streams(Streams, Share),
 }
 
 /// A part of an update, on the device.
@@ -26,6 +29,8 @@ pub struct TokenBatch<B: Backend> {
     pub targets: Tensor<B, 2, Int>,
     /// Whether a recurrent state begins anew; if not, each row goes on where it ended.
     pub starts: bool,
+    /// Rows of the update that come before this batch.
+    pub first_row: usize,
     /// The share of the update. Its samples are the targets, each of which has a loss.
     pub part: Part,
 }
@@ -37,16 +42,18 @@ impl<B: Backend> TokenLoader<B> {
     }
 
     /// Streams in the order of the text, so that a recurrent state can be carried. A batch has a
-    /// row a stream and is an update.
-    pub fn streams(streams: Streams, device: &B::Device) -> Self {
-        Self { source: Source::Streams(streams), device: device.clone() }
+    /// row a stream, and is what this process computes of an update: `share` of the streams.
+    pub fn streams(streams: Streams, share: Share, device: &B::Device) -> Self {
+        Self { source: Source::Streams(streams, share), device: device.clone() }
     }
 
     /// Targets in an epoch, each of which has a loss.
     pub fn samples(&self) -> usize {
         match &self.source {
             Source::Windows(windows, _) => windows.len() * windows.targets(),
-            Source::Streams(streams) => streams.len() * size(streams),
+            Source::Streams(streams, _) => {
+                streams.len() * streams.streams() * streams.sequence_length()
+            }
         }
     }
 
@@ -54,7 +61,7 @@ impl<B: Backend> TokenLoader<B> {
     pub fn steps_per_epoch(&self) -> usize {
         match &self.source {
             Source::Windows(windows, batching) => batching.steps_per_epoch(windows.len()),
-            Source::Streams(streams) => streams.len(),
+            Source::Streams(streams, _) => streams.len(),
         }
     }
 
@@ -70,9 +77,9 @@ impl<B: Backend> TokenLoader<B> {
                 let parts = batching.samples(windows.len(), epoch, first_step);
                 (Some(parts.map(move |(rows, part)| self.gather(windows, &rows, part))), None)
             }
-            Source::Streams(streams) => {
+            Source::Streams(streams, share) => {
                 let steps = first_step..streams.len();
-                (None, Some(steps.map(move |step| self.slice(streams, step))))
+                (None, Some(steps.map(move |step| self.slice(streams, *share, step))))
             }
         };
         windows.into_iter().flatten().chain(streams.into_iter().flatten())
@@ -90,6 +97,7 @@ impl<B: Backend> TokenLoader<B> {
             inputs: self.upload(&inputs, [rows.len(), time]),
             targets: self.upload(&targets, [rows.len(), targets_each]),
             starts: true,
+            first_row: part.first,
             part: Part {
                 first: part.first * targets_each,
                 samples: part.samples * targets_each,
@@ -99,16 +107,23 @@ impl<B: Backend> TokenLoader<B> {
         }
     }
 
-    fn slice(&self, streams: &Streams, step: usize) -> TokenBatch<B> {
-        let size = size(streams);
-        let (mut inputs, mut targets) = (vec![0; size], vec![0; size]);
+    fn slice(&self, streams: &Streams, share: Share, step: usize) -> TokenBatch<B> {
+        let (rows, time) = (streams.streams(), streams.sequence_length());
+        let (mut inputs, mut targets) = (vec![0; rows * time], vec![0; rows * time]);
         streams.read(step, &mut inputs, &mut targets);
-        let shape = [streams.streams(), streams.sequence_length()];
+        let Loaded { range, counts } = loaded(share, 0..rows);
+        let (shape, tokens) = ([range.len(), time], range.start * time..range.end * time);
         TokenBatch {
-            inputs: self.upload(&inputs, shape),
-            targets: self.upload(&targets, shape),
+            inputs: self.upload(&inputs[tokens.clone()], shape),
+            targets: self.upload(&targets[tokens.clone()], shape),
             starts: step == 0,
-            part: Part::whole(size),
+            first_row: range.start,
+            part: Part {
+                first: tokens.start,
+                samples: if counts { tokens.len() } else { 0 },
+                of: rows * time,
+                last: true,
+            },
         }
     }
 
@@ -117,11 +132,6 @@ impl<B: Backend> TokenLoader<B> {
         let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         Tensor::from_data(TensorData::new(ids, shape), &self.device)
     }
-}
-
-/// Tokens of a batch.
-fn size(streams: &Streams) -> usize {
-    streams.streams() * streams.sequence_length()
 }
 
 #[cfg(test)]
@@ -151,7 +161,7 @@ mod tests {
 
     fn windows(order: Order, micro_batch: usize, predict: Predict) -> TokenLoader<Selected> {
         let windows = Windows::new(tokens(13), 3, predict).unwrap();
-        let batching = Batching { order, seed: 5, batch_size: 4, micro_batch };
+        let batching = Batching { micro_batch, ..Batching::new(order, 5, 4) };
         TokenLoader::windows(windows, batching, &Device::default())
     }
 
@@ -191,7 +201,7 @@ mod tests {
     #[test]
     fn streams_go_on_and_say_where_they_begin() {
         let streams = Streams::new(tokens(13), 2, 3).unwrap();
-        let loader = TokenLoader::<Selected>::streams(streams, &Device::default());
+        let loader = TokenLoader::<Selected>::streams(streams, Share::WHOLE, &Device::default());
         assert_eq!((loader.samples(), loader.steps_per_epoch()), (12, 2));
         let first = (vec![0, 1, 2, 6, 7, 8], vec![1, 2, 3, 7, 8, 9], true, Part::whole(6));
         let second = (vec![3, 4, 5, 9, 10, 11], vec![4, 5, 6, 10, 11, 12], false, Part::whole(6));

@@ -71,14 +71,10 @@ impl<B: Backend> BatchNorm2d<B> {
         rectified: bool,
         pass: &mut Pass<B>,
     ) -> Tensor<B, 4> {
-        let by = if pass.is_training() {
-            Normalization::Batch
-        } else {
-            Normalization::Stored {
-                mean: self.running_mean.val(),
-                variance: self.running_var.val(),
-            }
-        };
+        let by = pass.normalization().unwrap_or_else(|| Normalization::Stored {
+            mean: self.running_mean.val(),
+            variance: self.running_var.val(),
+        });
         let affine = [self.weight.val(), self.bias.val()];
         let (output, statistics) =
             batch_norm2d(input, affine, by, BATCH_NORM_EPSILON, residual, rectified);

@@ -18,6 +18,7 @@ mod output;
 mod panics;
 mod plan;
 mod predict;
+mod processes;
 mod report;
 mod resume;
 mod signals;
@@ -27,43 +28,74 @@ mod verify_resume;
 use std::{process, time::Instant};
 
 use clap::{CommandFactory, Parser};
+use training::Group;
 
 use self::{
     arguments::{Arguments, Command, DataCommand},
     output::Output,
 };
-use crate::{ExitCode, Failure};
+use crate::Failure;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {
     let began = Instant::now();
+    let group = match processes::join() {
+        Ok(group) => group,
+        Err(failure) => return fail(&failure, &Group::alone()),
+    };
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
             // Help and version, which clap colours on a terminal only. A reader that left is no failure.
-            let _ = error.print();
+            if group.leads() {
+                let _ = error.print();
+            }
             return process::ExitCode::SUCCESS;
         }
-        Err(error) => return fail(&arguments::misuse(&error)),
+        Err(error) => return fail(&arguments::misuse(&error), &group),
     };
     logger::install(arguments.common.verbose);
-    backend::device::prepare_process();
-    let output = Output { json: arguments.common.json };
-    match panics::told(|| run(arguments, &output, began)) {
+    backend::device::prepare_process(group.share_of_cores());
+    let output = Output { json: arguments.common.json, silent: !group.leads() };
+    let ended = panics::told(|| {
+        run(arguments, &output, began, &group)?;
+        // So that none ends well where another fails with its last file.
+        Ok(group.meet()?)
+    });
+    match ended {
         Ok(()) => process::ExitCode::SUCCESS,
-        Err(failure) => fail(&failure),
+        Err(failure) => fail(&failure, &group),
     }
 }
 
-fn run(arguments: Arguments, output: &Output, began: Instant) -> Result<(), Failure> {
+fn run(
+    arguments: Arguments,
+    output: &Output,
+    began: Instant,
+    group: &Group,
+) -> Result<(), Failure> {
+    let trains = matches!(
+        arguments.command,
+        None | Some(Command::Train(_) | Command::Resume(_) | Command::VerifyResume(_))
+    );
+    if !trains {
+        processes::refuse_group(group)?;
+    }
     match arguments.command {
-        None => train::run(&train::TrainArguments::default(), &arguments.common, output, began),
-        Some(Command::Train(options)) => train::run(&options, &arguments.common, output, began),
+        None => {
+            let options = train::TrainArguments::default();
+            train::run(&options, &arguments.common, output, began, group)
+        }
+        Some(Command::Train(options)) => {
+            train::run(&options, &arguments.common, output, began, group)
+        }
         Some(Command::Plan(options)) => plan::run(&options, &arguments.common, output),
         Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, output),
         Some(Command::List) => list::run(output),
-        Some(Command::Resume(options)) => resume::run(&options, &arguments.common, output, began),
-        Some(Command::VerifyResume(options)) => verify_resume::run(&options, output),
+        Some(Command::Resume(options)) => {
+            resume::run(&options, &arguments.common, output, began, group)
+        }
+        Some(Command::VerifyResume(options)) => verify_resume::run(&options, output, group),
         Some(Command::Predict(options)) => predict::run(&options, output),
         Some(Command::Generate(options)) => generate::run(&options, output),
         Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, output),
@@ -88,14 +120,9 @@ fn run(arguments: Arguments, output: &Output, began: Instant) -> Result<(), Fail
     }
 }
 
-fn fail(failure: &Failure) -> process::ExitCode {
-    output::print_failure(failure);
-    process::ExitCode::from(match failure.exit_code {
-        ExitCode::Unexpected => 1,
-        ExitCode::Usage => 2,
-        ExitCode::UserData => 3,
-        ExitCode::Device => 4,
-        ExitCode::Diverged => 5,
-        ExitCode::Interrupted => 130,
-    })
+/// Tells a failure, if no other process does, and what the process ends with.
+fn fail(failure: &Failure, group: &Group) -> process::ExitCode {
+    let exit_code = failure.exit_code as u8;
+    group.fail(exit_code, || output::print_failure(failure));
+    process::ExitCode::from(exit_code)
 }

@@ -13,11 +13,16 @@ use crate::{ExitCode, Failure};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
     pub(super) json: bool,
+    /// Whether another process prints them.
+    pub(super) silent: bool,
 }
 
 impl Output {
     /// Prints a result: as JSON if asked, else as `text` makes it.
     pub(super) fn result<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) {
+        if self.silent {
+            return;
+        }
         if self.json {
             let json = serde_json::to_string(value).expect("plain data has a form in JSON");
             print(&format!("{json}\n"));

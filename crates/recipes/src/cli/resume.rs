@@ -2,7 +2,12 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use super::{arguments::Common, output::Output, report, signals::stop_on_signals, train::describe};
+use training::Group;
+
+use super::{
+    arguments::Common, output::Output, processes::check_alike, report, signals::stop_on_signals,
+    train::describe,
+};
 use crate::{
     Console, ExitCode, Failure, Start, config::Layer, registry, run_directory::CONFIG,
     summary::of_finished,
@@ -23,6 +28,7 @@ pub(super) fn run(
     common: &Common,
     output: &Output,
     began: Instant,
+    group: &Group,
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
     let shown = directory.display();
@@ -52,6 +58,7 @@ pub(super) fn run(
     let recipe = registry::find(layer.recipe_name()?)?;
     let mut layers = vec![layer];
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
     let start = Start {
         observer: &mut console,
@@ -60,9 +67,12 @@ pub(super) fn run(
         resumes: true,
         command_line: std::env::args().collect(),
         began,
+        group: group.clone(),
     };
     let ended = (recipe.train)(layers, start);
-    report::write_at_the_end(directory, &ended, &mut console);
+    if group.leads() {
+        report::write_at_the_end(directory, &ended, &mut console);
+    }
     let summary = ended?;
     output.result(&summary, |summary| describe(summary, directory, false));
     Ok(())

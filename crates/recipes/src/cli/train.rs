@@ -5,7 +5,15 @@ use std::{
     time::Instant,
 };
 
-use super::{arguments::Common, output::Output, report, signals::stop_on_signals};
+use training::Group;
+
+use super::{
+    arguments::Common,
+    output::Output,
+    processes::{check_alike, of_first},
+    report,
+    signals::stop_on_signals,
+};
 use crate::{
     Console, Failure, Start, Summary,
     config::Layer,
@@ -39,15 +47,18 @@ pub(super) fn run(
     common: &Common,
     output: &Output,
     began: Instant,
+    group: &Group,
 ) -> Result<(), Failure> {
     let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
     let (recipe, mut layers) = recipe_and_file(named)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     layers.extend(arguments.seed.map(Layer::seed));
     layers.extend(arguments.max_steps.map(Layer::max_steps));
+    check_alike(group, &layers)?;
 
     let mut console = Console::new(common.progress);
     let directory = arguments.run_dir.clone().unwrap_or_else(|| unused_name(recipe.name));
+    let directory = of_first(group, directory)?;
     let start = Start {
         observer: &mut console,
         interrupt: stop_on_signals()?,
@@ -55,9 +66,12 @@ pub(super) fn run(
         resumes: false,
         command_line: std::env::args().collect(),
         began,
+        group: group.clone(),
     };
     let ended = (recipe.train)(layers, start);
-    report::write_at_the_end(&directory, &ended, &mut console);
+    if group.leads() {
+        report::write_at_the_end(&directory, &ended, &mut console);
+    }
     let summary = ended?;
     let is_default = arguments.recipe.is_none();
     output.result(&summary, |summary| describe(summary, &directory, is_default));
@@ -88,12 +102,13 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         ("test", summary.test.as_ref()),
     ];
     let mut text = format!(
-        "trained {} for {} steps in {}, {} samples/s, on {}\n",
+        "trained {} for {} steps in {}, {} samples/s, on {}{}\n",
         summary.recipe,
         grouped(summary.steps as f64),
         duration(summary.seconds_training),
         grouped(summary.samples as f64 / summary.seconds_training.max(1e-9)),
         summary.device,
+        if summary.ranks > 1 { format!(", {} ranks", summary.ranks) } else { String::new() },
     );
     for (split, metrics) in splits {
         let Some(metrics) = metrics else { continue };

@@ -1,6 +1,8 @@
 //! `recipes verify-resume`.
 
-use super::{output::Output, train::recipe_and_file};
+use training::Group;
+
+use super::{output::Output, processes::check_alike, train::recipe_and_file};
 use crate::{
     ExitCode, Failure,
     config::Layer,
@@ -20,10 +22,15 @@ pub(super) struct VerifyArguments {
     steps: u64,
 }
 
-pub(super) fn run(arguments: &VerifyArguments, output: &Output) -> Result<(), Failure> {
+pub(super) fn run(
+    arguments: &VerifyArguments,
+    output: &Output,
+    group: &Group,
+) -> Result<(), Failure> {
     let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
-    let verdict = resume_check::verify(recipe, &layers, arguments.steps)?;
+    check_alike(group, &layers)?;
+    let verdict = resume_check::verify(recipe, &layers, arguments.steps, group)?;
     output.result(&verdict, describe);
     if verdict.identical {
         return Ok(());

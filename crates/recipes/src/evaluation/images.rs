@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc};
 use backend::{Selected, device::Device};
 use data::{DataError, ImageShape, ImageSource, picture};
 use inference::Model;
+use training::Group;
 
 use super::{
     AnyModel, EvaluationReport, Examined,
@@ -48,7 +49,8 @@ pub(super) fn examine(
     let source = Arc::new(Relabelled::new(source, classes)?);
     let samples = source.labels().len();
     let images = Arc::clone(&source);
-    let evaluation = ImageEvaluation::new(images, &config.data, preprocessing, device)?;
+    let evaluation =
+        ImageEvaluation::new(images, &config.data, preprocessing, &Group::alone(), device)?;
     let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(
         |images| model.image_logits(images).expect("the model reads images"),

@@ -6,6 +6,7 @@ use backend::{Selected, device::Device};
 use data::{Table, csv_table::read_table};
 use inference::{Model, Prediction};
 use models::Network;
+use training::Group;
 
 use super::{
     EvaluationReport, Examined, Mistake, Sample, changed,
@@ -41,13 +42,13 @@ pub(super) fn examine(
             test.or(splits.validation.map(|table| ("validation", table))).ok_or_else(nothing)?
         }
     };
-    let evaluation = TableEvaluation::new(&table, preprocessing, device);
+    let evaluation = TableEvaluation::new(&table, preprocessing, &Group::alone(), device);
     let classes = preprocessing.target.classes();
     let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(network, |logits, labels| {
         confusion.add(logits.clone(), labels.clone());
         mistakes.add(logits, labels);
-    });
+    })?;
     let width = preprocessing.width();
     let row = |index: usize| decoded_row(preprocessing, &table.features[index * width..][..width]);
     let mistakes = if classes.is_empty() {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use backend::{Selected, device::Device};
+use backend::{Selected, Share, device::Device};
 use data::{
     Batching, DataError, TokenLoader,
     text::{Predict, Windows, read_text, read_tokens},
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
+use training::Group;
 
 use super::{AnyModel, EvaluationReport, Examined, changed};
 use crate::{
@@ -49,11 +50,15 @@ pub(super) fn examine(
         }
         Positions::All => {
             let rows = config.training.batch_size;
-            TokenLoader::streams(evaluation_streams(tokens, rows, length)?, device)
+            TokenLoader::streams(evaluation_streams(tokens, rows, length)?, Share::WHOLE, device)
         }
     };
     Ok(Examined {
-        report: EvaluationReport::of(split, count, measure(network, &loader, device)),
+        report: EvaluationReport::of(
+            split,
+            count,
+            measure(network, &loader, &Group::alone(), device)?,
+        ),
         mistakes: Vec::new(),
         beginning: Some(beginning),
     })

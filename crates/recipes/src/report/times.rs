@@ -45,6 +45,7 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
         ("forward", sum(|epoch| epoch.forward)),
         ("backward", sum(|epoch| epoch.backward)),
         ("update", sum(|epoch| epoch.update)),
+        ("adding up the gradients of all ranks", sum(|epoch| epoch.communication_wait)),
         (WAITING, sum(|epoch| Some(epoch.data_wait))),
     ];
     let mut parts: Vec<(&'static str, f64)> =

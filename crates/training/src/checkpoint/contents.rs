@@ -5,22 +5,20 @@ use std::{collections::BTreeMap, path::Path};
 use backend::{AutodiffBackend, Backend};
 use burn::{
     module::AutodiffModule,
-    tensor::{
-        ElementConversion, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor,
-    },
+    tensor::{ElementConversion, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 use serde::{Deserialize, Serialize};
 use store::{StoreError, StoredTensor, TensorFile};
 
 use crate::{
-    TrainerConfig,
+    Group, GroupError, TrainError, TrainerConfig,
     optimizer::Slot,
     parameters::Parameter,
     state::{Record, State},
-    values::{trainable_with_values, values, with_values},
+    values::{from_host, to_host, trainable_with_values, values, with_values},
 };
 
-type Tensors = BTreeMap<String, StoredTensor>;
+pub(crate) type Tensors = BTreeMap<String, StoredTensor>;
 
 const STATE: &str = "state.json";
 
@@ -55,9 +53,30 @@ pub(crate) struct SavedState {
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
+    /// What is carried, of all processes.
+    pub(crate) fn carried_by_all(&self, group: &Group) -> Result<Tensors, GroupError> {
+        let gather = |(name, rows): (&String, &Tensor<B::InnerBackend, 2>)| {
+            let [_, width] = rows.dims();
+            let counts = self.last_counts;
+            let rows = if counts {
+                to_host::<B::InnerBackend>(rows.clone().into_primitive().tensor())
+            } else {
+                Vec::new()
+            };
+            let all = group.concatenate(rows)?;
+            let shape = vec![all.len() / width.max(1), width];
+            let tensor = StoredTensor::new(shape, all).expect("the rows are of one width");
+            Ok((name.clone(), tensor))
+        };
+        self.carried.iter().map(gather).collect()
+    }
+
     /// All that the rest of the run follows from, as it is between two updates.
+    ///
+    /// - `carried`: as [`carried_by_all`](Self::carried_by_all) tells it
     pub(crate) fn save(
         &self,
+        carried: Tensors,
         parameters: &[Parameter],
         config: &TrainerConfig,
         mark: serde_json::Value,
@@ -77,10 +96,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let averages = parameters.iter().zip(&self.average.0).filter_map(|(parameter, average)| {
             Some((parameter.path.clone(), store(average.clone()?)))
         });
-        let carried = self
-            .carried
-            .iter()
-            .map(|(name, rows)| (name.clone(), store(rows.clone().into_primitive().tensor())));
         let best = self.best_model.as_ref().map(|model| by_path(model).collect());
         Contents {
             tensors: BTreeMap::from([
@@ -88,7 +103,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 (OPTIMIZER, slots.collect()),
                 (AVERAGE, averages.collect()),
                 (BEST, best.unwrap_or_default()),
-                (CARRIED, carried.collect()),
+                (CARRIED, carried),
             ]),
             state: SavedState {
                 record: self.record.clone(),
@@ -128,6 +143,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let kind = config.optimizer.kind;
         let device = self.diverged.device();
         let load = |tensor| loaded::<B::InnerBackend>(tensor, &device);
+        let own_rows = |rows: Tensor<B::InnerBackend, 2>| {
+            let all = rows.dims()[0];
+            let own = config.group.share().range(0..all);
+            // Where none is this process's own, the first stands in, as in its batches.
+            rows.narrow(0, own.start.min(all - 1), own.len().max(1))
+        };
         let mut file = |name| tensors.remove(name).unwrap_or_default();
         let mut model = file(MODEL);
         let weights = all::<B::InnerBackend>(&mut model, parameters, &device)?;
@@ -144,8 +165,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
         self.average.0 =
             parameters.iter().map(|parameter| average.remove(&parameter.path).map(&load)).collect();
-        self.carried =
-            file(CARRIED).into_iter().map(|(name, rows)| (name, float(load(rows)))).collect();
+        self.carried = file(CARRIED)
+            .into_iter()
+            .map(|(name, rows)| (name, own_rows(float(load(rows)))))
+            .collect();
         for (name, left) in
             [(MODEL, model), (BEST, best), (OPTIMIZER, optimizer), (AVERAGE, average)]
         {
@@ -178,6 +201,35 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 }
 
 impl Contents {
+    /// What the first process of a group found, for all of them.
+    ///
+    /// # Errors
+    ///
+    /// Where a process fails.
+    pub(crate) fn of_first(found: Option<Self>, group: &Group) -> Result<Option<Self>, TrainError> {
+        if !group.is_shared() {
+            return Ok(found);
+        }
+        let directory = Path::new("the checkpoint of rank 0");
+        let mut files = BTreeMap::new();
+        if let Some(found) = &found {
+            files.extend(found.to_files(directory)?);
+        }
+        let mut received = BTreeMap::new();
+        for name in TENSOR_FILES.into_iter().chain([STATE]) {
+            let bytes = group.broadcast(files.remove(name).unwrap_or_default())?;
+            if !bytes.is_empty() {
+                received.insert(name.to_owned(), bytes);
+            }
+        }
+        if group.leads() || received.is_empty() {
+            return Ok(found);
+        }
+        let path = directory.to_owned();
+        let contents = Self::from_files(&received, directory);
+        contents.map(Some).map_err(|reason| TrainError::Unreadable { path, reason })
+    }
+
     /// The files of the checkpoint at `directory`, all but the manifest.
     ///
     /// # Errors
@@ -239,18 +291,13 @@ fn float<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> 
     Tensor::from_primitive(TensorPrimitive::Float(primitive))
 }
 
-/// A tensor of any rank, read from the device.
 fn stored<B: Backend>(primitive: FloatTensor<B>) -> StoredTensor {
-    let shape = primitive.shape();
-    let flat = B::float_reshape(primitive, [shape.num_elements()].into());
-    let values = float::<B, 1>(flat).into_data().iter().collect();
-    StoredTensor::new(shape.to_vec(), values).expect("a tensor fills its shape")
+    let shape = primitive.shape().to_vec();
+    StoredTensor::new(shape, to_host::<B>(primitive)).expect("a tensor fills its shape")
 }
 
 /// The reverse of [`stored`].
 fn loaded<B: Backend>(tensor: StoredTensor, device: &B::Device) -> FloatTensor<B> {
     let (shape, values) = tensor.into_parts();
-    let count = values.len();
-    let flat = Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device);
-    B::float_reshape(flat.into_primitive().tensor(), shape.into())
+    from_host::<B>(values, shape.into(), device)
 }

@@ -38,7 +38,10 @@ mod shelf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{contents::Contents, shelf::Shelf};
+pub(crate) use self::{
+    contents::{Contents, Tensors},
+    shelf::{Newest, Shelf},
+};
 
 /// The table `[checkpoint]`: when checkpoints are written, and how long they stay. One is always
 /// written at the end of a run, and where a run is interrupted.

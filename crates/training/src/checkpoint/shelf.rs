@@ -22,7 +22,7 @@ pub(crate) struct Shelf {
 }
 
 /// A checkpoint to resume from, and what is to be said of newer ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Newest {
     pub(crate) found: Option<(PathBuf, Contents)>,
     /// Why each newer one cannot be used, a sentence each.

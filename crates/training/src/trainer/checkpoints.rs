@@ -3,27 +3,39 @@
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
-use crate::{Event, TrainError, Trainer, checkpoint::Shelf, progress::Clock};
+use crate::{
+    Event, TrainError, Trainer,
+    checkpoint::{Contents, Newest, Shelf, Tensors},
+    progress::Clock,
+};
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Goes on where the newest checkpoint stopped, if the observer keeps any; else begins.
     pub(super) fn begin_or_resume(&mut self) -> Result<(), TrainError> {
-        let length = self.config.length();
-        let Some(keeper) = self.observer.keeper() else { return self.begin() };
-        let directory = keeper.checkpoints();
-        let config = self.config.checkpoint.clone();
-        let shelf = Shelf::new(directory, config, length.steps_per_epoch, &self.parameters);
-        let newest = shelf.newest()?;
-        let mark = newest.found.as_ref().map(|(_, contents)| contents.state.mark.clone());
-        match newest.found {
-            None => self.state.lay_out_as_restored(&self.parameters),
-            Some((path, contents)) => self
-                .state
-                .restore(contents, &self.parameters, &self.config)
-                .map_err(|reason| TrainError::OtherRun { path, reason })?,
+        let group = self.config.group.clone();
+        group.begin();
+        let data = serde_json::to_string(&(self.config.steps_per_epoch, &self.config.rests_on));
+        group.check_same("data", &data.expect("plain data has a form in JSON"))?;
+
+        let newest = self.open_shelf()?;
+        self.keeps = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
+        if !self.keeps {
+            return self.begin();
         }
-        keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
-        self.shelf = Some(shelf);
+        let (path, found) = newest.found.unzip();
+        let found = Contents::of_first(found, &group)?;
+        let mark = found.as_ref().map(|contents| contents.state.mark.clone());
+        match found {
+            None => self.state.lay_out_as_restored(&self.parameters),
+            Some(contents) => {
+                self.state.restore(contents, &self.parameters, &self.config).map_err(|reason| {
+                    TrainError::OtherRun { path: path.unwrap_or_default(), reason }
+                })?
+            }
+        }
+        if let Some(keeper) = self.observer.keeper() {
+            keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
+        }
         for message in newest.damaged {
             self.tell(&Event::Warning { message })?;
         }
@@ -35,10 +47,22 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.kept = Some(self.place());
         self.tell(&Event::Resume {
             epochs: self.config.epochs,
-            steps: length.steps,
+            steps: self.config.length().steps,
             epoch: self.epochs_begun(),
             step: self.step_number(),
         })
+    }
+
+    /// Looks where the observer keeps checkpoints, if it does.
+    fn open_shelf(&mut self) -> Result<Newest, TrainError> {
+        let Some(keeper) = self.observer.keeper() else { return Ok(Newest::default()) };
+        let directory = keeper.checkpoints();
+        let config = self.config.checkpoint.clone();
+        let steps_per_epoch = self.config.length().steps_per_epoch;
+        let shelf = Shelf::new(directory, config, steps_per_epoch, &self.parameters);
+        let newest = shelf.newest()?;
+        self.shelf = Some(shelf);
+        Ok(newest)
     }
 
     fn begin(&mut self) -> Result<(), TrainError> {
@@ -70,11 +94,19 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if self.kept == Some(self.place()) || self.step_number() == 0 {
             return Ok(());
         }
-        let Some(shelf) = self.shelf.take() else { return Ok(()) };
+        if !self.keeps {
+            return Ok(());
+        }
         let clock_ran = self.clock.stop();
-        let written = self.write_checkpoint(&shelf);
-        self.shelf = Some(shelf);
-        written?;
+        self.check_finite()?;
+        let carried = self.state.carried_by_all(&self.config.group)?;
+        if let Some(shelf) = self.shelf.take() {
+            let written = self.write_checkpoint(&shelf, carried);
+            self.shelf = Some(shelf);
+            written?;
+        }
+        // It counts once all processes know that it is there.
+        self.config.group.meet()?;
         self.kept = Some(self.place());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
         if clock_ran {
@@ -83,12 +115,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    fn write_checkpoint(&mut self, shelf: &Shelf) -> Result<(), TrainError> {
-        self.check_finite()?;
+    fn write_checkpoint(&mut self, shelf: &Shelf, carried: Tensors) -> Result<(), TrainError> {
         let Some(keeper) = self.observer.keeper() else { return Ok(()) };
         let mark = keeper.mark().map_err(TrainError::Observer)?;
         self.state.record.seconds = self.clock.seconds();
-        shelf.write(&self.state.save(&self.parameters, &self.config, mark))
+        shelf.write(&self.state.save(carried, &self.parameters, &self.config, mark))
     }
 
     fn is_due_by_steps(&self) -> bool {

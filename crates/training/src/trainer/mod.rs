@@ -1,6 +1,7 @@
 //! The trainer: the state of a run, and what a recipe's loop does with it.
 
 mod checkpoints;
+mod processes;
 mod report;
 
 use std::{
@@ -71,13 +72,15 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     parameters: Vec<Parameter>,
     state: State<B, M>,
     observer: &'run mut dyn Observer,
-    interrupt: Stop,
+    interrupt: Stop, // asked of this process
+    stop: Stop,      // what all processes agreed to
     done: Stop,
     in_update: Arc<AtomicBool>, // between the parts of an update
     finite_until: u64,
     clock: Clock,
     handover: Arc<Handover>,
     spent: Spent, // since the losses were last read
+    keeps: bool,  // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
 }
@@ -98,18 +101,21 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         interrupt: Stop,
     ) -> Result<Self, TrainError> {
         let parameters = Parameter::all(&model, &config);
+        let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), device),
             parameters,
             config,
             observer,
             interrupt,
+            stop,
             done: Stop::default(),
             in_update: Arc::default(),
             finite_until: 0,
             clock: Clock::default(),
             handover: Arc::default(),
             spent: Spent::default(),
+            keeps: false,
             shelf: None,
             kept: None,
         };
@@ -146,7 +152,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
 
     /// The next pass over the data, none when training is over.
     pub fn next_epoch(&mut self) -> Option<Epoch> {
-        if self.interrupt.requested() || self.state.is_over(&self.config) {
+        if self.stop.requested() || self.state.is_over(&self.config) {
             return None;
         }
         self.clock.start();
@@ -161,7 +167,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Some(Epoch {
             index: record.epochs_ended,
             position: record.position,
-            stops: [self.interrupt.clone(), self.done.clone()],
+            stops: [self.stop.clone(), self.done.clone()],
             in_update: Arc::clone(&self.in_update),
             handover: Arc::clone(&self.handover),
         })
@@ -188,11 +194,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.spent.backward += start.elapsed().as_secs_f64();
         self.in_update.store(!part.last, Ordering::Relaxed);
         let Some(gradients) = gradients else { return Ok(()) };
+        self.interrupt.note(self.step_number() + 1);
+        let gradients = self.sum_over_processes(gradients)?;
         let start = Instant::now();
         self.state.update(gradients, &self.parameters, &self.config);
         self.spent.update += start.elapsed().as_secs_f64();
-        let step = self.state.record.step;
-        self.interrupt.note(step);
+        let step = self.step_number();
         if step.is_multiple_of(self.config.log_every_steps) {
             self.log()?;
         }
@@ -224,12 +231,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
     ) -> Result<(), E> {
-        if self.interrupt.requested() {
+        if self.stop.requested() {
             self.clock.stop();
             return Ok(());
         }
         self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
         self.clock.stop();
+        self.share_statistics()?;
         let learning_rate = self.state.last_learning_rate(&self.config);
         let model = self.state.evaluated();
         let validation = validate(&model)?;
@@ -252,7 +260,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         prompt: &str,
         write: impl FnOnce(&M::InnerModule) -> String,
     ) -> Result<(), TrainError> {
-        if self.interrupt.requested() {
+        if self.stop.requested() || !self.config.group.leads() {
             return Ok(());
         }
         let clock_ran = self.clock.stop();
@@ -280,6 +288,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
         }
+        self.share_statistics()?;
         let epochs = self.epochs_begun();
         let steps = self.step_number();
         self.tell(&Event::End { status, epoch: epochs, step: steps })?;

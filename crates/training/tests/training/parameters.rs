@@ -9,7 +9,8 @@ use burn::{
     tensor::{Tensor, backend::Backend},
 };
 use training::{
-    Event, Group, Observer, OptimizerConfig, OptimizerKind, Stop, Trained, Trainer, TrainerConfig,
+    Event, Observer, OptimizerConfig, OptimizerKind, ParameterGroup, Stop, Trained, Trainer,
+    TrainerConfig,
 };
 
 type Recorded = Autodiff<Selected>;
@@ -122,7 +123,7 @@ fn biases_decay_only_where_they_are_meant_to() {
 
 #[test]
 fn a_group_has_its_own_learning_rate() {
-    let group = |prefix: &str, learning_rate_factor| Group {
+    let group = |prefix: &str, learning_rate_factor| ParameterGroup {
         prefix: prefix.to_owned(),
         learning_rate_factor,
     };

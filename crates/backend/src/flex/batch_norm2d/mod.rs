@@ -93,7 +93,7 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
         return batch_norm2d::composed(layer);
     }
     note_taken();
-    let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified } = layer;
+    let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified, .. } = layer;
     let [input, scale, shift] = [input, scale, shift].map(contiguous);
     let residual = residual.map(contiguous);
     let plan = Plan::of(&input);
@@ -148,7 +148,7 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
             normalize(task, means[task / plan.cuts], variances[task / plan.cuts]);
         });
     }
-    BatchNorm2dOutput { output, mean, variance }
+    BatchNorm2dOutput { output, mean, variance, over_processes: None }
 }
 
 pub(super) fn backward(

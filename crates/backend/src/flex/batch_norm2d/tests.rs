@@ -44,6 +44,7 @@ impl Case {
             scale: normal(channels, 2),
             shift: normal(channels, 3),
             stored: self.stored.then(|| [normal(channels, 4), squared(normal(channels, 5))]),
+            over_processes: None,
             residual: self.residual.then(|| normal(self.shape, 6)),
             epsilon: 1e-3,
             rectified: self.rectified,
@@ -52,7 +53,8 @@ impl Case {
 
     fn saved(&self) -> BatchNorm2dSaved<Flex> {
         let layer = self.layer();
-        let BatchNorm2dOutput { output, mean, variance } = batch_norm2d::composed(layer.clone());
+        let BatchNorm2dOutput { output, mean, variance, .. } =
+            batch_norm2d::composed(layer.clone());
         BatchNorm2dSaved {
             input: layer.input,
             scale: layer.scale,
@@ -133,7 +135,7 @@ fn the_number_of_threads_changes_no_bit() {
     for shape in [[9, 3, 7, 7], [6, 32, 6, 6]] {
         let case = Case { shape, stored: false, residual: true, rectified: true };
         let [one, two, three] = on_1_2_and_3_threads(|| {
-            let BatchNorm2dOutput { output, mean, variance } = forward(case.layer());
+            let BatchNorm2dOutput { output, mean, variance, .. } = forward(case.layer());
             let gradients = backward(case.saved(), normal(shape, 7));
             let [scale, shift] = gradients.affine.unwrap();
             [output, mean, variance, gradients.input.unwrap(), scale, shift].map(values)

@@ -13,7 +13,7 @@ mod training;
 use std::collections::BTreeMap;
 
 use ::data::augment::AugmentOptions;
-use ::training::{CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainerConfig};
+use ::training::{CheckpointConfig, Group, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -163,5 +163,6 @@ fn trainer(
         checkpoint: checkpoint.clone(),
         rests_on: BTreeMap::new(),
         work: None,
+        group: Group::alone(),
     }
 }

@@ -1,7 +1,8 @@
 //! `[training]` and `[output]`: how long to train, and what to tell and keep.
 
-use backend::{Backend, Convolution, NAME, Precision, device};
+use backend::{Backend, Convolution, Counts, NAME, Part, Precision, device};
 use data::{Batching, Order};
+use models::Pass;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -38,6 +39,10 @@ pub struct Training {
     pub patience: Option<usize>,
     /// By how much a validation loss must be lower to be better.
     pub minimum_improvement: f64,
+    /// Whether batch normalisation goes by the batches of all processes that train together, not by
+    /// that of each alone; nothing for one process, and for networks that have none.
+    #[serde(default)]
+    pub sync_batch_norm: bool,
     /// How convolutions are computed; nothing for networks that have none.
     #[serde(default, serialize_with = "unset_as_empty")]
     pub convolution: Option<Convolution>,
@@ -51,8 +56,14 @@ pub struct Training {
 impl Training {
     /// How samples are divided and ordered.
     pub(crate) fn batching(&self, order: Order) -> Batching {
-        let Self { batch_size, micro_batch, seed, .. } = *self;
-        Batching { order, seed, batch_size, micro_batch: micro_batch.unwrap_or(batch_size) }
+        let whole = Batching::new(order, self.seed, self.batch_size);
+        Batching { micro_batch: self.micro_batch.unwrap_or(self.batch_size), ..whole }
+    }
+
+    /// What the forward pass of a part of update number `step` needs to know.
+    pub(crate) fn pass<B: Backend>(&self, step: u64, part: Part) -> Pass<B> {
+        let pass = Pass::training(self.seed, step, part.first);
+        if self.sync_batch_norm { pass.over_processes(Counts(part.samples > 0)) } else { pass }
     }
 }
 

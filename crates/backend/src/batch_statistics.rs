@@ -1,0 +1,125 @@
+//! Batch normalisation by the batches of several processes, each of which has a part.
+//!
+//! Two sums over the processes make the statistics of all: of the means, then of the squares around
+//! the common mean, which no difference of large numbers blurs. A third one makes the gradient
+//! through them, with the formula of [`batch_norm2d`](crate::batch_norm2d).
+
+use std::{cell::RefCell, rc::Rc};
+
+use burn::tensor::{Tensor, TensorData, ops::FloatTensor};
+
+use crate::{
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    BatchNorm2dWanted, Counts,
+    primitive::{primitive, tensor},
+};
+
+/// Adds to the numbers of this process those of the others.
+pub type SumOverProcesses = Rc<dyn Fn(&mut [f64])>;
+
+thread_local! {
+    /// Of the thread that trains, which is also the one that goes backward.
+    static SUM: RefCell<Option<SumOverProcesses>> = const { RefCell::new(None) };
+}
+
+/// Says how the calling thread sums over the processes that train together; alone it need not.
+pub fn set_sum_over_processes(sum: SumOverProcesses) {
+    SUM.set(Some(sum));
+}
+
+fn sum_over_processes(numbers: &mut [f64]) {
+    if let Some(sum) = SUM.with_borrow(Clone::clone) {
+        sum(numbers);
+    }
+}
+
+/// Normalises by the statistics of the batches of all processes.
+pub(crate) fn forward<B: Backend>(
+    layer: BatchNorm2d<B>,
+    Counts(counts): Counts,
+) -> BatchNorm2dOutput<B> {
+    let input = tensor::<B, 4>(layer.input.clone());
+    let device = input.device();
+    let [batch, _, height, width] = input.dims();
+    let own = if counts { (batch * height * width) as f64 } else { 0.0 };
+    let plain = BatchNorm2d { residual: None, rectified: false, ..layer.clone() };
+    let BatchNorm2dOutput { mean, variance, .. } = B::fused_batch_norm2d(plain);
+    let [means, variances] = [mean, variance].map(to_host::<B>);
+
+    let mut sums = vec![own];
+    sums.extend(means.iter().map(|mean| own * mean));
+    sum_over_processes(&mut sums);
+    let count = sums[0].max(1.0);
+    let common: Vec<f64> = sums[1..].iter().map(|sum| sum / count).collect();
+    let around = |((mean, variance), common): ((&f64, f64), &f64)| {
+        own * (variance + (mean - common).powi(2))
+    };
+    let mut squares: Vec<f64> = means.iter().zip(variances).zip(&common).map(around).collect();
+    sum_over_processes(&mut squares);
+
+    let mean = from_host::<B>(common, &device);
+    let variance = from_host::<B>(squares.into_iter().map(|sum| sum / count).collect(), &device);
+    let stored = Some([mean.clone(), variance.clone()]);
+    let BatchNorm2dOutput { output, .. } = B::fused_batch_norm2d(BatchNorm2d { stored, ..layer });
+    BatchNorm2dOutput { output, mean, variance, over_processes: Some(count as usize) }
+}
+
+/// The gradients of [`forward`]; those of scale and shift are of this process's batch alone, as all
+/// gradients of parameters.
+///
+/// - `count`: values of a channel, over all processes
+pub(crate) fn backward<B: Backend>(
+    saved: BatchNorm2dSaved<B>,
+    gradient: FloatTensor<B>,
+    count: usize,
+) -> BatchNorm2dGradients<B> {
+    let BatchNorm2dSaved { input, scale, mean, variance, epsilon, wanted, .. } = saved.clone();
+    let by_constants = BatchNorm2dSaved {
+        of_batch: false,
+        wanted: BatchNorm2dWanted { affine: true, ..wanted },
+        ..saved
+    };
+    let mut gradients = B::fused_batch_norm2d_backward(by_constants, gradient);
+    let affine = gradients.affine.clone().expect("they were asked for");
+    let [mut sums, shift_sums] = affine.map(to_host::<B>);
+    let channels = sums.len();
+    sums.extend(shift_sums);
+    sum_over_processes(&mut sums);
+
+    gradients.input = gradients.input.map(|own| {
+        let device = tensor::<B, 4>(own.clone()).device();
+        let each = to_host::<B>(scale).into_iter().zip(to_host::<B>(variance.clone()));
+        let factors: Vec<f64> = each
+            .map(|(scale, variance)| -scale / (variance + epsilon).sqrt() / count as f64)
+            .collect();
+        let through = |sums: &[f64]| {
+            let values = factors.iter().zip(sums).map(|(factor, sum)| factor * sum).collect();
+            from_host::<B>(values, &device)
+        };
+        // What goes through the statistics is itself a scaled and shifted normal.
+        let BatchNorm2dOutput { output, .. } = B::fused_batch_norm2d(BatchNorm2d {
+            input,
+            scale: through(&sums[..channels]),
+            shift: through(&sums[channels..]),
+            stored: Some([mean, variance]),
+            over_processes: None,
+            residual: Some(own),
+            epsilon,
+            rectified: false,
+        });
+        output
+    });
+    gradients
+}
+
+/// `[channels]`
+fn to_host<B: Backend>(values: FloatTensor<B>) -> Vec<f64> {
+    tensor::<B, 1>(values).into_data().iter().collect()
+}
+
+/// The reverse of [`to_host`].
+fn from_host<B: Backend>(values: Vec<f64>, device: &B::Device) -> FloatTensor<B> {
+    let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
+    let count = values.len();
+    primitive(Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device))
+}

@@ -1,0 +1,61 @@
+//! The processes that a launcher of MPI started together: `mpirun -n 4 recipes train cnn`.
+
+use std::{env, fs, path::PathBuf};
+
+use training::Group;
+
+use crate::{Failure, config::Layer};
+
+/// The group that this process is one of, or by itself where it was started by itself.
+#[cfg(feature = "mpi")]
+pub(super) fn join() -> Result<Group, Failure> {
+    Ok(Group::of_launcher()?)
+}
+
+/// This process by itself, if it was started by itself.
+#[cfg(not(feature = "mpi"))]
+pub(super) fn join() -> Result<Group, Failure> {
+    match training::launched_processes() {
+        None | Some(1) => Ok(Group::alone()),
+        Some(processes) => Err(Failure::new(
+            crate::ExitCode::Usage,
+            format!(
+                "started as one of {processes} processes by a launcher of MPI, by a program that \
+                 was built without MPI: each would train by itself, and into one run directory"
+            ),
+            "build with `--features mpi`, or start it without the launcher",
+        )),
+    }
+}
+
+/// Refuses what one process does by itself.
+pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
+    if !group.is_shared() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        crate::ExitCode::Usage,
+        format!("this command runs as one process, and {} were started", group.share().of),
+        "start it without `mpirun`; `train`, `resume` and `verify-resume` run as several",
+    ))
+}
+
+/// Checks that all processes are of one program and were given the same settings.
+pub(super) fn check_alike(group: &Group, layers: &[Layer]) -> Result<(), Failure> {
+    if !group.is_shared() {
+        return Ok(());
+    }
+    let bytes = env::current_exe().and_then(fs::metadata).map_or(0, |program| program.len());
+    let program = format!("{} {} {bytes}", env!("CARGO_PKG_VERSION"), env!("BUILD_COMMIT"));
+    group.check_same("program", &program)?;
+    Ok(group.check_same("configuration", &format!("{layers:?}"))?)
+}
+
+/// The directory that the first process chose.
+pub(super) fn of_first(group: &Group, directory: PathBuf) -> Result<PathBuf, Failure> {
+    if !group.is_shared() {
+        return Ok(directory);
+    }
+    let chosen = group.broadcast(directory.to_string_lossy().into_owned().into_bytes())?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&chosen).into_owned()))
+}

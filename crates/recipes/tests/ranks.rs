@@ -1,0 +1,336 @@
+//! Several processes under MPI, from the outside: `mpirun -n 3 recipes train cnn`.
+
+#![allow(clippy::unwrap_used)] // A failure here is a failed test.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// All of a job has to end so soon after one rank failed.
+const SOON: Duration = Duration::from_secs(10);
+
+/// An empty folder to run jobs in.
+struct Folder(TempDir);
+
+/// What a job did.
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `mpirun` with what stands after its name; `recipes` is the program under test.
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new("mpirun");
+        let program = |word| if word == "recipes" { env!("CARGO_BIN_EXE_recipes") } else { word };
+        command.arg("--oversubscribe").args(arguments.split_whitespace().map(program));
+        command.current_dir(self.0.path()).stdin(Stdio::null());
+        command.env("BURN_RECIPES_DATA", self.path("cache"));
+        for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+            command.env(allowed, "1");
+        }
+        command
+    }
+
+    fn mpirun(&self, arguments: &str) -> Ran {
+        let began = Instant::now();
+        let output = self.command(arguments).output().expect("Open MPI is installed");
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            took: began.elapsed(),
+        }
+    }
+
+    /// Trains with so many ranks, and tells every loss.
+    fn train(&self, ranks: usize, run: &str, arguments: &str) -> Run {
+        let options = "--progress quiet --set output.log_every_steps=1";
+        let ran =
+            self.mpirun(&format!("-n {ranks} recipes train {arguments} --run-dir {run} {options}"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        self.run(run)
+    }
+
+    fn run(&self, name: &str) -> Run {
+        Run::read(&self.path(name))
+    }
+}
+
+impl Ran {
+    /// Checks that the job failed at once with this code, and that one rank told why.
+    fn failed(&self, code: i32, message: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.matches("error: ").count(), 1, "{self:?}");
+        assert!(self.stderr.contains(message), "{self:?}");
+        assert!(self.took < SOON, "{self:?}");
+    }
+}
+
+/// What a run left.
+#[derive(Debug, PartialEq)]
+struct Run {
+    losses: Vec<f64>,
+    model: Vec<u8>,
+    summary: Value,
+}
+
+impl Run {
+    fn read(directory: &Path) -> Self {
+        let events = fs::read_to_string(directory.join("events.jsonl")).unwrap();
+        let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let losses = events
+            .filter(|event| event["kind"] == "step")
+            .map(|event| event["loss"].as_f64().unwrap())
+            .collect();
+        let summary = fs::read(directory.join("summary.json")).unwrap();
+        Self {
+            losses,
+            model: fs::read(directory.join("model.safetensors")).unwrap(),
+            summary: serde_json::from_slice(&summary).unwrap(),
+        }
+    }
+
+    /// The largest relative difference of losses and of all that was measured.
+    fn difference(&self, other: &Self) -> f64 {
+        assert_eq!(self.losses.len(), other.losses.len());
+        for key in ["epochs", "steps", "samples", "parameters", "trainable_parameters"] {
+            assert_eq!(self.summary[key], other.summary[key], "{key}");
+        }
+        let measured = |run: &Self| -> Vec<f64> {
+            let of = |split| run.summary[split].as_object().cloned().unwrap_or_default();
+            let metrics = ["train", "validation", "test"].into_iter().flat_map(of);
+            let metrics = metrics.map(|(_, value)| value.as_f64().unwrap());
+            run.losses.iter().copied().chain(metrics).collect()
+        };
+        let pairs = measured(self).into_iter().zip(measured(other));
+        pairs.map(|(a, b)| (a - b).abs() / a.abs().max(1e-3)).fold(0.0, f64::max)
+    }
+}
+
+/// Trains with one rank and with others, and checks that losses and metrics are the same.
+fn same_with_any_number_of_ranks(arguments: &str, ranks: &[usize]) {
+    let folder = Folder::new();
+    let one = folder.train(1, "one", arguments);
+    for &ranks in ranks {
+        let several = folder.train(ranks, &format!("ranks-{ranks}"), arguments);
+        let difference = one.difference(&several);
+        assert!(difference < 1e-5, "{arguments}, {ranks} ranks: {difference:e}");
+        assert_eq!(several.summary["ranks"], ranks);
+    }
+}
+
+#[test]
+fn an_mlp_learns_the_same() {
+    same_with_any_number_of_ranks("mlp --max-steps 50 --set data.validation=0.2", &[2, 3, 4]);
+}
+
+#[test]
+fn accumulation_clipping_averages_and_early_stopping_agree() {
+    let settings = "mlp --set data.labels=linear --set data.order=shuffled --set data.samples=150 \
+        --set training.batch_size=31 --set training.micro_batch=7 --set training.clip_norm=0.1 \
+        --set training.ema=0.9 --set training.epochs=12 --set training.patience=2 \
+        --set training.minimum_improvement=0.02";
+    same_with_any_number_of_ranks(settings, &[2, 3]);
+}
+
+#[test]
+fn a_rank_without_samples_takes_part() {
+    let settings = "--max-steps 20 --set training.batch_size=2";
+    same_with_any_number_of_ranks(&format!("mlp {settings}"), &[3, 4]);
+    same_with_any_number_of_ranks(&format!("lstm-char {settings}"), &[3]);
+    let norms = "resnet --max-steps 3 --set model.depth=8 --set data.samples=60 \
+        --set training.batch_size=2 --set training.sync_batch_norm=true \
+        --set optimizer.learning_rate=1e-4 --set schedule.kind=constant";
+    same_with_any_number_of_ranks(norms, &[3]);
+}
+
+// At the recipes' own learning rates rounding grows from step to step, whatever it comes from: one
+// rank that adds up a batch in two parts leaves the losses of one that does not as far behind.
+
+#[test]
+fn a_cnn_learns_the_same() {
+    let settings = "cnn --max-steps 50 --set data.samples=2000 --set optimizer.kind=sgd \
+        --set optimizer.learning_rate=1e-3 --set schedule.kind=constant --set augment.rotate=10 \
+        --set augment.translate=0.1";
+    same_with_any_number_of_ranks(settings, &[2, 3]);
+}
+
+#[test]
+fn a_cnn_at_its_own_learning_rate_learns_as_in_micro_batches() {
+    let folder = Folder::new();
+    let settings = "cnn --max-steps 50 --set data.samples=2000 --set data.residency=host";
+    let parts = folder.train(1, "parts", &format!("{settings} --set training.micro_batch=64"));
+    let ranks = folder.train(2, "ranks", settings);
+    let difference = parts.losses[..50].iter().zip(&ranks.losses);
+    let difference = difference.map(|(a, b)| (a - b).abs() / a).fold(0.0, f64::max);
+    assert!(difference < 1e-5, "{difference:e}");
+}
+
+#[test]
+fn a_residual_network_learns_the_same_with_norms_by_the_whole_batch() {
+    for shortcut in ["zeros", "convolution"] {
+        let settings = format!(
+            "resnet --max-steps 50 --set model.depth=8 --set model.shortcut={shortcut} \
+             --set data.samples=300 --set training.batch_size=16 \
+             --set training.sync_batch_norm=true --set optimizer.learning_rate=1e-4 \
+             --set schedule.kind=constant"
+        );
+        same_with_any_number_of_ranks(&settings, &[2, 3]);
+    }
+}
+
+#[test]
+fn text_generators_learn_the_same() {
+    same_with_any_number_of_ranks("lstm --max-steps 50 --set training.batch_size=32", &[2, 3]);
+    let carried = "lstm-char --max-steps 50 --set training.batch_size=7 --set model.dropout=0.2 \
+        --set model.hidden=64";
+    same_with_any_number_of_ranks(carried, &[2, 3]);
+}
+
+#[test]
+fn a_new_head_learns_the_same_and_features_are_kept_as_by_one_rank() {
+    let features = |ranks: usize| {
+        let folder = Folder::new();
+        let run = folder.train(ranks, "run", "vgg --max-steps 50");
+        let kept = folder.path("cache").join("features");
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let read = |path: &PathBuf| (path.file_name().unwrap().to_owned(), fs::read(path).unwrap());
+        (run, files.iter().map(read).collect::<Vec<_>>())
+    };
+    let (one, kept) = features(1);
+    assert!(!kept.is_empty());
+    for ranks in [2, 3] {
+        let (several, kept_by_several) = features(ranks);
+        assert!(one.difference(&several) < 1e-5, "{ranks} ranks");
+        assert!(kept == kept_by_several, "{ranks} ranks keep other features");
+    }
+}
+
+#[test]
+fn the_same_number_of_ranks_gives_the_same_bits() {
+    let folder = Folder::new();
+    let settings = "cnn --max-steps 10 --set data.samples=500";
+    let first = folder.train(3, "first", settings);
+    let second = folder.train(3, "second", settings);
+    assert!(first.model == second.model && first.losses == second.losses);
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_ranks() {
+    let folder = Folder::new();
+    let settings = "lstm-char --max-steps 40 --set training.batch_size=6 --set model.hidden=64";
+    let straight = folder.train(1, "straight", settings);
+    folder.train(2, "resumed", &settings.replace("40", "15"));
+    let resume = "recipes resume resumed --progress quiet --set training.max_steps";
+    for (ranks, steps) in [(3, 25), (1, 40)] {
+        let ran = folder.mpirun(&format!("-n {ranks} {resume}={steps}"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let difference = straight.difference(&folder.run("resumed"));
+    assert!(difference < 1e-5, "{difference:e}");
+}
+
+#[test]
+fn resuming_is_verified_by_all_ranks_together() {
+    let ran =
+        Folder::new().mpirun("-n 2 recipes verify-resume lstm-char --set training.batch_size=5");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout.matches("identical").count(), 1, "{ran:?}");
+}
+
+#[test]
+fn a_failure_of_one_rank_ends_all_and_is_told_once() {
+    let folder = Folder::new();
+    let csv = |rows: &str| format!("a,b,label\n{}{rows}", "1,2,x\n3,4,y\n".repeat(50));
+    for (name, rows) in [("good", ""), ("bad", "5,six,x\n")] {
+        fs::create_dir(folder.path(name)).unwrap();
+        fs::write(folder.path(name).join("rows.csv"), csv(rows)).unwrap();
+    }
+    let train = "recipes train mlp --progress quiet --set data.source=csv --set data.path=rows.csv \
+        --set data.target=label --run-dir ../run";
+    // The second of three ranks has a bad record.
+    let job = format!("-n 1 -wdir good {train} : -n 1 -wdir bad {train} : -n 1 -wdir good {train}");
+    folder.mpirun(&job).failed(3, "six");
+    // What only the first rank meets: there is a run already.
+    fs::create_dir(folder.path("run")).unwrap();
+    fs::write(folder.path("run").join("config.toml"), "").unwrap();
+    folder.mpirun(&format!("-n 3 -wdir good {train}")).failed(3, "has a run already");
+}
+
+#[test]
+fn what_all_ranks_meet_is_told_once() {
+    let folder = Folder::new();
+    folder.mpirun("-n 3 recipes train mpl").failed(2, "there is no recipe `mpl`");
+    folder.mpirun("-n 2 recipes train mlp --no-such-option").failed(2, "--no-such-option");
+    let diverges = "train mlp --progress quiet --run-dir run --set optimizer.learning_rate=1e30 \
+        --set optimizer.kind=sgd --set data.labels=linear --set training.epochs=5";
+    folder.mpirun(&format!("-n 2 recipes {diverges}")).failed(5, "diverged");
+    folder.mpirun("-n 2 recipes predict run rows.csv").failed(2, "runs as one process");
+}
+
+#[test]
+fn ranks_with_different_settings_are_refused() {
+    let folder = Folder::new();
+    let train = "recipes train mlp --run-dir run --seed";
+    let job = format!("-n 1 {train} 1 : -n 1 {train} 2");
+    folder.mpirun(&job).failed(2, "rank 1 has another configuration than rank 0");
+    let csv = |value: u32| format!("a,label\n{}", format!("{value},x\n3,y\n").repeat(30));
+    for value in [1, 2] {
+        fs::create_dir(folder.path(&value.to_string())).unwrap();
+        fs::write(folder.path(&value.to_string()).join("rows.csv"), csv(value)).unwrap();
+    }
+    let train = "recipes train mlp --run-dir ../run --set data.source=csv --set data.path=rows.csv \
+        --set data.target=label";
+    let job = format!("-n 1 -wdir 1 {train} : -n 1 -wdir 2 {train}");
+    folder.mpirun(&job).failed(2, "rank 1 has another data than rank 0");
+}
+
+/// `mpirun` passes the signal on as SIGTERM, and ends what has not ended by itself a second later.
+#[test]
+fn an_interrupted_job_leaves_a_checkpoint_and_goes_on() {
+    let folder = Folder::new();
+    let train = "-n 2 recipes train lstm --progress plain --run-dir run \
+        --set output.log_every_steps=1 --set checkpoint.every_epochs=1000";
+    let mut job = folder.command(train);
+    let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let events = folder.path("run").join("events.jsonl");
+    let began = Instant::now();
+    while !fs::read_to_string(&events).is_ok_and(|text| text.contains("\"step\":5,")) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the job makes no steps");
+        std::thread::yield_now();
+    }
+    let pid = job.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    job.wait().unwrap();
+    let checkpoints = fs::read_dir(folder.path("run").join("checkpoints")).unwrap();
+    let names: Vec<_> = checkpoints.map(|entry| entry.unwrap().file_name()).collect();
+    let [name] = &names[..] else { panic!("{names:?}") };
+    let step: u64 = name.to_str().unwrap().strip_prefix("step-").unwrap().parse().unwrap();
+    let ran = folder.mpirun(&format!(
+        "-n 2 recipes resume run --progress quiet --set training.max_steps={}",
+        step + 3
+    ));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(folder.run("run").summary["steps"], step + 3);
+}

@@ -1,0 +1,355 @@
+//! The processes that train one model together, each on its share of every batch; or one alone.
+//!
+//! Whatever they do together begins with a word from each: whether it was asked to stop, and whether
+//! it failed. So all of them stop after the same update, and when one fails, none waits for it.
+
+#[cfg(feature = "mpi")]
+mod mpi;
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    rc::Rc,
+    time::Duration,
+};
+
+use backend::Share;
+
+/// How long a process that failed waits for the others to hear of it, before it ends them.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The processes that train together, as one of them sees them; copies are the same group.
+#[derive(Clone, Default)]
+pub struct Group {
+    processes: Option<Rc<dyn Processes>>,
+    state: Rc<State>,
+}
+
+/// What the processes of a group do together, each call by all of them.
+trait Processes {
+    /// Which one this is, of how many.
+    fn share(&self) -> Share;
+
+    /// The same among the processes on this host.
+    fn on_host(&self) -> Share;
+
+    /// What of the cores that it may use is its own: all of them where the launcher gave each
+    /// process some, a part where all processes on the host may use the same.
+    fn share_of_cores(&self) -> Share;
+
+    /// A word from each.
+    fn words(&self, word: u32) -> Vec<u32>;
+
+    /// As [`words`](Self::words), for a process that says its last one; none where not all of them
+    /// came within `patience`, after which nothing else can be done together.
+    fn last_words(&self, word: u32, patience: Duration) -> Option<&'static [u32]>;
+
+    /// Sends the piece at each position, all of one length, to the process of that rank.
+    fn exchange(&self, pieces: &[f32], received: &mut [f32]);
+
+    /// Puts the pieces of all, of one length, one after another.
+    fn join(&self, piece: &[f32], joined: &mut [f32]);
+
+    /// As [`join`](Self::join).
+    fn join_f64(&self, piece: &[f64], joined: &mut [f64]);
+
+    /// The bytes of the process of that rank.
+    fn broadcast(&self, rank: usize, bytes: Vec<u8>) -> Vec<u8>;
+
+    /// Ends all of them at once.
+    fn abort(&self, exit_code: u8) -> !;
+}
+
+#[derive(Default)]
+struct State {
+    asked_to_stop: Cell<bool>,
+    stops: Cell<bool>,
+    lost: Cell<Option<Lost>>,
+    /// What goes out and what comes in, kept from sum to sum.
+    buffers: RefCell<[Vec<f32>; 2]>,
+}
+
+/// The process that failed, and the exit code that it ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lost {
+    rank: usize,
+    exit_code: u8,
+}
+
+/// The processes of a group can no longer train together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// Another process failed, and tells why.
+    #[error("rank {rank} failed")]
+    Another {
+        /// Which one.
+        rank: usize,
+        /// What it ends with.
+        exit_code: u8,
+    },
+    /// This process has something else than rank 0.
+    #[error("rank {rank} has another {what} than rank 0")]
+    Differs {
+        /// This process.
+        rank: usize,
+        /// What it is that differs.
+        what: String,
+    },
+    /// MPI would not start.
+    #[error("MPI cannot be used: {reason}")]
+    Unusable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Group {
+    /// A process that trains by itself.
+    pub fn alone() -> Self {
+        Self::default()
+    }
+
+    /// The group of the processes that `mpirun` or `srun` started with this one, on the calling
+    /// thread; the process by itself where nothing of the kind started it. To be called once.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Unusable`].
+    #[cfg(feature = "mpi")]
+    pub fn of_launcher() -> Result<Self, GroupError> {
+        if launched_processes().is_none() {
+            return Ok(Self::alone());
+        }
+        let reason = |reason: &str| GroupError::Unusable { reason: reason.to_owned() };
+        let world = mpi::World::begin().map_err(reason)?;
+        Ok(Self { processes: Some(Rc::new(world)), state: Rc::default() })
+    }
+
+    /// Which process this is, of how many.
+    pub fn share(&self) -> Share {
+        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share())
+    }
+
+    /// The same among the processes on this host: by this each has a device of its own.
+    pub fn on_host(&self) -> Share {
+        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.on_host())
+    }
+
+    /// What of the cores that this process may use is its own.
+    pub fn share_of_cores(&self) -> Share {
+        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share_of_cores())
+    }
+
+    /// Whether this is the process that writes and tells.
+    pub fn leads(&self) -> bool {
+        self.share().rank == 0
+    }
+
+    /// Whether there are others.
+    pub fn is_shared(&self) -> bool {
+        self.share().of > 1
+    }
+
+    /// Asks all processes to stop; they agree on it with what they do together next.
+    pub fn ask_to_stop(&self) {
+        self.state.asked_to_stop.set(true);
+    }
+
+    /// Forgets that they agreed to stop, for another run of the same processes.
+    pub(crate) fn begin(&self) {
+        self.state.asked_to_stop.set(false);
+        self.state.stops.set(false);
+    }
+
+    /// Whether they agreed to stop.
+    pub fn stops(&self) -> bool {
+        self.state.stops.get()
+    }
+
+    /// Waits until all processes have come here.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Another`], as all that is done together.
+    pub fn meet(&self) -> Result<(), GroupError> {
+        self.together(|_| ())
+    }
+
+    /// Adds up the values of all processes, in the order of their ranks.
+    ///
+    /// Each process sums one piece of all, so that as many bytes travel as there are values, twice,
+    /// however many processes there are.
+    ///
+    /// # Errors
+    ///
+    /// As [`meet`](Self::meet).
+    pub fn sum(&self, values: &mut [f32]) -> Result<(), GroupError> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let of = self.share().of;
+        self.together(|processes| {
+            let [pieces, received] = &mut *self.state.buffers.borrow_mut();
+            let length = values.len().div_ceil(of);
+            pieces.clear();
+            pieces.extend_from_slice(values);
+            pieces.resize(length * of, 0.0);
+            received.resize(length * of, 0.0);
+            processes.exchange(pieces, received);
+            let (sum, others) = received.split_at_mut(length);
+            for other in others.chunks_exact(length) {
+                for (sum, value) in sum.iter_mut().zip(other) {
+                    *sum += value;
+                }
+            }
+            processes.join(sum, pieces);
+            values.copy_from_slice(&pieces[..values.len()]);
+        })
+    }
+
+    /// Adds up the values of all processes, in the order of their ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`meet`](Self::meet).
+    pub fn sum_f64(&self, values: &mut [f64]) -> Result<(), GroupError> {
+        let of = self.share().of;
+        self.together(|processes| {
+            let mut joined = vec![0.0; values.len() * of];
+            processes.join_f64(values, &mut joined);
+            for (index, value) in values.iter_mut().enumerate() {
+                *value = joined[index..].iter().step_by(joined.len() / of).sum();
+            }
+        })
+    }
+
+    /// The values of all processes, one after another.
+    ///
+    /// # Errors
+    ///
+    /// As [`meet`](Self::meet).
+    pub fn concatenate(&self, values: Vec<f32>) -> Result<Vec<f32>, GroupError> {
+        if !self.is_shared() {
+            return Ok(values);
+        }
+        let Share { rank, of } = self.share();
+        let mut own: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let mut all = Vec::new();
+        self.together(|processes| {
+            for from in 0..of {
+                let bytes = if from == rank { std::mem::take(&mut own) } else { Vec::new() };
+                let bytes = processes.broadcast(from, bytes);
+                let (numbers, _) = bytes.as_chunks();
+                all.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
+            }
+        })?;
+        Ok(all)
+    }
+
+    /// What the first process has.
+    ///
+    /// # Errors
+    ///
+    /// As [`meet`](Self::meet).
+    pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, GroupError> {
+        let mut bytes = Some(bytes);
+        self.together(|processes| bytes = bytes.take().map(|bytes| processes.broadcast(0, bytes)))?;
+        Ok(bytes.unwrap_or_default())
+    }
+
+    /// Checks that this process has the same of something as the first one.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Differs`], and as [`meet`](Self::meet).
+    pub fn check_same(&self, what: &str, value: &str) -> Result<(), GroupError> {
+        if self.broadcast(value.as_bytes().to_vec())? == value.as_bytes() {
+            return Ok(());
+        }
+        Err(GroupError::Differs { rank: self.share().rank, what: what.to_owned() })
+    }
+
+    /// Lets the others know that this process failed, and has it told why by `tell`, unless another
+    /// one tells. Does not return where the others do not hear of it.
+    pub fn fail(&self, exit_code: u8, tell: impl FnOnce()) {
+        let Some(processes) = &self.processes else { return tell() };
+        if self.state.lost.get().is_some() {
+            return;
+        }
+        match processes.last_words(u32::from(exit_code), PATIENCE) {
+            None => {
+                tell();
+                processes.abort(exit_code)
+            }
+            Some(words) => {
+                let lost = lost(words);
+                self.state.lost.set(lost);
+                if lost.is_some_and(|lost| lost.rank == self.share().rank) {
+                    tell();
+                }
+            }
+        }
+    }
+
+    /// Does something together, if no process has failed.
+    fn together(&self, act: impl FnOnce(&dyn Processes)) -> Result<(), GroupError> {
+        let state = &*self.state;
+        let Some(processes) = &self.processes else {
+            state.stops.set(state.asked_to_stop.get());
+            return Ok(());
+        };
+        if state.lost.get().is_none() {
+            let word = if state.asked_to_stop.get() { STOP } else { 0 };
+            let words = processes.words(word);
+            state.lost.set(lost(&words));
+            state.stops.set(state.stops.get() || words.iter().any(|word| word & STOP != 0));
+        }
+        if let Some(Lost { rank, exit_code }) = state.lost.get() {
+            return Err(GroupError::Another { rank, exit_code });
+        }
+        act(&**processes);
+        Ok(())
+    }
+}
+
+/// In the word of a process: it was asked to stop. Below it stands the exit code of one that failed.
+const STOP: u32 = 1 << 8;
+
+/// The first process that failed.
+fn lost(words: &[u32]) -> Option<Lost> {
+    let codes = words.iter().map(|word| (word % STOP) as u8);
+    let (rank, exit_code) = codes.enumerate().find(|&(_, exit_code)| exit_code != 0)?;
+    Some(Lost { rank, exit_code })
+}
+
+/// How many processes a launcher of MPI started together with this one; none where it was started
+/// by itself. Found without MPI, in what launchers set in the environment.
+pub fn launched_processes() -> Option<usize> {
+    // Open MPI; MPICH, Intel MPI and Slurm's PMI-2; Slurm.
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { rank, of } = self.share();
+        write!(f, "Group({rank} of {of})")
+    }
+}
+
+impl GroupError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Another { .. } => None,
+            Self::Differs { .. } => Some(
+                "start all ranks from one command, with one program and the same data".to_owned(),
+            ),
+            Self::Unusable { .. } => Some(
+                "start the program by the `mpirun` of the library that it was built with"
+                    .to_owned(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The processes of an MPI job.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use backend::Share;
+use mpi::{
+    Threading,
+    environment::{Universe, initialize_with_threading},
+    request::{StaticScope, scope},
+    topology::SimpleCommunicator,
+    traits::{Communicator, CommunicatorCollectives, Root},
+};
+
+use super::Processes;
+
+/// Bytes of one message, which MPI counts with 32 bits.
+const MOST_AT_ONCE: usize = 1 << 30;
+
+/// All processes of the job. Where one of them is lost, MPI ends the others.
+pub(super) struct World {
+    world: SimpleCommunicator,
+    on_host: Share,
+    share_of_cores: Share,
+    /// Ends MPI with the value, after what uses it.
+    _universe: Universe,
+}
+
+impl World {
+    pub(super) fn begin() -> Result<Self, &'static str> {
+        let (universe, threading) =
+            initialize_with_threading(Threading::Funneled).ok_or("it was begun before")?;
+        if threading < Threading::Funneled {
+            return Err("it knows no programs of several threads");
+        }
+        let world = universe.world();
+        let host = world.split_shared(world.rank());
+        let on_host = share_of(&host);
+        let share_of_cores = if may_use_the_same_cores(&host) { on_host } else { Share::WHOLE };
+        Ok(Self { world, on_host, share_of_cores, _universe: universe })
+    }
+}
+
+/// Whether all processes of a host may use the same cores, as Linux tells.
+fn may_use_the_same_cores(host: &SimpleCommunicator) -> bool {
+    const ALLOWED: &str = "Cpus_allowed:";
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let allowed = status.lines().find_map(|line| line.strip_prefix(ALLOWED)).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    allowed.hash(&mut hasher);
+    let own = hasher.finish();
+    let mut of_all = vec![0u64; host.size() as usize];
+    host.all_gather_into(&own, &mut of_all[..]);
+    of_all.iter().all(|other| *other == own)
+}
+
+fn share_of(communicator: &SimpleCommunicator) -> Share {
+    Share { rank: communicator.rank() as usize, of: communicator.size() as usize }
+}
+
+impl Processes for World {
+    fn share(&self) -> Share {
+        share_of(&self.world)
+    }
+
+    fn on_host(&self) -> Share {
+        self.on_host
+    }
+
+    fn share_of_cores(&self) -> Share {
+        self.share_of_cores
+    }
+
+    fn words(&self, word: u32) -> Vec<u32> {
+        let mut words = vec![0; self.share().of];
+        scope(|scope| {
+            // The kind of call that `last_words` makes, since one does not answer another kind.
+            self.world
+                .immediate_all_gather_into(scope, &word, &mut words[..])
+                .wait_without_status();
+        });
+        words
+    }
+
+    fn last_words(&self, word: u32, patience: Duration) -> Option<&'static [u32]> {
+        // What comes too late is written all the same, so it has a place for good.
+        let word = Box::leak(Box::new(word));
+        let words = vec![0; self.share().of].leak();
+        let mut request = self.world.immediate_all_gather_into(StaticScope, word, words);
+        let deadline = Instant::now() + patience;
+        loop {
+            match request.test_with_data() {
+                Ok((_, words)) => return Some(words),
+                Err(pending) => request = pending,
+            }
+            if Instant::now() > deadline {
+                std::mem::forget(request);
+                return None;
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn exchange(&self, pieces: &[f32], received: &mut [f32]) {
+        self.world.all_to_all_into(pieces, received);
+    }
+
+    fn join(&self, piece: &[f32], joined: &mut [f32]) {
+        self.world.all_gather_into(piece, joined);
+    }
+
+    fn join_f64(&self, piece: &[f64], joined: &mut [f64]) {
+        self.world.all_gather_into(piece, joined);
+    }
+
+    fn broadcast(&self, rank: usize, mut bytes: Vec<u8>) -> Vec<u8> {
+        let from = self.world.process_at_rank(rank as i32);
+        let mut length = bytes.len() as u64;
+        from.broadcast_into(&mut length);
+        bytes.resize(length as usize, 0);
+        for bytes in bytes.chunks_mut(MOST_AT_ONCE) {
+            from.broadcast_into(bytes);
+        }
+        bytes
+    }
+
+    fn abort(&self, exit_code: u8) -> ! {
+        self.world.abort(i32::from(exit_code))
+    }
+}

@@ -1,0 +1,70 @@
+//! What a trainer does together with those of the other processes.
+
+use std::time::Instant;
+
+use backend::AutodiffBackend;
+use burn::module::AutodiffModule;
+
+use crate::{
+    TrainError, Trainer,
+    gradients::Gradients,
+    values::{from_host, to_host, trainable_with_values, values},
+};
+
+impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
+    /// The gradients of the whole update, of which this process found those of its share; learns
+    /// along with them whether any process was asked to stop.
+    pub(super) fn sum_over_processes(
+        &mut self,
+        gradients: Gradients<B::InnerBackend>,
+    ) -> Result<Gradients<B::InnerBackend>, TrainError> {
+        let group = &self.config.group;
+        if !group.is_shared() {
+            return Ok(gradients);
+        }
+        if self.interrupt.requested() {
+            group.ask_to_stop();
+        }
+        let start = Instant::now();
+        let gradients = self.state.sum_over(gradients, group)?;
+        self.spent.communication += start.elapsed().as_secs_f64();
+        if group.stops() {
+            self.stop.request();
+        }
+        Ok(gradients)
+    }
+
+    /// Takes over from the first process what it did not learn but measured, such as running
+    /// statistics, of which each process has those of its own batches.
+    pub(super) fn share_statistics(&mut self) -> Result<(), TrainError> {
+        let group = &self.config.group;
+        if !group.is_shared() || self.parameters.iter().all(|parameter| parameter.trained) {
+            return Ok(());
+        }
+        let model = self.state.model().valid();
+        let own = values(&model);
+        let each = || self.parameters.iter().zip(&own);
+        let mut measured = Vec::new();
+        for (_, value) in each().filter(|(parameter, _)| !parameter.trained) {
+            let values = to_host::<B::InnerBackend>(value.clone());
+            measured.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        let measured = group.broadcast(measured)?;
+        if group.leads() {
+            return Ok(());
+        }
+        let (numbers, _) = measured.as_chunks();
+        let mut numbers = numbers.iter().map(|number| f32::from_le_bytes(*number));
+        let device = self.state.diverged.device();
+        let taken = each().map(|(parameter, value)| {
+            if parameter.trained {
+                return value.clone();
+            }
+            let values = numbers.by_ref().take(parameter.elements()).collect();
+            from_host::<B::InnerBackend>(values, parameter.shape.clone().into(), &device)
+        });
+        let taken: Vec<_> = taken.collect();
+        self.state.map_model(|model| trainable_with_values(&model, taken, &self.parameters));
+        Ok(())
+    }
+}
