@@ -119,6 +119,8 @@ impl<'a> Start<'a> {
             settings: serde_json::to_value(config)
                 .map_err(|error| unwritable(error.to_string()))?,
         };
+        // A rank that cannot read its data ends all of them before there is a directory.
+        self.group.meet()?;
         let ranks = self.group.share().of;
         let environment = Environment::new(device, ranks, self.command_line.clone());
         let directory = self.directory.clone();

@@ -157,10 +157,15 @@ fn a_rank_without_samples_takes_part() {
     let settings = "--max-steps 20 --set training.batch_size=2";
     same_with_any_number_of_ranks(&format!("mlp {settings}"), &[3, 4]);
     same_with_any_number_of_ranks(&format!("lstm-char {settings}"), &[3]);
+    // The third batch has two images; an update by so few is as good as a rounding error.
+    let folder = Folder::new();
     let norms = "resnet --max-steps 3 --set model.depth=8 --set data.samples=60 \
-        --set training.batch_size=2 --set training.sync_batch_norm=true \
+        --set training.batch_size=26 --set training.sync_batch_norm=true \
         --set optimizer.learning_rate=1e-4 --set schedule.kind=constant";
-    same_with_any_number_of_ranks(norms, &[3]);
+    let [one, three] = [1, 3].map(|ranks| folder.train(ranks, &format!("norms-{ranks}"), norms));
+    for (one, three) in one.losses.iter().zip(&three.losses) {
+        assert!((one - three).abs() < 1e-6 * one, "{one} and {three}");
+    }
 }
 
 // At the recipes' own learning rates rounding grows from step to step, whatever it comes from: one
@@ -237,21 +242,6 @@ fn the_same_number_of_ranks_gives_the_same_bits() {
 }
 
 #[test]
-fn a_run_goes_on_with_another_number_of_ranks() {
-    let folder = Folder::new();
-    let settings = "lstm-char --max-steps 40 --set training.batch_size=6 --set model.hidden=64";
-    let straight = folder.train(1, "straight", settings);
-    folder.train(2, "resumed", &settings.replace("40", "15"));
-    let resume = "recipes resume resumed --progress quiet --set training.max_steps";
-    for (ranks, steps) in [(3, 25), (1, 40)] {
-        let ran = folder.mpirun(&format!("-n {ranks} {resume}={steps}"));
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-    }
-    let difference = straight.difference(&folder.run("resumed"));
-    assert!(difference < 1e-5, "{difference:e}");
-}
-
-#[test]
 fn resuming_is_verified_by_all_ranks_together() {
     let ran =
         Folder::new().mpirun("-n 2 recipes verify-resume lstm-char --set training.batch_size=5");
@@ -308,11 +298,17 @@ fn ranks_with_different_settings_are_refused() {
 
 /// `mpirun` passes the signal on as SIGTERM, and ends what has not ended by itself a second later.
 #[test]
-fn an_interrupted_job_leaves_a_checkpoint_and_goes_on() {
+fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ranks() {
     let folder = Folder::new();
-    let train = "-n 2 recipes train lstm --progress plain --run-dir run \
-        --set output.log_every_steps=1 --set checkpoint.every_epochs=1000";
-    let mut job = folder.command(train);
+    let train = "lstm-char --set training.epochs=2 --set training.batch_size=7 \
+        --set model.hidden=64 --set optimizer.learning_rate=1e-4 --set schedule.kind=constant \
+        --set checkpoint.every_epochs=1000";
+    let straight = folder.train(1, "straight", train);
+
+    let job = format!(
+        "-n 2 recipes train {train} --run-dir run --progress quiet --set output.log_every_steps=1"
+    );
+    let mut job = folder.command(&job);
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let events = folder.path("run").join("events.jsonl");
     let began = Instant::now();
@@ -324,13 +320,10 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     job.wait().unwrap();
     let checkpoints = fs::read_dir(folder.path("run").join("checkpoints")).unwrap();
-    let names: Vec<_> = checkpoints.map(|entry| entry.unwrap().file_name()).collect();
-    let [name] = &names[..] else { panic!("{names:?}") };
-    let step: u64 = name.to_str().unwrap().strip_prefix("step-").unwrap().parse().unwrap();
-    let ran = folder.mpirun(&format!(
-        "-n 2 recipes resume run --progress quiet --set training.max_steps={}",
-        step + 3
-    ));
+    assert_eq!(checkpoints.count(), 1);
+
+    let ran = folder.mpirun("-n 3 recipes resume run --progress quiet");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(folder.run("run").summary["steps"], step + 3);
+    let difference = straight.difference(&folder.run("run"));
+    assert!(difference < 1e-5, "{difference:e}");
 }
