@@ -157,36 +157,47 @@ impl Job {
 
     /// By SIGKILL, of which nothing in the program hears.
     fn kill(&self, child: &mut Child, moments: &mut Moments) -> anyhow::Result<()> {
-        if self.ranks.is_some() {
-            let ranks = children(child.id())?;
-            if ranks.is_empty() {
-                child.kill()?; // the launcher, which has started none yet
-            } else {
-                let rank = ranks[moments.bits() as usize % ranks.len()];
-                Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
-                let killed = Instant::now();
-                while child.try_wait()?.is_none() {
-                    ensure!(killed.elapsed() < SOON, "a job hangs after one of its ranks is gone");
-                    thread::sleep(Duration::from_millis(10));
-                }
-            }
+        let ranks = if self.ranks.is_some() { living_children(child.id())? } else { Vec::new() };
+        if ranks.is_empty() {
+            child.kill()?; // the process itself, or a launcher that has started none yet
         } else {
-            child.kill()?;
+            let rank = ranks[moments.bits() as usize % ranks.len()];
+            Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
+            others_end(child)?;
         }
         child.wait()?;
         Ok(())
     }
 }
 
-/// The processes that a process started, as Linux tells.
-fn children(parent: u32) -> anyhow::Result<Vec<u32>> {
+/// Waits until no rank is left. Open MPI's launcher itself may then still hang, where a rank was
+/// gone before it had told of itself.
+fn others_end(launcher: &mut Child) -> anyhow::Result<()> {
+    let killed = Instant::now();
+    while launcher.try_wait()?.is_none() {
+        if killed.elapsed() > SOON {
+            let left = living_children(launcher.id())?.len();
+            ensure!(left == 0, "{left} ranks hang after one of them is gone");
+            println!("no rank was left, but `mpirun` hung");
+            launcher.kill()?;
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// The processes that a process started and that have not ended, as Linux tells.
+fn living_children(parent: u32) -> anyhow::Result<Vec<u32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let Ok(id) = entry?.file_name().to_string_lossy().parse() else { continue };
         // `1234 (the name) S parent ...`; a process may have ended by now.
         let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
         let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
-        if fields.split_whitespace().nth(1) == Some(&parent.to_string()) {
+        let fields: Vec<&str> = fields.split_whitespace().take(2).collect();
+        let [state, its_parent] = fields[..] else { continue };
+        if state != "Z" && its_parent == parent.to_string() {
             children.push(id);
         }
     }
