@@ -18,18 +18,18 @@ use burn::tensor::{Distribution, Tensor};
 use models::{Head, HeadConfig, Pass, Vgg, VggClassifier, VggClassifierConfig, VggConfig};
 
 /// A network in two parts.
-struct Split {
+struct Split<'a> {
     backbone: Vgg<Selected>,
     head: Head<Selected>,
-    of_head: Device,
+    of_head: &'a Device,
 }
 
-impl Split {
-    fn new(network: &VggClassifierConfig, [of_backbone, of_head]: &[Device; 2]) -> Self {
+impl<'a> Split<'a> {
+    fn new(network: &VggClassifierConfig, [of_backbone, of_head]: &'a [Device; 2]) -> Self {
         Self {
             backbone: network.features.init(0, of_backbone),
             head: network.head.init(0, of_head),
-            of_head: of_head.clone(),
+            of_head,
         }
     }
 
@@ -38,7 +38,7 @@ impl Split {
     fn forward(&self, images: Tensor<Selected, 4>) -> Tensor<Selected, 2> {
         let pass = &mut Pass::evaluation();
         let features = self.backbone.forward(images, pass).flatten(1, 3);
-        self.head.forward(features.to_device(&self.of_head), pass)
+        self.head.forward(features.to_device(self.of_head), pass)
     }
 }
 
@@ -51,9 +51,9 @@ fn two_devices() -> anyhow::Result<[Device; 2]> {
         println!("the backbone is on {first_name}, the head on {second_name}");
         return Ok([first, second]);
     }
-    let (device, name) = device::open()?;
+    let [(device, name), (again, _)] = [device::open()?, device::open()?];
     println!("there is one device, which takes both parts: {name}");
-    Ok([device.clone(), device])
+    Ok([device, again])
 }
 
 fn main() -> anyhow::Result<()> {

@@ -163,6 +163,8 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
         );
         return Ok(Outcome::Skipped("no MPI library"));
     }
+    let features = ["--features", "recipes/mpi,bench/mpi"];
+    cmd!(shell, "cargo clippy --workspace --all-targets {features...} -- -D warnings").run()?;
     cmd!(shell, "cargo test --workspace --features recipes/mpi --test ranks").run()?;
     kill(shell, Some(2))?;
     Ok(Outcome::Passed)

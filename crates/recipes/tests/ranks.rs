@@ -293,7 +293,7 @@ fn ranks_with_different_settings_are_refused() {
     let train = "recipes train mlp --run-dir ../run --set data.source=csv --set data.path=rows.csv \
         --set data.target=label";
     let job = format!("-n 1 -wdir 1 {train} : -n 1 -wdir 2 {train}");
-    folder.mpirun(&job).failed(2, "rank 1 has another data than rank 0");
+    folder.mpirun(&job).failed(2, "rank 1 has other data than rank 0");
 }
 
 /// `mpirun` passes the signal on as SIGTERM, and ends what has not ended by itself a second later.

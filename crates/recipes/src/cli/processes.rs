@@ -47,8 +47,8 @@ pub(super) fn check_alike(group: &Group, layers: &[Layer]) -> Result<(), Failure
     }
     let bytes = env::current_exe().and_then(fs::metadata).map_or(0, |program| program.len());
     let program = format!("{} {} {bytes}", env!("CARGO_PKG_VERSION"), env!("BUILD_COMMIT"));
-    group.check_same("program", &program)?;
-    Ok(group.check_same("configuration", &format!("{layers:?}"))?)
+    group.check_same("another program", &program)?;
+    Ok(group.check_same("another configuration", &format!("{layers:?}"))?)
 }
 
 /// The directory that the first process chose.

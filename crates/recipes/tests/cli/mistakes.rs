@@ -144,3 +144,17 @@ fn a_signal_ends_the_run() {
     assert!(rest.contains("help: to go on: recipes resume run"), "{rest}");
     assert!(!folder.path("run/summary.json").exists());
 }
+
+/// Each of its processes would train by itself and write over what the others write.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn a_launcher_of_mpi_is_refused_by_a_program_without_it() {
+    let folder = Folder::new();
+    let mut command = folder.command();
+    let ran = command.args(["train", "mlp"]).env("OMPI_COMM_WORLD_SIZE", "4").output().unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    let stderr = String::from_utf8(ran.stderr).unwrap();
+    assert!(stderr.starts_with("error: started as one of 4 processes"), "{stderr}");
+    assert!(stderr.contains("help: build with `--features mpi`"), "{stderr}");
+    assert!(folder.entries().is_empty());
+}

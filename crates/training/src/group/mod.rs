@@ -88,11 +88,11 @@ pub enum GroupError {
         exit_code: u8,
     },
     /// This process has something else than rank 0.
-    #[error("rank {rank} has another {what} than rank 0")]
+    #[error("rank {rank} has {what} than rank 0")]
     Differs {
         /// This process.
         rank: usize,
-        /// What it is that differs.
+        /// What it is that differs, such as `other data`.
         what: String,
     },
     /// MPI would not start.
@@ -259,14 +259,16 @@ impl Group {
 
     /// Checks that this process has the same of something as the first one.
     ///
+    /// - `other`: what it has if not, such as `other data`
+    ///
     /// # Errors
     ///
     /// [`GroupError::Differs`], and as [`meet`](Self::meet).
-    pub fn check_same(&self, what: &str, value: &str) -> Result<(), GroupError> {
+    pub fn check_same(&self, other: &str, value: &str) -> Result<(), GroupError> {
         if self.broadcast(value.as_bytes().to_vec())? == value.as_bytes() {
             return Ok(());
         }
-        Err(GroupError::Differs { rank: self.share().rank, what: what.to_owned() })
+        Err(GroupError::Differs { rank: self.share().rank, what: other.to_owned() })
     }
 
     /// Lets the others know that this process failed, and has it told why by `tell`, unless another

@@ -15,7 +15,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let group = self.config.group.clone();
         group.begin();
         let data = serde_json::to_string(&(self.config.steps_per_epoch, &self.config.rests_on));
-        group.check_same("data", &data.expect("plain data has a form in JSON"))?;
+        group.check_same("other data", &data.expect("plain data has a form in JSON"))?;
 
         let newest = self.open_shelf()?;
         self.keeps = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
