@@ -28,7 +28,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
             "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
-             `patience`, `minimum_improvement`, `convolution`, `precision` \
+             `patience`, `minimum_improvement`, `sync_batch_norm`, `convolution`, `precision` \
              and `seed`",
         ],
     );
