@@ -27,7 +27,7 @@ pub(crate) enum Step {
     Clippy,
     /// The documentation builds without a warning
     Docs,
-    /// Clippy with each of the other backends
+    /// Clippy with each of the other backends, and with the example on burn-train
     Features,
     /// `inference` for the browser, without a system below it
     Wasm,
@@ -125,7 +125,9 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
         )
         .run()?;
     }
-    Ok(())
+    // The example on burn-train, with which Burn has features of its own.
+    let learner = ["--workspace", "--examples", "--features", "examples/learner"];
+    Ok(cmd!(shell, "cargo clippy {learner...} -- -D warnings").run()?)
 }
 
 /// Checks what a web page would link, where Rust's library for it is installed.
