@@ -22,6 +22,14 @@ fn main() -> anyhow::Result<()> {
     let [model, pictures @ ..] = arguments.as_slice() else {
         bail!("usage: predict_image MODEL.safetensors PICTURE...");
     };
+    for (picture, classes) in pictures.iter().zip(classify(model, pictures)?) {
+        println!("{picture}: {classes}");
+    }
+    Ok(())
+}
+
+/// The most probable classes of each picture, such as `cat (0.913), dog (0.071)`.
+fn classify(model: &str, pictures: &[String]) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(Path::new(model), &device)?;
 
@@ -33,12 +41,40 @@ fn main() -> anyhow::Result<()> {
         read_image(Path::new(picture), shape, preprocessing.resize, pixels)?;
     }
 
-    for (picture, prediction) in pictures.iter().zip(model.predict_images(&pixels)?) {
-        let Prediction::Class { top } = prediction else { continue };
+    let classes = |prediction| {
+        let Prediction::Class { top } = prediction else { return String::new() };
         let named = top.iter().take(NAMED);
         let named: Vec<String> =
             named.map(|class| format!("{} ({:.3})", class.class, class.probability)).collect();
-        println!("{picture}: {}", named.join(", "));
-    }
+        named.join(", ")
+    };
+    Ok(model.predict_images(&pixels)?.into_iter().map(classes).collect())
+}
+
+#[test]
+fn a_picture_of_another_size_is_classified() -> anyhow::Result<()> {
+    use data::{ImagePreprocessing, ImageShape, Resize};
+    use inference::{Description, Preprocessing, model_file};
+    use models::{Architecture, CnnConfig};
+
+    let folder = tempfile::tempdir()?;
+    let network = CnnConfig { channels: 1, size: 28, classes: 2 };
+    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+    let description = Description {
+        recipe: "cnn".to_owned(),
+        architecture: Architecture::Cnn(network.clone()),
+        preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
+        classes: ["dark", "bright"].map(str::to_owned).to_vec(),
+    };
+    let model = folder.path().join("model.safetensors");
+    let (device, _) = device::open()?;
+    model_file(&network.init::<Selected>(0, &device), &description).write(&model)?;
+    let picture = folder.path().join("picture.png");
+    let shape = ImageShape { channels: 3, height: 40, width: 60 };
+    std::fs::write(&picture, data::picture(shape, &[vec![vec![200; shape.bytes()]]], 1))?;
+
+    let [model, picture] = [model, picture].map(|path| path.display().to_string());
+    let told = classify(&model, &[picture])?;
+    assert!(told.len() == 1 && told[0].contains("dark (0.") && told[0].contains("bright (0."));
     Ok(())
 }

@@ -22,9 +22,10 @@ thread_local! {
     static SUM: RefCell<Option<SumOverProcesses>> = const { RefCell::new(None) };
 }
 
-/// Says how the calling thread sums over the processes that train together; alone it need not.
-pub fn set_sum_over_processes(sum: SumOverProcesses) {
-    SUM.set(Some(sum));
+/// Says how the calling thread sums over the processes that train together; none where it trains
+/// alone, or not any more.
+pub fn set_sum_over_processes(sum: Option<SumOverProcesses>) {
+    SUM.set(sum);
 }
 
 fn sum_over_processes(numbers: &mut [f64]) {

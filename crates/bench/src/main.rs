@@ -66,6 +66,7 @@ fn main() -> anyhow::Result<ExitCode> {
             let group = join()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
             serve(serde_json::from_str::<Job>(&job).context("not a job")?, &group)?;
+            backend::set_sum_over_processes(None); // so that the last of the group goes here
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -73,10 +73,10 @@ impl<'a> Start<'a> {
     pub(crate) fn device(&self) -> Result<(Device, String), Failure> {
         if self.group.is_shared() {
             let group = self.group.clone();
-            set_sum_over_processes(Rc::new(move |numbers: &mut [f64]| {
+            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
                 // Where another process failed, the sum of the gradients fails next, and says so.
                 let _ = group.sum_f64(numbers);
-            }));
+            })));
         }
         Ok(device::open_for(self.group.on_host())?)
     }

@@ -35,8 +35,8 @@ pub struct AugmentOptions {
     pub grey: f64,
     /// The side, in pixels, of a square to blot out; 0 for none.
     pub cutout: usize,
-    /// How much to mix an image with another, the parameter of a symmetric beta distribution; 0
-    /// for none.
+    /// How much to mix an image with another of the same part of an update, the parameter of a
+    /// symmetric beta distribution; 0 for none.
     pub mixup: f64,
     /// How much to replace of an image by another's, the parameter of a symmetric beta
     /// distribution; 0 for none. With `mixup`, each image has one of the two.

@@ -62,6 +62,8 @@ pub fn main() -> process::ExitCode {
         // So that none ends well where another fails with its last file.
         Ok(group.meet()?)
     });
+    // The last of the group goes with this function, and ends MPI.
+    backend::set_sum_over_processes(None);
     match ended {
         Ok(()) => process::ExitCode::SUCCESS,
         Err(failure) => fail(&failure, &group),
