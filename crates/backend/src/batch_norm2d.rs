@@ -255,7 +255,9 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
             let [input, scale, shift] =
                 [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
             let normalized = match over_processes {
-                Some(counts) if of_batch => batch_statistics::forward(layer, counts),
+                Some(counts) if of_batch && batch_statistics::has_others() => {
+                    batch_statistics::forward(layer, counts)
+                }
                 _ => B::fused_batch_norm2d(layer),
             };
             let BatchNorm2dOutput { output, mean, variance, over_processes } = normalized;

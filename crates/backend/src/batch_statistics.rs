@@ -28,6 +28,11 @@ pub fn set_sum_over_processes(sum: Option<SumOverProcesses>) {
     SUM.set(sum);
 }
 
+/// Whether there are other processes.
+pub(crate) fn has_others() -> bool {
+    SUM.with_borrow(Option::is_some)
+}
+
 fn sum_over_processes(numbers: &mut [f64]) {
     if let Some(sum) = SUM.with_borrow(Clone::clone) {
         sum(numbers);

@@ -144,7 +144,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Where there is one thread only nothing changes: a thread that waits for something else, such
+/// Where there is one thread only, it is not the calling one: a thread that waits for something else, such
 /// as a batch of data, would keep the pool from making it.
 fn join_threads(share: Share) {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
@@ -166,8 +166,8 @@ fn switch(backend: &str) -> String {
 
 #[cfg(feature = "cuda")]
 fn probe_selected(process: Share) -> Result<(Device, String), String> {
-    let name = cuda::probe(process)?;
-    Ok((Device::new(process.rank), name))
+    let (index, name) = cuda::probe(process)?;
+    Ok((Device::new(index), name))
 }
 
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
@@ -252,7 +252,8 @@ mod cuda {
 
     use crate::Share;
 
-    pub(super) fn probe(process: Share) -> Result<String, String> {
+    /// The index of the process's device, and its name.
+    pub(super) fn probe(process: Share) -> Result<(usize, String), String> {
         // SAFETY: the call tries to open the library and looks at nothing in it.
         if !unsafe { driver::sys::is_culib_present() } {
             return Err("looked for the NVIDIA driver (libcuda): not found".to_owned());
@@ -268,11 +269,15 @@ mod cuda {
             return Err("the NVIDIA driver knows no device".to_owned());
         }
         let Share { rank, of } = process;
-        if (count as usize) < of {
+        // A launcher may show each process a device of its own only.
+        let shown_one = count == 1 && std::env::var_os("CUDA_VISIBLE_DEVICES").is_some();
+        let index = if shown_one { 0 } else { rank };
+        if !shown_one && (count as usize) < of {
             return Err(format!("{of} processes on this host, each of which needs one of {count}"));
         }
-        driver::result::device::get(rank as i32)
+        driver::result::device::get(index as i32)
             .and_then(driver::result::device::get_name)
-            .map_err(|error| format!("the NVIDIA device {rank}: {error}"))
+            .map(|name| (index, name))
+            .map_err(|error| format!("the NVIDIA device {index}: {error}"))
     }
 }

@@ -32,7 +32,7 @@ impl Part {
 /// use backend::Share;
 ///
 /// let shares = (0..3).map(|rank| Share { rank, of: 3 }.range(0..8));
-/// assert_eq!(shares.collect::<Vec<_>>(), [0..2, 2..5, 5..8]);
+/// assert_eq!(shares.collect::<Vec<_>>(), [0..3, 3..6, 6..8]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
@@ -46,9 +46,10 @@ impl Share {
     /// Of a process that computes everything.
     pub const WHOLE: Self = Self { rank: 0, of: 1 };
 
-    /// What falls to this share of `all`: the shares follow one another, and differ by one at most.
+    /// What falls to this share of `all`: the shares follow one another, and differ by one at most;
+    /// the first one is never empty if another is not.
     pub fn range(self, all: Range<usize>) -> Range<usize> {
-        let at = |rank: usize| all.start + all.len() * rank / self.of;
+        let at = |rank: usize| all.start + (all.len() * rank).div_ceil(self.of);
         at(self.rank)..at(self.rank + 1)
     }
 }

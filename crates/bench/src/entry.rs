@@ -16,6 +16,9 @@ pub struct Entry {
     /// Processes under MPI that shared each step, if it was not one by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<usize>,
+    /// Samples in a second of each rank, against those of a rank by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<f64>,
     /// Samples in a step.
     pub batch: u64,
     /// The median over the rounds of the seconds that a step takes.

@@ -65,8 +65,13 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Child { job } => {
             let group = join()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
-            serve(serde_json::from_str::<Job>(&job).context("not a job")?, &group)?;
+            let job = serde_json::from_str::<Job>(&job).context("not a job")?;
+            let served = serve(job, &group);
             backend::set_sum_over_processes(None); // so that the last of the group goes here
+            if served.is_err() {
+                group.fail(1, || ());
+            }
+            served?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -156,6 +161,9 @@ fn describe(entry: &Entry) -> String {
     }
     if let Some(wait) = entry.data_wait.filter(|&wait| wait > 0.005) {
         line += &format!("  data wait {:.1} %", 100.0 * wait);
+    }
+    if let Some(efficiency) = entry.efficiency {
+        line += &format!("  efficiency {:.0} %", 100.0 * efficiency);
     }
     if let Some(wait) = entry.communication_wait {
         line += &format!("  communication wait {:.1} %", 100.0 * wait);

@@ -71,7 +71,8 @@ impl Bench {
     pub fn run(&self, case: &Case, told: &mut dyn FnMut(&Entry)) -> anyhow::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for trial in (case.trials)(&self.options)? {
-            let entry = self.trial(&trial).with_context(|| trial.name.clone())?;
+            let mut entry = self.trial(&trial).with_context(|| trial.name.clone())?;
+            entry.efficiency = efficiency(&entry, &entries);
             told(&entry);
             entries.push(entry);
         }
@@ -192,6 +193,14 @@ impl Bench {
     ) -> anyhow::Result<Child> {
         Child::ours(&self.options.program, job, threads, ranks, folder)
     }
+}
+
+/// Of each of several ranks, against the rank by itself that was measured before.
+fn efficiency(entry: &Entry, before: &[Entry]) -> Option<f64> {
+    let series = |entry: &Entry| entry.name.rsplit_once('/').map(|(series, _)| series.to_owned());
+    let is_one = |other: &&Entry| other.ranks == Some(1) && series(other) == series(entry);
+    let one = before.iter().find(is_one)?;
+    Some(entry.samples_per_second / one.samples_per_second / entry.ranks? as f64)
 }
 
 /// The largest difference of the losses, relative to ours.

@@ -76,6 +76,7 @@ impl<B: Backend> Frozen<B> {
         let images = split.labels().len();
         let count = self.shape().iter().product();
         let group = start.group.clone();
+        group.check_same("other data", &key)?;
         let found = read(&path, images, count);
         let mut lacking = [if found.is_some() { 0.0 } else { 1.0 }];
         group.sum_f64(&mut lacking)?;

@@ -64,6 +64,9 @@ pub struct Run<'a> {
 impl<'a> Start<'a> {
     /// Tells how far work is that comes before the first step.
     pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
+        if !self.group.leads() {
+            return;
+        }
         let event = Event::Preparation { task: task.to_owned(), done, of };
         // Nobody is left to tell; what matters will be told by the run itself.
         let _ = self.observer.observe(&event);

@@ -67,8 +67,11 @@ pub fn train<B: AutodiffBackend>(
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.
-    let pretrained =
-        Pretrained::<B::InnerBackend>::open(settings, &backbone, &mut start.progress(), device)?;
+    let group = start.group.clone();
+    let pretrained = group.first_of_host_first(|| {
+        let progress = &mut start.progress();
+        Pretrained::<B::InnerBackend>::open(settings, &backbone, progress, device)
+    })?;
     let preprocessing = match &pretrained {
         Some(pretrained) => pretrained.preprocessing(&images.preprocessing),
         None => images.preprocessing,
@@ -143,7 +146,7 @@ pub fn train<B: AutodiffBackend>(
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
     let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
     run.skipped(images.skipped);
-    let (interrupt, group) = (run.interrupt(), run.group());
+    let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
     let sample = [channels, size, size];

@@ -277,6 +277,7 @@ fn what_all_ranks_meet_is_told_once() {
         --set optimizer.kind=sgd --set data.labels=linear --set training.epochs=5";
     folder.mpirun(&format!("-n 2 recipes {diverges}")).failed(5, "diverged");
     folder.mpirun("-n 2 recipes predict run rows.csv").failed(2, "runs as one process");
+    folder.mpirun("-n 2 recipes resume nothing").failed(3, "`nothing` is not a run");
 }
 
 #[test]
@@ -326,4 +327,7 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ran
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let difference = straight.difference(&folder.run("run"));
     assert!(difference < 1e-5, "{difference:e}");
+    let ran = folder.mpirun("-n 3 recipes resume run");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout.matches("the run is finished already").count(), 1, "{ran:?}");
 }

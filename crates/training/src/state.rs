@@ -180,16 +180,17 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         None
     }
 
-    /// The gradients of an update over all processes, of which this one found `gradients`.
+    /// The gradients of an update over all processes, of which this one found `gradients`, and the
+    /// seconds that they took to travel.
     pub(crate) fn sum_over(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
         group: &Group,
-    ) -> Result<Gradients<B::InnerBackend>, GroupError> {
+    ) -> Result<(Gradients<B::InnerBackend>, f64), GroupError> {
         let loss = self.update_loss.clone();
-        let (gradients, loss) = gradients.sum_over(loss, group, &mut self.message)?;
+        let (gradients, loss, seconds) = gradients.sum_over(loss, group, &mut self.message)?;
         self.update_loss = loss;
-        Ok(gradients)
+        Ok((gradients, seconds))
     }
 
     /// Makes an update, unless something is or was not finite.

@@ -1,6 +1,10 @@
 //! `recipes resume`.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use training::Group;
 
@@ -32,17 +36,13 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
     let shown = directory.display();
-    let config = directory.join(CONFIG);
-    if !config.is_file() {
-        return Err(Failure::new(
-            ExitCode::UserData,
-            format!("`{shown}` is not a run: it has no `{CONFIG}`"),
-            format!("name a run directory, or begin a run: recipes train mlp --run-dir {shown}"),
-        ));
-    }
-    if arguments.settings.is_empty()
-        && let Some(summary) = of_finished(directory)?
-    {
+    // The first process looks at the run, for all of them.
+    let config = if group.leads() { config_of(directory)? } else { String::new() };
+    let config = String::from_utf8(group.broadcast(config.into_bytes())?).unwrap_or_default();
+    let looks = group.leads() && arguments.settings.is_empty();
+    let finished = if looks { of_finished(directory)? } else { None };
+    if group.broadcast(vec![u8::from(finished.is_some())])? == [1] {
+        let Some(summary) = finished else { return Ok(()) };
         output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
             let help = format!(
@@ -54,7 +54,7 @@ pub(super) fn run(
         return Ok(());
     }
 
-    let layer = Layer::file(&config);
+    let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
     let recipe = registry::find(layer.recipe_name()?)?;
     let mut layers = vec![layer];
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
@@ -76,4 +76,24 @@ pub(super) fn run(
     let summary = ended?;
     output.result(&summary, |summary| describe(summary, directory, false));
     Ok(())
+}
+
+/// The settings of a run.
+fn config_of(directory: &Path) -> Result<String, Failure> {
+    let shown = directory.display();
+    let config = directory.join(CONFIG);
+    if !config.is_file() {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!("`{shown}` is not a run: it has no `{CONFIG}`"),
+            format!("name a run directory, or begin a run: recipes train mlp --run-dir {shown}"),
+        ));
+    }
+    fs::read_to_string(&config).map_err(|error| {
+        Failure::new(
+            ExitCode::UserData,
+            format!("`{}` cannot be read: {error}", config.display()),
+            "check who may read it",
+        )
+    })
 }

@@ -99,7 +99,7 @@ impl Layer {
     }
 
     /// A layer of several settings.
-    pub(super) fn document(place: &str, text: &str) -> Self {
+    pub(crate) fn document(place: &str, text: &str) -> Self {
         let place: Rc<str> = place.into();
         let lines = Lines::new(text);
         let (parsed, errors) = DeTable::parse_recoverable(text);

@@ -146,7 +146,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let own_rows = |rows: Tensor<B::InnerBackend, 2>| {
             let all = rows.dims()[0];
             let own = config.group.share().range(0..all);
-            // Where none is this process's own, the first stands in, as in its batches.
+            // Where none is this process's own, any stands in, as one does in its batches.
             rows.narrow(0, own.start.min(all - 1), own.len().max(1))
         };
         let mut file = |name| tensors.remove(name).unwrap_or_default();

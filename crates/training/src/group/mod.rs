@@ -16,7 +16,7 @@ use std::{
 use backend::Share;
 
 /// How long a process that failed waits for the others to hear of it, before it ends them.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The processes that train together, as one of them sees them; copies are the same group.
 #[derive(Clone, Default)]
@@ -33,8 +33,7 @@ trait Processes {
     /// The same among the processes on this host.
     fn on_host(&self) -> Share;
 
-    /// What of the cores that it may use is its own: all of them where the launcher gave each
-    /// process some, a part where all processes on the host may use the same.
+    /// What of the cores that it may use is its own, where others on the host may use the same.
     fn share_of_cores(&self) -> Share;
 
     /// A word from each.
@@ -173,6 +172,27 @@ impl Group {
     /// [`GroupError::Another`], as all that is done together.
     pub fn meet(&self) -> Result<(), GroupError> {
         self.together(|_| ())
+    }
+
+    /// Lets the first process on each host do something before the others do it, who may find it
+    /// done.
+    ///
+    /// # Errors
+    ///
+    /// That of `act`, and as [`meet`](Self::meet).
+    pub fn first_of_host_first<T, E: From<GroupError>>(
+        &self,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let is_first = self.on_host().rank == 0;
+        if !is_first {
+            self.meet()?;
+        }
+        let done = act()?;
+        if is_first {
+            self.meet()?;
+        }
+        Ok(done)
     }
 
     /// Adds up the values of all processes, in the order of their ranks.

@@ -39,22 +39,25 @@ impl World {
         let world = universe.world();
         let host = world.split_shared(world.rank());
         let on_host = share_of(&host);
-        let share_of_cores = if may_use_the_same_cores(&host) { on_host } else { Share::WHOLE };
+        let share_of_cores = share_of_cores(&host);
         Ok(Self { world, on_host, share_of_cores, _universe: universe })
     }
 }
 
-/// Whether all processes of a host may use the same cores, as Linux tells.
-fn may_use_the_same_cores(host: &SimpleCommunicator) -> bool {
+/// What of the cores that this process may use is its own, among the processes of the host that may
+/// use the same ones, as Linux tells. A launcher may have bound each to some.
+fn share_of_cores(host: &SimpleCommunicator) -> Share {
     const ALLOWED: &str = "Cpus_allowed:";
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix(ALLOWED)).unwrap_or_default();
     let mut hasher = DefaultHasher::new();
     allowed.hash(&mut hasher);
     let own = hasher.finish();
-    let mut of_all = vec![0u64; host.size() as usize];
+    let Share { rank, of } = share_of(host);
+    let mut of_all = vec![0u64; of];
     host.all_gather_into(&own, &mut of_all[..]);
-    of_all.iter().all(|other| *other == own)
+    let same = |hashes: &[u64]| hashes.iter().filter(|&&hash| hash == own).count();
+    Share { rank: same(&of_all[..rank]), of: same(&of_all) }
 }
 
 fn share_of(communicator: &SimpleCommunicator) -> Share {

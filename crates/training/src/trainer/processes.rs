@@ -1,7 +1,5 @@
 //! What a trainer does together with those of the other processes.
 
-use std::time::Instant;
-
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
@@ -25,9 +23,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if self.interrupt.requested() {
             group.ask_to_stop();
         }
-        let start = Instant::now();
-        let gradients = self.state.sum_over(gradients, group)?;
-        self.spent.communication += start.elapsed().as_secs_f64();
+        let (gradients, seconds) = self.state.sum_over(gradients, group)?;
+        self.spent.communication += seconds;
         if group.stops() {
             self.stop.request();
         }

@@ -41,7 +41,7 @@ pub struct Training {
     pub minimum_improvement: f64,
     /// Whether batch normalisation goes by the batches of all processes that train together, not by
     /// that of each alone; nothing for one process, and for networks that have none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_batch_norm: bool,
     /// How convolutions are computed; nothing for networks that have none.
     #[serde(default, serialize_with = "unset_as_empty")]
@@ -93,6 +93,9 @@ impl Training {
     fn advice_on_memory(&self) -> String {
         let estimate = "`recipes plan` estimates the memory of a run";
         match (self.micro_batch, self.batch_size) {
+            (_, all) if self.sync_batch_norm => {
+                format!("`training.batch_size` is {all}: lower it; {estimate}")
+            }
             (Some(part), _) => format!("`training.micro_batch` is {part}: lower it; {estimate}"),
             (None, all) => format!(
                 "`training.batch_size` is {all}: lower it, or keep it and set \
@@ -125,6 +128,14 @@ impl Check for Training {
                     self.batch_size
                 ),
                 "a micro-batch is a part of a batch: lower the one or raise the other",
+            );
+        }
+        if self.sync_batch_norm && self.micro_batch.is_some() {
+            checker.conflict(
+                "training.sync_batch_norm",
+                "`training.sync_batch_norm` and `training.micro_batch` do not go together: norms \
+                 by a whole batch need all of it at a time",
+                "leave one of them out; with more processes each has a smaller part of the batch",
             );
         }
     }
