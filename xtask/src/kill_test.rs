@@ -37,7 +37,7 @@ pub(crate) struct Options {
 /// Everything that a resume could forget: order, schedule, average, best epoch, partial sums; and
 /// so many checkpoints that many a kill hits one.
 const TRAIN: &str = "train mlp --progress quiet --run-dir run --set data.labels=linear \
-    --set data.order=shuffled --set training.epochs=40 --set training.batch_size=30 \
+    --set data.order=shuffled --set training.batch_size=30 \
     --set training.micro_batch=20 --set training.ema=0.9 --set training.clip_norm=1.0 \
     --set schedule.kind=one_cycle --set checkpoint.every_steps=31";
 const RESUME: &str = "resume run --progress quiet";
@@ -61,7 +61,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 
     let alone = shell.create_temp_dir()?;
     let began = Instant::now();
-    ended(job.spawn(alone.path(), TRAIN)?)?;
+    ended(job.spawn(alone.path(), &job.train())?)?;
     let length = began.elapsed();
     let expected = Outcome::read(alone.path())?;
     println!("left alone, a run takes {:.2} s", length.as_secs_f64());
@@ -106,9 +106,13 @@ fn run_to_the_end(
     let mut kills = 0;
     loop {
         let begun = folder.join("run/config.toml").exists();
-        let mut child = job.spawn(folder, if begun { RESUME } else { TRAIN })?;
+        let train = job.train();
+        let mut child = job.spawn(folder, if begun { RESUME } else { &train })?;
         if kills < kills_left {
-            thread::sleep(moments.next(length, begun));
+            thread::sleep(match job.ranks {
+                None => moments.next(length, begun),
+                Some(_) => moments.anywhere(length),
+            });
             if child.try_wait()?.is_none() {
                 job.kill(&mut child, moments)?;
                 kills += 1;
@@ -134,6 +138,12 @@ struct Job {
 const SOON: Duration = Duration::from_secs(10);
 
 impl Job {
+    /// Ranks take most of a second to find each other, so they train for longer.
+    fn train(&self) -> String {
+        let epochs = if self.ranks.is_some() { 300 } else { 40 };
+        format!("{TRAIN} --set training.epochs={epochs}")
+    }
+
     fn spawn(&self, folder: &Path, arguments: &str) -> anyhow::Result<Child> {
         let mut command = match self.ranks {
             None => Command::new(&self.program),
@@ -247,8 +257,16 @@ impl Moments {
             (true, true) => 0.1,
             (false, _) => 0.5,
         };
-        let uniform = (self.bits() >> 11) as f64 / (1u64 << 53) as f64;
-        length.mul_f64(share * uniform)
+        length.mul_f64(share * self.uniform())
+    }
+
+    /// At any time of a run.
+    fn anywhere(&mut self, length: Duration) -> Duration {
+        length.mul_f64(self.uniform())
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn bits(&mut self) -> u64 {

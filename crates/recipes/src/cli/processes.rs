@@ -16,8 +16,8 @@ pub(super) fn join() -> Result<Group, Failure> {
 #[cfg(not(feature = "mpi"))]
 pub(super) fn join() -> Result<Group, Failure> {
     match training::launched_processes() {
-        None | Some(1) => Ok(Group::alone()),
-        Some(processes) => Err(Failure::new(
+        1 => Ok(Group::alone()),
+        processes => Err(Failure::new(
             crate::ExitCode::Usage,
             format!(
                 "started as one of {processes} processes by a launcher of MPI, by a program that \

@@ -109,14 +109,14 @@ impl Group {
     }
 
     /// The group of the processes that `mpirun` or `srun` started with this one, on the calling
-    /// thread; the process by itself where nothing of the kind started it. To be called once.
+    /// thread; the process by itself where it was started alone, without MPI then. To be called once.
     ///
     /// # Errors
     ///
     /// [`GroupError::Unusable`].
     #[cfg(feature = "mpi")]
     pub fn of_launcher() -> Result<Self, GroupError> {
-        if launched_processes().is_none() {
+        if launched_processes() == 1 {
             return Ok(Self::alone());
         }
         let reason = |reason: &str| GroupError::Unusable { reason: reason.to_owned() };
@@ -344,13 +344,13 @@ fn lost(words: &[u32]) -> Option<Lost> {
     Some(Lost { rank, exit_code })
 }
 
-/// How many processes a launcher of MPI started together with this one; none where it was started
-/// by itself. Found without MPI, in what launchers set in the environment.
-pub fn launched_processes() -> Option<usize> {
+/// How many processes a launcher of MPI started together, this one included. Found without MPI, in
+/// what launchers set in the environment.
+pub fn launched_processes() -> usize {
     // Open MPI; MPICH, Intel MPI and Slurm's PMI-2; Slurm.
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
-        .into_iter()
-        .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
+    let variables = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
+    let told = |variable| std::env::var(variable).ok()?.parse().ok();
+    variables.into_iter().find_map(told).unwrap_or(1)
 }
 
 impl fmt::Debug for Group {

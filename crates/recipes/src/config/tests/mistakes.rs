@@ -298,6 +298,14 @@ fn keys_that_do_not_go_together_are_refused() {
         ],
     );
     check(
+        "[training]\nmicro_batch = 5\nsync_batch_norm = true",
+        &[
+            "`training.sync_batch_norm` and `training.micro_batch` do not go together: norms by a \
+             whole batch need all of it at a time, in my.toml:3",
+            "help: leave one of them out; with more processes each has a smaller part of the batch",
+        ],
+    );
+    check(
         "[schedule]\nkind = \"step\"\nwarmup_steps = 5\npatience = 3",
         &[
             "`schedule.warmup_steps` has no effect with `schedule.kind = \"step\"`, in my.toml:3",
