@@ -140,7 +140,7 @@ const SOON: Duration = Duration::from_secs(10);
 impl Job {
     /// Ranks take most of a second to find each other, so they train for longer.
     fn train(&self) -> String {
-        let epochs = if self.ranks.is_some() { 300 } else { 40 };
+        let epochs = if self.ranks.is_some() { 80 } else { 40 };
         format!("{TRAIN} --set training.epochs={epochs}")
     }
 
