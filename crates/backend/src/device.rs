@@ -144,8 +144,8 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Where there is one thread only, it is not the calling one: a thread that waits for something else, such
-/// as a batch of data, would keep the pool from making it.
+/// Where there is one thread only, it is not the calling one: a thread that waits for something
+/// else, such as a batch of data, would keep the pool from making it.
 fn join_threads(share: Share) {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
     let threads =

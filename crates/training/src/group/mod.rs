@@ -150,7 +150,7 @@ impl Group {
     }
 
     /// Asks all processes to stop; they agree on it with what they do together next.
-    pub fn ask_to_stop(&self) {
+    pub(crate) fn ask_to_stop(&self) {
         self.state.asked_to_stop.set(true);
     }
 
@@ -161,7 +161,7 @@ impl Group {
     }
 
     /// Whether they agreed to stop.
-    pub fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.state.stops.get()
     }
 
@@ -316,10 +316,7 @@ impl Group {
     /// Does something together, if no process has failed.
     fn together(&self, act: impl FnOnce(&dyn Processes)) -> Result<(), GroupError> {
         let state = &*self.state;
-        let Some(processes) = &self.processes else {
-            state.stops.set(state.asked_to_stop.get());
-            return Ok(());
-        };
+        let Some(processes) = &self.processes else { return Ok(()) };
         if state.lost.get().is_none() {
             let word = if state.asked_to_stop.get() { STOP } else { 0 };
             let words = processes.words(word);
