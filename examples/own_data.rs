@@ -4,8 +4,7 @@
 //! cargo run -p examples --example own_data
 //! ```
 //!
-//! The pictures here are stripes, computed when they are read; yours may come from anywhere. Threads
-//! read them ahead of the training thread.
+//! Threads draw these pictures ahead of the training; yours may come from anywhere.
 
 #![allow(clippy::print_stdout)] // A program's result.
 

@@ -1,7 +1,7 @@
 //! The networks and data of these crates under burn-train's `Learner`, with its metrics and view.
 //!
 //! ```text
-//! cargo run -p examples --features learner --example with_learner
+//! cargo run -p examples --example with_learner
 //! ```
 //!
 //! On a terminal the learner draws curves, elsewhere it prints a line for each batch; at its end it
@@ -26,6 +26,7 @@ use burn::{
 use burn_train::{
     ClassificationOutput, InferenceStep, Learner, SupervisedTraining, TrainOutput, TrainStep,
     metric::{AccuracyMetric, LossMetric},
+    renderer::CliMetricsRenderer,
 };
 use data::drawn::digits;
 use models::{Cnn, CnnConfig, losses::cross_entropy};
@@ -33,25 +34,18 @@ use models::{Cnn, CnnConfig, losses::cross_entropy};
 /// A picture of 28x28 pixels, and its label.
 type Digit = (Vec<u8>, u32);
 
-#[derive(Clone, Debug)]
-struct Batch<B: Backend> {
-    images: Tensor<B, 4>,
-    labels: Tensor<B, 1, Int>,
-}
+/// Images as `[batch, channels, height, width]`, and labels as `[batch]`.
+type Batch<B> = (Tensor<B, 4>, Tensor<B, 1, Int>);
 
 #[derive(Clone)]
 struct Stack;
 
 impl<B: Backend> Batcher<B, Digit, Batch<B>> for Stack {
     fn batch(&self, digits: Vec<Digit>, device: &B::Device) -> Batch<B> {
-        let labels: Vec<i32> = digits.iter().map(|(_, label)| *label as i32).collect();
-        let pixels = digits.into_iter().flat_map(|(pixels, _)| pixels);
-        let pixels: Vec<f32> = pixels.map(|pixel| f32::from(pixel) / 255.0).collect();
-        let count = labels.len();
-        Batch {
-            images: Tensor::from_data(TensorData::new(pixels, [count, 1, 28, 28]), device),
-            labels: Tensor::from_data(TensorData::new(labels, [count]), device),
-        }
+        let (pixels, labels): (Vec<_>, Vec<_>) = digits.into_iter().unzip();
+        let pixels = TensorData::new(pixels.concat(), [labels.len(), 1, 28, 28]);
+        let images = Tensor::from_data(pixels, device) / 255.0;
+        (images, Tensor::from_data(&*labels, device))
     }
 }
 
@@ -61,8 +55,11 @@ struct Classifier<B: Backend> {
     network: Cnn<B>,
 }
 
-impl<B: Backend> Classifier<B> {
-    fn classify(&self, Batch { images, labels }: Batch<B>) -> ClassificationOutput<B> {
+impl<B: Backend> InferenceStep for Classifier<B> {
+    type Input = Batch<B>;
+    type Output = ClassificationOutput<B>;
+
+    fn step(&self, (images, labels): Batch<B>) -> ClassificationOutput<B> {
         let logits = self.network.forward(images);
         let loss = cross_entropy(logits.clone(), labels.clone()).mean();
         ClassificationOutput::new(loss, logits, labels)
@@ -74,44 +71,47 @@ impl<B: AutodiffBackend> TrainStep for Classifier<B> {
     type Output = ClassificationOutput<B>;
 
     fn step(&self, batch: Batch<B>) -> TrainOutput<ClassificationOutput<B>> {
-        let output = self.classify(batch);
+        let output = InferenceStep::step(self, batch);
         TrainOutput::new(self, output.loss.backward(), output)
-    }
-}
-
-impl<B: Backend> InferenceStep for Classifier<B> {
-    type Input = Batch<B>;
-    type Output = ClassificationOutput<B>;
-
-    fn step(&self, batch: Batch<B>) -> ClassificationOutput<B> {
-        self.classify(batch)
     }
 }
 
 fn main() -> anyhow::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "runs/with-learner".to_owned());
-    let network = train(Path::new(&folder), 5)?;
-    println!("{network}");
+    println!("{:.1} % of other digits are recognised", 100.0 * learn(Path::new(&folder), 5)?);
     Ok(())
 }
 
-fn train(folder: &Path, epochs: usize) -> anyhow::Result<Classifier<Selected>> {
+/// Returns the accuracy on digits that were not learned from.
+fn learn(folder: &Path, epochs: usize) -> anyhow::Result<f32> {
     let (device, _) = device::open()?;
     let train = DataLoaderBuilder::<Autodiff<Selected>, _, _>::new(Stack);
     let train = train.batch_size(32).shuffle(1).build(InMemDataset::new(pictures(0..1000)?));
     let held_out = DataLoaderBuilder::<Selected, _, _>::new(Stack);
     let held_out = held_out.batch_size(100).build(InMemDataset::new(pictures(1000..1200)?));
     let network = CnnConfig::default().init(0, &device);
-    let learner = Learner::new(Classifier { network }, AdamConfig::new().init(), 1e-3);
+    let learner = Learner::new(Classifier { network }, AdamConfig::new().init(), 3e-3);
     let training = SupervisedTraining::new(folder, train, held_out)
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(epochs)
         .summary();
-    Ok(training.launch(learner).model)
+    // The view waits for a key at its end.
+    let training = if cfg!(test) { training.renderer(CliMetricsRenderer::new()) } else { training };
+    let learned = training.launch(learner).model;
+    let answers = InferenceStep::step(&learned, Stack.batch(pictures(1200..1400)?, &device));
+    let right = answers.output.argmax(1).flatten(0, 1).equal(answers.targets);
+    Ok(right.float().mean().into_scalar())
 }
 
 fn pictures(range: std::ops::Range<usize>) -> anyhow::Result<Vec<Digit>> {
     let images = digits(range, 0)?;
     let pixels = images.pixels.chunks_exact(images.shape.bytes()).map(<[u8]>::to_vec);
     Ok(pixels.zip(images.labels).collect())
+}
+
+#[test]
+fn digits_are_learned() {
+    let folder = tempfile::tempdir().unwrap();
+    let accuracy = learn(folder.path(), 5).unwrap();
+    assert!(accuracy > 0.9, "{accuracy}");
 }

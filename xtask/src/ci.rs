@@ -11,7 +11,7 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{gpu_check, kill_test, metadata::Metadata, tidy};
+use crate::{golden, gpu_check, kill_test, metadata::Metadata, tidy};
 
 /// The steps of `ci`, in the order they run.
 ///
@@ -27,7 +27,7 @@ pub(crate) enum Step {
     Clippy,
     /// The documentation builds without a warning
     Docs,
-    /// Clippy with each of the other backends, and with the example on burn-train
+    /// Clippy with each of the other backends
     Features,
     /// `inference` for the browser, without a system below it
     Wasm,
@@ -37,7 +37,7 @@ pub(crate) enum Step {
     Kills,
     /// Jobs of several processes under MPI, and twenty kills of one of two
     Ranks,
-    /// Operations and networks against PyTorch's values, with ndarray
+    /// Operations, networks and augmentation against PyTorch's values, with ndarray
     Ndarray,
     /// A short training on a Vulkan adapter, held against the CPU's
     Wgpu,
@@ -99,7 +99,7 @@ impl Step {
             Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
             Self::Kills => kill(shell, None)?,
             Self::Ranks => return check_ranks(shell),
-            Self::Ndarray => hold_against_pytorch(shell, "ndarray")?,
+            Self::Ndarray => golden::hold(shell, "ndarray")?,
             Self::Wgpu => return check_wgpu(shell),
         }
         Ok(Outcome::Passed)
@@ -125,9 +125,7 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
         )
         .run()?;
     }
-    // The example on burn-train, with which Burn has features of its own.
-    let learner = ["--workspace", "--examples", "--features", "examples/learner"];
-    Ok(cmd!(shell, "cargo clippy {learner...} -- -D warnings").run()?)
+    Ok(())
 }
 
 /// Checks what a web page would link, where Rust's library for it is installed.
@@ -172,17 +170,6 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Holds operations and networks against PyTorch's fixtures on a backend that is not the default.
-fn hold_against_pytorch(shell: &Shell, feature: &str) -> anyhow::Result<()> {
-    let tests = ["--test", "operations_equal_pytorch", "--test", "networks_equal_pytorch"];
-    let packages = ["--package", "backend", "--package", "models"];
-    Ok(cmd!(
-        shell,
-        "cargo test {packages...} --no-default-features --features backend/{feature} {tests...}"
-    )
-    .run()?)
-}
-
 /// Holds wgpu against the CPU on the recipe that Vulkan in software trains within a minute.
 fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
@@ -203,6 +190,7 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
         &gpu_check::Options {
             backend: gpu_check::Backend::Wgpu,
             recipes: vec!["mlp".to_owned()],
+            tests: false,
             steps: 10,
             tolerance: None,
             program: None,

@@ -1,4 +1,5 @@
-//! Makes the golden values of the tests again, to show that they still come from their scripts.
+//! The golden values of the tests: makes them again, to show that they still come from their scripts,
+//! and holds a backend against them.
 
 use anyhow::ensure;
 use xshell::{Shell, cmd};
@@ -7,6 +8,24 @@ use xshell::{Shell, cmd};
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
 /// Everything beside them but themselves.
 const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"];
+
+/// The tests that compare with PyTorch's values, and their packages.
+const TESTS: [&str; 6] = [
+    "--test",
+    "operations_equal_pytorch",
+    "--test",
+    "networks_equal_pytorch",
+    "--test",
+    "augment_equals_torchvision",
+];
+const TESTED: [&str; 6] = ["--package", "backend", "--package", "data", "--package", "models"];
+
+/// Holds operations, networks and augmentation on a backend against PyTorch's values.
+pub(crate) fn hold(shell: &Shell, backend: &str) -> anyhow::Result<()> {
+    let features = format!("backend/{backend},data/sources");
+    Ok(cmd!(shell, "cargo test {TESTED...} --no-default-features --features {features} {TESTS...}")
+        .run()?)
+}
 
 /// Runs every generator in its own folder; an error if a fixture then differs from the last commit.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {

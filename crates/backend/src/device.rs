@@ -6,6 +6,10 @@
 mod allocator;
 mod capacity;
 mod kept_memory;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+mod kernels;
+
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -50,6 +54,9 @@ pub struct DeviceReport {
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Where what was found out about the kernels for it is kept, if anywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<PathBuf>,
 }
 
 /// The device to train on, and its name.
@@ -82,16 +89,40 @@ pub fn list() -> Vec<DeviceReport> {
                 Err(format!("not in this build, which runs `{NAME}`; {}", switch(backend)))
             };
             match found {
-                Ok(name) => DeviceReport { backend, name, usable: true, reason: None },
+                Ok(name) => {
+                    let kernels = kernel_folder();
+                    DeviceReport { backend, name, usable: true, reason: None, kernels }
+                }
                 Err(reason) => DeviceReport {
                     backend,
                     name: String::new(),
                     usable: false,
                     reason: Some(reason),
+                    kernels: None,
                 },
             }
         })
         .collect()
+}
+
+/// Has a GPU backend keep there, from run to run, which kernels are the fastest, and compiled ones;
+/// to be called before a device is opened, and without effect on a CPU.
+pub fn keep_kernels_in(folder: PathBuf) {
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    kernels::keep_in(folder);
+    #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+    drop(folder);
+}
+
+/// Where it keeps them, once a device was opened.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn kernel_folder() -> Option<PathBuf> {
+    kernels::kept()
+}
+
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+fn kernel_folder() -> Option<PathBuf> {
+    None
 }
 
 /// Bytes of memory of the device that [`open`] returns, where the system tells; of a CPU they are
@@ -101,7 +132,7 @@ pub fn memory_bytes() -> Option<u64> {
 }
 
 /// Bytes of that memory that this program has now, where the system tells: of a GPU what is
-/// reserved for the tensors of the calling thread, of a CPU what the process has.
+/// reserved for tensors, of a CPU what the process has.
 pub fn memory_in_use() -> Option<u64> {
     capacity::memory_in_use()
 }
@@ -167,6 +198,7 @@ fn switch(backend: &str) -> String {
 #[cfg(feature = "cuda")]
 fn probe_selected(process: Share) -> Result<(Device, String), String> {
     let (index, name) = cuda::probe(process)?;
+    kernels::configure(&format!("cuda {name} {}", cuda::versions()));
     Ok((Device::new(index), name))
 }
 
@@ -176,6 +208,7 @@ fn probe_selected(process: Share) -> Result<(Device, String), String> {
         Share::WHOLE => Device::default(),
         Share { rank, .. } => Device::DiscreteGpu(rank),
     };
+    kernels::configure(NAME);
     Ok((device.clone(), wgpu::probe(&device)?))
 }
 
@@ -251,6 +284,18 @@ mod cuda {
     use cudarc::{driver, nvrtc};
 
     use crate::Share;
+
+    /// Those of the driver and of the compiler, for which a compiled kernel is good.
+    pub(super) fn versions() -> String {
+        let [mut driver, mut major, mut minor] = [0; 3];
+        // SAFETY: both libraries are there, and the calls write a number to each place. Where one
+        // fails the number stays zero.
+        unsafe {
+            let _ = driver::sys::cuDriverGetVersion(&mut driver);
+            let _ = nvrtc::sys::nvrtcVersion(&mut major, &mut minor);
+        }
+        format!("driver {driver} nvrtc {major}.{minor}")
+    }
 
     /// The index of the process's device, and its name.
     pub(super) fn probe(process: Share) -> Result<(usize, String), String> {

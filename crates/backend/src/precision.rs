@@ -1,12 +1,16 @@
 //! In which arithmetic training computes its products.
 //!
-//! With [`Precision::Bf16`] convolutions, dense layers and LSTM layers take their inputs and weights
-//! rounded to bf16, whose range is f32's, and so do their backward passes. What they return is f32
-//! again, and so is all else: weights, statistics, losses, sums of gradients and updates. This is
-//! what mixed precision is (Micikevicius et al., 2018); there is no loss scaling, which only f16
-//! needs. Backends that record no gradients are not affected: a model is measured as it will be used.
+//! With [`Precision::Bf16`] and [`Precision::F16`] convolutions, dense layers and LSTM layers take
+//! their inputs and weights rounded, and so do their backward passes. What they return is f32 again,
+//! and so is all else: weights, statistics, losses, sums of gradients and updates. This is what
+//! mixed precision is (Micikevicius et al., 2018). The range of f16 is so narrow that whoever trains
+//! in it has to scale the losses. Backends that record no gradients are not affected: a model is
+//! measured as it will be used.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    fmt,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 use burn::tensor::{DType, Tensor, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
@@ -25,40 +29,64 @@ pub enum Precision {
     F32,
     /// 8 bits of precision with f32's range, which tensor cores multiply at several times the speed.
     Bf16,
+    /// 11 bits of precision, for numbers between 6e-8 and 65504: for GPUs that know it and no bf16.
+    F16,
 }
 
 impl Precision {
     /// Whether a device can train with it.
     pub fn is_supported<B: Backend>(self, device: &B::Device) -> bool {
+        self.lowered().is_none_or(|dtype| B::supports_dtype(device, dtype))
+    }
+
+    /// What operands are rounded to.
+    fn lowered(self) -> Option<DType> {
         match self {
-            Self::F32 => true,
-            Self::Bf16 => B::supports_dtype(device, DType::BF16),
+            Self::F32 => None,
+            Self::Bf16 => Some(DType::BF16),
+            Self::F16 => Some(DType::F16),
         }
     }
 }
 
-static BF16: AtomicBool = AtomicBool::new(false);
+impl fmt::Display for Precision {
+    /// The name that settings have for it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+        })
+    }
+}
+
+static CHOSEN: AtomicU8 = AtomicU8::new(Precision::F32 as u8);
 
 /// Chooses how this process trains from now on; [`Precision::F32`] at first.
 pub fn set_precision(precision: Precision) {
-    BF16.store(precision == Precision::Bf16, Ordering::Relaxed);
+    CHOSEN.store(precision as u8, Ordering::Relaxed);
 }
 
 /// How this process trains.
 pub fn precision() -> Precision {
-    if BF16.load(Ordering::Relaxed) { Precision::Bf16 } else { Precision::F32 }
+    let chosen = CHOSEN.load(Ordering::Relaxed);
+    let mut others = [Precision::Bf16, Precision::F16].into_iter();
+    others.find(|&other| other as u8 == chosen).unwrap_or_default()
 }
 
 /// What a product is computed from.
 pub(crate) fn operand<B: Backend, const D: usize>(values: Tensor<B, D>) -> FloatTensor<B> {
-    let lowered = precision() == Precision::Bf16
-        && values.dtype() == DType::F32
-        && B::ad_enabled(&values.device());
-    primitive(if lowered { values.cast(DType::BF16) } else { values })
+    let trains = values.dtype() == DType::F32 && B::ad_enabled(&values.device());
+    let lowered = precision().lowered().filter(|_| trains);
+    primitive(match lowered {
+        Some(dtype) => values.cast(dtype),
+        None => values,
+    })
 }
 
 /// What a product returns, as all other operations take it.
 pub(crate) fn result<B: Backend, const D: usize>(product: FloatTensor<B>) -> Tensor<B, D> {
     let product = tensor::<B, D>(product);
-    if product.dtype() == DType::BF16 { product.cast(DType::F32) } else { product }
+    let lowered = [DType::BF16, DType::F16].contains(&product.dtype());
+    if lowered { product.cast(DType::F32) } else { product }
 }

@@ -1,4 +1,4 @@
-//! Training in bf16: products are rounded as they should be, and nothing else is.
+//! Training in bf16 and f16: products are rounded as they should be, and nothing else is.
 
 #![allow(clippy::unwrap_used)]
 
@@ -80,29 +80,36 @@ fn error(found: &[f32], expected: &[f32]) -> f32 {
 
 /// One test, since the precision holds for the whole process.
 #[test]
-fn products_are_rounded_to_bf16_while_training_and_only_then() {
+fn products_are_rounded_while_training_and_only_then() {
     let device = Device::default();
     assert_eq!(precision(), Precision::F32);
-    if !Precision::Bf16.is_supported::<Selected>(&device) {
-        assert!(["ndarray", "wgpu"].contains(&backend::NAME), "{} has no bf16", backend::NAME);
-        return;
-    }
-    let measured = layers::<Selected>();
-    for ((name, shape, layer), (.., plain)) in layers::<Recorded>().into_iter().zip(measured) {
-        let weight = || random::<Selected, 1>(9, [shape.iter().product()]);
-        let full = run(layer, &shape);
-        let before = plain(weight()).into_data();
-
-        set_precision(Precision::Bf16);
-        let rounded = run(layer, &shape);
-        let after = plain(weight()).into_data();
-        set_precision(Precision::F32);
-
-        // bf16 keeps 8 bits: 2^-9 for each rounding, of which a few add up.
-        for (rounded, full) in rounded.iter().zip(&full) {
-            let error = error(rounded, full);
-            assert!((1e-4..2e-2).contains(&error), "{name}: {error}");
+    // bf16 keeps 8 bits: 2^-9 for each rounding, of which a few add up; f16 keeps 11.
+    for (chosen, errors) in [(Precision::Bf16, 1e-4..2e-2), (Precision::F16, 1e-5..2.5e-3)] {
+        if !chosen.is_supported::<Selected>(&device) {
+            assert!(
+                ["ndarray", "wgpu"].contains(&backend::NAME),
+                "{} has no {chosen}",
+                backend::NAME
+            );
+            continue;
         }
-        assert_eq!(before, after, "{name} without gradients");
+        let measured = layers::<Selected>();
+        for ((name, shape, layer), (.., plain)) in layers::<Recorded>().into_iter().zip(measured) {
+            let weight = || random::<Selected, 1>(9, [shape.iter().product()]);
+            let full = run(layer, &shape);
+            let before = plain(weight()).into_data();
+
+            set_precision(chosen);
+            assert_eq!(precision(), chosen);
+            let rounded = run(layer, &shape);
+            let after = plain(weight()).into_data();
+            set_precision(Precision::F32);
+
+            for (rounded, full) in rounded.iter().zip(&full) {
+                let error = error(rounded, full);
+                assert!(errors.contains(&error), "{name} in {chosen}: {error}");
+            }
+            assert_eq!(before, after, "{name} without gradients");
+        }
     }
 }

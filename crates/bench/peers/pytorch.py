@@ -226,8 +226,9 @@ def reach(_):
         order = torch.arange(len(inputs))
         for _ in range(goal["epochs"]):
             for rows in order.split(size):
+                rate = next(rates)
                 for group in optimizer.param_groups:
-                    group["lr"] = next(rates)
+                    group["lr"] = rate
                 optimizer.zero_grad()
                 loss_of(network(inputs[rows]), targets[rows]).backward()
                 optimizer.step()

@@ -63,7 +63,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
         Command::Child { job } => {
-            let group = join()?;
+            let group = Group::of_launcher()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
             let job = serde_json::from_str::<Job>(&job).context("not a job")?;
             let served = serve(job, &group);
@@ -75,18 +75,6 @@ fn main() -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The processes that measure together.
-#[cfg(feature = "mpi")]
-fn join() -> anyhow::Result<Group> {
-    Ok(Group::of_launcher()?)
-}
-
-/// This process by itself.
-#[cfg(not(feature = "mpi"))]
-fn join() -> anyhow::Result<Group> {
-    Ok(Group::alone())
 }
 
 #[allow(clippy::print_stdout)] // The program's results.

@@ -1,4 +1,5 @@
-//! Where things are kept from run to run: data sets, and the features of frozen networks.
+//! Where things are kept from run to run: data sets, the features of frozen networks, and what was
+//! found out about devices.
 
 use std::path::PathBuf;
 

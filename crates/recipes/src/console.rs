@@ -127,9 +127,18 @@ impl Console {
         }
     }
 
-    /// A bar of its own on a terminal; in a pipe the beginning, and a line now and then.
+    /// A bar of its own on a terminal, or where the run has its bar already a message there; in a
+    /// pipe a line now and then, and one where the run itself waits for it.
     pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
         match &self.view {
+            View::Bar(bar) if self.steps > 0 => {
+                if done < of {
+                    bar.set_message(task.to_owned());
+                } else if bar.message() == task {
+                    bar.set_message("");
+                }
+                bar.tick();
+            }
             View::Bar(_) if done == of => {
                 self.preparation.take().iter().for_each(|bar| bar.finish_and_clear())
             }
@@ -138,7 +147,9 @@ impl Console {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
             }
-            View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
+            View::Plain
+                if self.last_status.elapsed() >= STATUS_EVERY || (done == 0 && self.steps > 0) =>
+            {
                 self.last_status = Instant::now();
                 self.line(&format!("{task}: {} of {}", grouped(done as f64), grouped(of as f64)));
             }

@@ -104,7 +104,7 @@ impl From<GroupError> for Failure {
             GroupError::Another { exit_code, .. } => {
                 return Self { exit_code: ExitCode::of(exit_code), problems: Vec::new() };
             }
-            GroupError::Differs { .. } => ExitCode::Usage,
+            GroupError::Differs { .. } | GroupError::WithoutMpi { .. } => ExitCode::Usage,
             GroupError::Unusable { .. } => ExitCode::Device,
         };
         Self::of(exit_code, &error, error.help())

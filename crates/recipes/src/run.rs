@@ -258,7 +258,9 @@ impl Observer for Run<'_> {
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
-        files.observe(event)?;
+        if !matches!(event, Event::Preparation { .. }) {
+            files.observe(event)?;
+        }
         self.start.observer.observe(event)
     }
 

@@ -59,7 +59,8 @@ impl Scalars {
 fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
     let of_training = |name: &str, value| (format!("train/{name}"), value);
     match event {
-        &Event::Step(StepReport { step, loss, learning_rate, gradient_norm, pace, .. }) => {
+        &Event::Step(report) => {
+            let StepReport { step, loss, learning_rate, gradient_norm, pace, .. } = report;
             let mut scalars = vec![
                 of_training("loss", loss),
                 of_training("learning_rate", learning_rate),
@@ -67,6 +68,8 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
                 of_training("samples_per_second", pace.samples_per_second),
                 of_training("data_wait", pace.data_wait),
             ];
+            let loss_scale = report.loss_scale;
+            scalars.extend(loss_scale.map(|scale| of_training("loss_scale", scale)));
             let communication = pace.communication_wait;
             scalars.extend(communication.map(|share| of_training("communication_wait", share)));
             let memory = pace.memory_bytes.map(|bytes| bytes as f64);

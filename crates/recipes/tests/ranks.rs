@@ -268,6 +268,37 @@ fn a_failure_of_one_rank_ends_all_and_is_told_once() {
     folder.mpirun(&format!("-n 3 -wdir good {train}")).failed(3, "has a run already");
 }
 
+/// A shell limits what one rank may take; its files, since no disk can be filled here.
+#[test]
+fn a_rank_without_room_ends_all() {
+    let folder = Folder::new();
+    let limited = |name: &str, limit: &str| {
+        fs::write(folder.path(name), format!("trap '' XFSZ\n{limit}\nexec \"$@\"\n")).unwrap();
+    };
+    // Above what Open MPI takes for itself, below what the model and its checkpoint need.
+    limited("memory", "ulimit -v 2000000");
+    limited("files", "ulimit -f 65536");
+    let train = "recipes train mlp --progress quiet --set training.epochs=1";
+    let wide = format!("{train} --run-dir wide --set model.hidden=[16000,16000]");
+    folder
+        .mpirun(&format!("-n 1 {wide} : -n 1 sh memory {wide}"))
+        .failed(4, "error: out of memory: the program holds ");
+    let wide = format!("{train} --run-dir long --set model.hidden=[3000,3000]");
+    folder.mpirun(&format!("-n 1 sh files {wide} : -n 1 {wide}")).failed(1, "File too large");
+}
+
+#[test]
+fn ranks_of_different_programs_are_refused() {
+    let folder = Folder::new();
+    let mut program = fs::read(env!("CARGO_BIN_EXE_recipes")).unwrap();
+    program.push(0);
+    fs::write(folder.path("other"), program).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path("other"), executable).unwrap();
+    let job = "-n 1 recipes train mlp --run-dir run : -n 1 ./other train mlp --run-dir run";
+    folder.mpirun(job).failed(2, "rank 1 has another program than rank 0");
+}
+
 #[test]
 fn what_all_ranks_meet_is_told_once() {
     let folder = Folder::new();

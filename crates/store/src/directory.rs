@@ -25,14 +25,12 @@ const PREVIOUS: &str = "previous";
 pub fn write_directory(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
     let partial = with_ending(path, PARTIAL);
     remove(&partial)?;
-    fault::point()
-        .and_then(|()| fs::create_dir(&partial))
-        .map_err(StoreError::io("create the directory", &partial))?;
-    for (name, bytes) in files {
-        let file = partial.join(name);
-        write_synced(&file, bytes).map_err(StoreError::io("write", &file))?;
+    let written = write_files(&partial, files);
+    if written.is_err() {
+        // Its room may be what is lacking; where it cannot be given back, the next write does that.
+        let _ = fs::remove_dir_all(&partial);
     }
-    sync_directory(&partial)?;
+    written?;
     if path.exists() {
         let previous = previous_name(path);
         remove(&previous)?;
@@ -40,6 +38,17 @@ pub fn write_directory(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Sto
     }
     rename(&partial, path)?;
     sync_directory(parent(path))
+}
+
+fn write_files(directory: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
+    fault::point()
+        .and_then(|()| fs::create_dir(directory))
+        .map_err(StoreError::io("create the directory", directory))?;
+    for (name, bytes) in files {
+        let file = directory.join(name);
+        write_synced(&file, bytes).map_err(StoreError::io("write", &file))?;
+    }
+    sync_directory(directory)
 }
 
 /// What a directory is called once [`write_directory`] has put another in its place.

@@ -48,7 +48,12 @@ impl StoreError {
                 io::ErrorKind::PermissionDenied => {
                     Some("check who may read and write it".to_owned())
                 }
-                io::ErrorKind::StorageFull => Some("make room on the disk".to_owned()),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("make room on the disk".to_owned())
+                }
+                io::ErrorKind::FileTooLarge => {
+                    Some("the system allows no larger file: see `ulimit -f`".to_owned())
+                }
                 _ => None,
             },
             Self::Format { .. } => {

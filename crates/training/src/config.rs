@@ -23,6 +23,9 @@ pub struct TrainerConfig {
     pub max_steps: Option<u64>,
     /// The largest norm of all gradients together; a larger one is scaled down to it.
     pub clip_norm: Option<f64>,
+    /// Whether losses are scaled for the backward pass, which f16 needs: an update whose gradients
+    /// overflow is not made then, and the scale is lowered.
+    pub loss_scaling: bool,
     /// The share of the average of the weights that each update leaves; with one, the average is
     /// what is evaluated and returned.
     pub ema: Option<f64>,
@@ -81,6 +84,7 @@ impl TrainerConfig {
             steps_per_epoch,
             max_steps: None,
             clip_norm: None,
+            loss_scaling: false,
             ema: None,
             patience: None,
             minimum_improvement: 0.0,

@@ -65,7 +65,7 @@ pub enum Event {
         /// What it wrote.
         text: String,
     },
-    /// Work goes on before training can begin.
+    /// Work goes on before training can begin, or before it is up to speed.
     Preparation {
         /// What is done, as `decoding images`.
         task: String,
@@ -110,6 +110,9 @@ pub struct StepReport {
     pub learning_rate: f64,
     /// The norm of all gradients of the last step together, before they were clipped.
     pub gradient_norm: f64,
+    /// What losses are scaled by; none where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<f64>,
     /// How fast it went, and what took the time.
     #[serde(flatten)]
     pub pace: Pace,

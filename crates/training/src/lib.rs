@@ -24,6 +24,7 @@ mod schedule;
 // The state and what happens to it.
 mod average;
 mod gradients;
+mod loss_scale;
 mod parameters;
 mod patience;
 mod progress;
@@ -52,7 +53,7 @@ pub use crate::{
     event::{
         Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Pace, Shares, StepReport,
     },
-    group::{Group, GroupError, launched_processes},
+    group::{Group, GroupError},
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{Trained, Trainer},

@@ -13,6 +13,7 @@ use crate::{
     Best, Group, GroupError, Metrics, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
+    loss_scale::LossScale,
     optimizer::Slot,
     parameters::Parameter,
     patience::Patience,
@@ -29,6 +30,8 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) best_model: Option<M::InnerModule>,
     /// What a recurrent network carries from one update to the next: `[streams, width]` each.
     pub(crate) carried: BTreeMap<String, Tensor<B::InnerBackend, 2>>,
+    /// Where losses are scaled.
+    pub(crate) loss_scale: Option<LossScale<B::InnerBackend>>,
     /// Not zero from the first value on that is not finite.
     pub(crate) diverged: Tensor<B::InnerBackend, 1>,
     /// The sum of the losses since the host last read it.
@@ -101,7 +104,12 @@ impl From<Measured> for Metrics {
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     /// The state before the first step.
-    pub(crate) fn new(model: M, parameters: usize, device: &B::Device) -> Self {
+    pub(crate) fn new(
+        model: M,
+        parameters: usize,
+        config: &TrainerConfig,
+        device: &B::Device,
+    ) -> Self {
         let zero = || Tensor::zeros([1], device);
         Self {
             model: Some(model),
@@ -109,6 +117,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             average: Average(Vec::new()),
             best_model: None,
             carried: BTreeMap::new(),
+            loss_scale: config.loss_scaling.then(|| LossScale::new(device)),
             diverged: zero(),
             interval_loss: zero(),
             update_loss: zero(),
@@ -161,7 +170,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let losses = if self.last_counts { losses } else { losses * 0.0 };
         let sum = losses.sum();
         let seen = sum.clone().inner();
-        let gradients = Gradients::of(&(sum / part.of as f64), self.model());
+        let mean = sum / part.of as f64;
+        let loss = match &self.loss_scale {
+            None => mean,
+            Some(scale) => mean * Tensor::from_inner(scale.factor.clone()),
+        };
+        let gradients = Gradients::of(&loss, self.model());
         self.record.update_samples = part.of;
         let gradients = match self.accumulated.take() {
             None => {
@@ -211,23 +225,44 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         record.momentum_product *= config.optimizer.momentum_of_nadam(record.step);
         self.interval_loss = self.interval_loss.clone() + self.update_loss.clone();
 
+        let gradients = match &self.loss_scale {
+            None => gradients,
+            Some(scale) => gradients.rescaled(scale.inverse()),
+        };
         self.squares = gradients.square_sums(self.zero.clone());
         let squares = self.squares.total().unwrap_or_else(|| self.zero.clone());
         let gradients = match config.clip_norm {
             None => gradients,
             Some(largest) => gradients.rescaled(clip_factor(squares.clone(), largest)),
         };
-        let finite = (squares + self.update_loss.clone().abs()).lower_equal_elem(f32::MAX);
-        self.diverged = self.diverged.clone().max_pair(finite.bool_not().float());
+        let skips = self.note_whether_finite(squares).into_primitive().tensor();
 
+        let record = &self.record;
         let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
-        let diverged = self.diverged.clone().into_primitive().tensor();
         let model = self.model.take().expect("the model is put back by whatever takes it");
-        let model = update(model, parameters, gradients, &mut self.slots, diverged, rule);
+        let model = update(model, parameters, gradients, &mut self.slots, skips, rule);
         if let Some(decay) = config.ema {
             self.average.note(&model, parameters, decay);
         }
         self.model = Some(model);
+    }
+
+    /// Notes whether an update with this sum of squares is finite; returns whether it must not be
+    /// made: `[1]`, zero if it may be.
+    fn note_whether_finite(
+        &mut self,
+        squares: Tensor<B::InnerBackend, 1>,
+    ) -> Tensor<B::InnerBackend, 1> {
+        let not_finite = |value: Tensor<_, 1>| value.lower_equal_elem(f32::MAX).bool_not().float();
+        let loss = self.update_loss.clone().abs();
+        let Some(scale) = &mut self.loss_scale else {
+            self.diverged = self.diverged.clone().max_pair(not_finite(squares + loss));
+            return self.diverged.clone();
+        };
+        let overflowed = not_finite(squares);
+        let lost = scale.note(overflowed.clone()).max_pair(not_finite(loss));
+        self.diverged = self.diverged.clone().max_pair(lost);
+        self.diverged.clone().max_pair(overflowed)
     }
 
     /// Whether a value was not finite; waits for the device.

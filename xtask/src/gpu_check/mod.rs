@@ -5,6 +5,7 @@
 mod outcome;
 
 use std::{
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -16,7 +17,7 @@ use serde_json::Value;
 use xshell::Shell;
 
 use self::outcome::Outcome;
-use crate::program;
+use crate::{golden, program};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,6 +27,10 @@ pub(crate) struct Options {
     /// The recipes to run
     #[arg(long, value_delimiter = ',', default_values = RECIPES.map(|recipe| recipe.0))]
     pub(crate) recipes: Vec<String>,
+    /// First hold operations, networks and augmentation on that backend against PyTorch's values;
+    /// to build that takes minutes, and to run it too where the GPU is one in software
+    #[arg(long)]
+    pub(crate) tests: bool,
     /// Updates of each run
     #[arg(long, default_value_t = 50)]
     pub(crate) steps: u64,
@@ -95,6 +100,9 @@ const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorb
 /// Runs every recipe on both backends, and fails where one differs by more than the tolerance.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
+    if options.tests {
+        golden::hold(shell, backend.name())?;
+    }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
         Some(program) => program.canonicalize().context("the program cannot be found"),
         None => program::build(shell, profile, feature),
@@ -102,7 +110,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     // The second build would replace the first.
     let folder = shell.create_temp_dir()?;
     let cpu = folder.path().join("recipes-cpu");
-    std::fs::copy(found(&options.cpu_program, None)?, &cpu)?;
+    fs::copy(found(&options.cpu_program, None)?, &cpu)?;
     let gpu = found(&options.program, Some(backend.name()))?;
     let check = Check {
         cpu: &cpu,
@@ -184,6 +192,8 @@ impl Check<'_> {
         let [cpu_run, gpu_run] = ["cpu", "gpu"].map(|backend| format!("{name}-{backend}"));
         let cpu = train(self.cpu, &cpu_run)?;
         let gpu = train(self.gpu, &gpu_run)?;
+        let kept = self.folder.join("cache/kernels");
+        ensure!(holds_something(&kept)?, "what was tuned is not in `{}`", kept.display());
 
         let measure = |program: &Path, run: &str| -> anyhow::Result<f64> {
             let told = self.call(program, &["eval", run, "--json"], "")?;
@@ -227,6 +237,20 @@ impl Check<'_> {
         }
         Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
     }
+}
+
+/// Whether a file below the folder has a content.
+fn holds_something(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() && holds_something(&entry.path())?
+            || metadata.is_file() && metadata.len() > 0
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

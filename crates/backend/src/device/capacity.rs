@@ -89,7 +89,7 @@ mod graphics {
         None
     }
 
-    /// What CubeCL has reserved for the tensors of this thread.
+    /// What CubeCL has reserved for tensors.
     pub(crate) fn memory_in_use() -> Option<u64> {
         let usage = Selected::client(&Default::default()).memory_usage();
         usage.ok().map(|usage| usage.bytes_reserved)

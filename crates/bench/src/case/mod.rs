@@ -120,7 +120,7 @@ impl Trial {
             }
             What::Reach(job) => {
                 let exchange = Exchange::of_goal(&job.settings, job.accuracy.unwrap_or(1.0))?;
-                (Some(exchange), 1, COMPARED)
+                (Some(exchange), 1, job.compared)
             }
             What::Infer { architecture, sample, batch, steps } => {
                 let exchange = Exchange::of_inference(architecture, sample, *batch)?;

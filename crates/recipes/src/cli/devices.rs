@@ -44,7 +44,7 @@ pub(super) fn run(options: &DevicesArguments, output: &Output) -> Result<(), Fai
 }
 
 fn text(line: &Line) -> String {
-    let DeviceReport { backend, name, reason, .. } = &line.device;
+    let DeviceReport { backend, name, reason, kernels, .. } = &line.device;
     let state = match reason {
         None => format!("usable: {name}"),
         Some(reason) => format!("not usable: {reason}"),
@@ -60,5 +60,8 @@ fn text(line: &Line) -> String {
         .map(|(what, speed)| format!("{:<8} {what:<15} {speed:>16}\n", ""))
         .concat()
     });
-    format!("{backend:<8} {state}\n{}", peaks.unwrap_or_default())
+    let kernels = kernels.as_ref().map(|folder| {
+        format!("{:<8} the kernels that are the fastest are kept in {}\n", "", folder.display())
+    });
+    format!("{backend:<8} {state}\n{}{}", kernels.unwrap_or_default(), peaks.unwrap_or_default())
 }

@@ -34,14 +34,14 @@ use self::{
     arguments::{Arguments, Command, DataCommand},
     output::Output,
 };
-use crate::Failure;
+use crate::{Failure, cache_folder::cache_folder};
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {
     let began = Instant::now();
-    let group = match processes::join() {
+    let group = match Group::of_launcher() {
         Ok(group) => group,
-        Err(failure) => return fail(&failure, &Group::alone()),
+        Err(error) => return fail(&Failure::from(error), &Group::alone()),
     };
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -56,6 +56,9 @@ pub fn main() -> process::ExitCode {
     };
     logger::install(arguments.common.verbose);
     backend::device::prepare_process(group.share_of_cores());
+    if let Some(folder) = cache_folder() {
+        backend::device::keep_kernels_in(folder.join("kernels"));
+    }
     let output = Output { json: arguments.common.json, silent: !group.leads() };
     let ended = panics::told(|| {
         run(arguments, &output, began, &group)?;

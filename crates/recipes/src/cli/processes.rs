@@ -6,28 +6,6 @@ use training::Group;
 
 use crate::{Failure, config::Layer};
 
-/// The group that this process is one of, or by itself where it was started by itself.
-#[cfg(feature = "mpi")]
-pub(super) fn join() -> Result<Group, Failure> {
-    Ok(Group::of_launcher()?)
-}
-
-/// This process by itself, if it was started by itself.
-#[cfg(not(feature = "mpi"))]
-pub(super) fn join() -> Result<Group, Failure> {
-    match training::launched_processes() {
-        1 => Ok(Group::alone()),
-        processes => Err(Failure::new(
-            crate::ExitCode::Usage,
-            format!(
-                "started as one of {processes} processes by a launcher of MPI, by a program that \
-                 was built without MPI: each would train by itself, and into one run directory"
-            ),
-            "build with `--features mpi`, or start it without the launcher",
-        )),
-    }
-}
-
 /// Refuses what one process does by itself.
 pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
     if !group.is_shared() {

@@ -90,6 +90,31 @@ fn memory_that_runs_out_is_told() {
     assert!(output.stdout.is_empty() && !folder.path("run").exists());
 }
 
+/// A limit on files, since no disk can be filled here: the first checkpoint does not fit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_without_room_is_told() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_recipes");
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 64; exec {program} train mlp --set model.hidden=[200,200] \
+         --set training.epochs=1 --run-dir run --progress quiet"
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(folder.path(""))
+        .env("BURN_RECIPES_DATA", folder.path("cache"))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("error: "), "{stderr}");
+    assert!(stderr.contains("File too large") && stderr.contains("`ulimit -f`"), "{stderr}");
+    assert!(stderr.contains("checkpoints"), "{stderr}");
+    assert_eq!(folder.path("run/checkpoints").read_dir().unwrap().count(), 0);
+    assert!(!folder.path("run/model.safetensors").exists());
+}
+
 #[test]
 fn runs_are_checked() {
     let folder = Folder::new();

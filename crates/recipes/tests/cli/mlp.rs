@@ -223,20 +223,23 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
 }
 
 #[test]
-fn training_in_bf16_comes_to_nearly_the_same() {
+fn training_in_bf16_or_f16_comes_to_nearly_the_same() {
     let folder = Folder::new();
     let train = |precision: &str| {
         let options = "--set data.labels=linear --set training.epochs=100 --progress quiet";
         let chosen = format!("--set training.precision={precision} --run-dir {precision}");
         let ran = folder.run(&format!("train mlp {options} {chosen}"));
         if ran.code == Some(4) {
-            assert!(ran.stderr.contains("has no bf16") && ran.stderr.contains("help: "));
+            assert!(ran.stderr.contains("has no ") && ran.stderr.contains("help: "));
             return None;
         }
         ran.succeeded();
         folder.json(&format!("{precision}/summary.json"))["validation"]["loss"].as_f64()
     };
-    let (full, rounded) = (train("f32").unwrap(), train("bf16"));
-    let Some(rounded) = rounded else { return };
-    assert!(rounded != full && (rounded - full).abs() < 0.02 * full, "{rounded} {full}");
+    let full = train("f32").unwrap();
+    for (precision, error) in [("bf16", 0.02), ("f16", 0.003)] {
+        let Some(rounded) = train(precision) else { continue };
+        let close = (rounded - full).abs() < error * full;
+        assert!(rounded != full && close, "{precision}: {rounded} {full}");
+    }
 }

@@ -12,6 +12,7 @@ use store::{StoreError, StoredTensor, TensorFile};
 
 use crate::{
     Group, GroupError, TrainError, TrainerConfig,
+    loss_scale::LossScale,
     optimizer::Slot,
     parameters::Parameter,
     state::{Record, State},
@@ -48,6 +49,9 @@ pub(crate) struct SavedState {
     /// Sums on the device, which are f32 and so are f64 without a loss.
     interval_loss: f64,
     update_loss: f64,
+    /// Where losses are scaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    loss_scale: Option<[f64; 2]>,
     /// What the run wanted to be kept along.
     pub(crate) mark: serde_json::Value,
 }
@@ -111,6 +115,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
+                loss_scale: self.loss_scale.as_ref().map(LossScale::values),
                 mark,
             },
         }
@@ -184,6 +189,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
         self.interval_loss = scalar(state.interval_loss);
         self.update_loss = scalar(state.update_loss);
+        if let Some(values) = state.loss_scale.filter(|_| config.loss_scaling) {
+            self.loss_scale = Some(LossScale::restored(values, &device));
+        }
         self.record = state.record;
         Ok(())
     }

@@ -94,6 +94,16 @@ pub enum GroupError {
         /// What it is that differs, such as `other data`.
         what: String,
     },
+    /// A launcher started several processes of a program without MPI, which know nothing of each
+    /// other.
+    #[error(
+        "started as one of {processes} processes by a launcher of MPI, by a program that was built \
+         without MPI: each would train by itself, and into one run directory"
+    )]
+    WithoutMpi {
+        /// How many.
+        processes: usize,
+    },
     /// MPI would not start.
     #[error("MPI cannot be used: {reason}")]
     Unusable {
@@ -113,12 +123,21 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Unusable`].
-    #[cfg(feature = "mpi")]
+    /// [`GroupError::WithoutMpi`] and [`GroupError::Unusable`].
     pub fn of_launcher() -> Result<Self, GroupError> {
-        if launched_processes() == 1 {
-            return Ok(Self::alone());
+        match launched_processes() {
+            1 => Ok(Self::alone()),
+            processes => Self::of_several(processes),
         }
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn of_several(processes: usize) -> Result<Self, GroupError> {
+        Err(GroupError::WithoutMpi { processes })
+    }
+
+    #[cfg(feature = "mpi")]
+    fn of_several(_: usize) -> Result<Self, GroupError> {
         let reason = |reason: &str| GroupError::Unusable { reason: reason.to_owned() };
         let world = mpi::World::begin().map_err(reason)?;
         Ok(Self { processes: Some(Rc::new(world)), state: Rc::default() })
@@ -343,7 +362,7 @@ fn lost(words: &[u32]) -> Option<Lost> {
 
 /// How many processes a launcher of MPI started together, this one included. Found without MPI, in
 /// what launchers set in the environment.
-pub fn launched_processes() -> usize {
+fn launched_processes() -> usize {
     // Open MPI; MPICH, Intel MPI and Slurm's PMI-2; Slurm.
     let variables = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
     let told = |variable| std::env::var(variable).ok()?.parse().ok();
@@ -365,6 +384,9 @@ impl GroupError {
             Self::Differs { .. } => Some(
                 "start all ranks from one command, with one program and the same data".to_owned(),
             ),
+            Self::WithoutMpi { .. } => {
+                Some("build with `--features mpi`, or start it without the launcher".to_owned())
+            }
             Self::Unusable { .. } => Some(
                 "start the program by the `mpirun` of the library that it was built with"
                     .to_owned(),

@@ -77,6 +77,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     done: Stop,
     in_update: Arc<AtomicBool>, // between the parts of an update
     finite_until: u64,
+    began_at: u64, // updates made before this process took over
     clock: Clock,
     handover: Arc<Handover>,
     spent: Spent, // since the losses were last read
@@ -103,7 +104,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let parameters = Parameter::all(&model, &config);
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
-            state: State::new(model, parameters.len(), device),
+            state: State::new(model, parameters.len(), &config, device),
             parameters,
             config,
             observer,
@@ -112,6 +113,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             done: Stop::default(),
             in_update: Arc::default(),
             finite_until: 0,
+            began_at: 0,
             clock: Clock::default(),
             handover: Arc::default(),
             spent: Spent::default(),
@@ -120,6 +122,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             kept: None,
         };
         trainer.begin_or_resume()?;
+        trainer.began_at = trainer.step_number();
+        trainer.tell_of_tuning()?;
         Ok(trainer)
     }
 
@@ -199,6 +203,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let start = Instant::now();
         self.state.update(gradients, &self.parameters, &self.config);
         self.spent.update += start.elapsed().as_secs_f64();
+        self.tell_of_tuning()?;
         let step = self.step_number();
         if step.is_multiple_of(self.config.log_every_steps) {
             self.log()?;

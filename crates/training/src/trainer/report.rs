@@ -1,15 +1,32 @@
 //! What the trainer reads from the device now and then, and tells its observer.
 
-use backend::AutodiffBackend;
+use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
 use burn::module::AutodiffModule;
 
 use crate::{
     Event, Metrics, ScheduleKind, StepReport, TrainError, Trainer, progress::Span, state::NotFinite,
 };
 
+/// The first updates have all operations of those that follow.
+const TUNING_UPDATES: u64 = 3;
+
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
         self.observer.observe(event).map_err(TrainError::Observer)
+    }
+
+    /// Tells how far the first updates are, in which a GPU backend tries several kernels for each
+    /// operation, which may take minutes.
+    pub(super) fn tell_of_tuning(&mut self) -> Result<(), TrainError> {
+        let done = self.step_number() - self.began_at;
+        let of = TUNING_UPDATES.min(self.config.length().steps.saturating_sub(self.began_at));
+        if COMPUTES_AT_ONCE || done > of || of == 0 {
+            return Ok(());
+        }
+        self.check_finite()?; // by which the device has come so far
+        let task = "first updates, with which kernels are tuned".to_owned();
+        let [done, of] = [done, of].map(|updates| updates as usize);
+        self.tell(&Event::Preparation { task, done, of })
     }
 
     /// Fails where training has diverged; waits for the device.
@@ -47,6 +64,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn log(&mut self) -> Result<(), TrainError> {
         self.read_losses()?;
         let gradient_norm = self.state.gradient_norm();
+        let loss_scale = self.state.loss_scale.as_ref().map(|scale| scale.values()[0]);
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let span = std::mem::replace(&mut record.interval, Span::from(now));
@@ -56,6 +74,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             loss: span.mean_loss(),
             learning_rate: self.state.last_learning_rate(&self.config),
             gradient_norm,
+            loss_scale,
             pace: span.pace(now, self.config.work),
         };
         self.tell(&Event::Step(report))

@@ -61,9 +61,17 @@ impl Kept {
     /// The numbers of all steps and epochs, without times.
     fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
-            Event::Step(StepReport { epoch, step, loss, learning_rate, gradient_norm, .. }) => {
-                Some(format!("{epoch} {step} {loss} {learning_rate} {gradient_norm}"))
-            }
+            Event::Step(StepReport {
+                epoch,
+                step,
+                loss,
+                learning_rate,
+                gradient_norm,
+                loss_scale,
+                ..
+            }) => Some(format!(
+                "{epoch} {step} {loss} {learning_rate} {gradient_norm} {loss_scale:?}"
+            )),
             Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
                 Some(format!("{epoch} {step} {train_loss} {last_loss} {validation:?}"))
             }
@@ -113,7 +121,8 @@ impl<B: Backend> ModuleMapper<B> for Drift {
 }
 
 /// Trains in micro-batches of four and two samples, with noise that follows from the step, and a
-/// number that is carried from each update to the next.
+/// number that is carried from each update to the next. Where losses are scaled the gradients of the
+/// second update overflow.
 fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
     let device = Device::default();
     let Problem { features, targets, start } = Problem::drawn();
@@ -123,6 +132,7 @@ fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
     let (features, targets) = (tensor(features, [SAMPLES, 3]), tensor(targets, [SAMPLES, 1]));
     let model = LinearModel { weight: Param::from_tensor(tensor(start, [3, 1])) };
 
+    let scales = settings.loss_scaling;
     let mut trainer = Trainer::new(model, settings, &device, kept, stop)?;
     while let Some(epoch) = trainer.next_epoch() {
         let parts = (epoch.position * BATCH..SAMPLES)
@@ -138,7 +148,11 @@ fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
                     + noise * 0.1;
             let errors = outputs - targets.clone().narrow(0, start, samples);
             let mean = errors.clone().inner().mean().reshape([1, 1]);
-            let losses = errors.flatten::<1>(0, 1).square();
+            let mut losses = errors.flatten::<1>(0, 1).square();
+            if trainer.step_number() == 1 && scales {
+                // Adds zeros, the gradients of which are no numbers.
+                losses = losses.clone() + (losses * 0.0).sqrt();
+            }
             trainer.step(losses, Part { first: start % BATCH, samples, of: BATCH, last })?;
             trainer.carry("sum", carried + mean);
             trainer.map_model(|model| model.map(&mut Drift));
@@ -163,6 +177,7 @@ fn everything(kind: OptimizerKind) -> TrainerConfig {
     let mut settings = settings(optimizer(kind));
     settings.log_every_steps = 3;
     settings.clip_norm = Some(2.0);
+    settings.loss_scaling = true;
     settings.ema = Some(0.7);
     settings.keep_best = true;
     settings.optimizer.momentum = 0.9;

@@ -58,6 +58,45 @@ fn a_gradient_that_is_not_finite_is_named_by_its_parameter() {
 }
 
 #[test]
+fn scaled_losses_give_the_same_update() {
+    let run = |loss_scaling| {
+        let mut recorder = Recorder::default();
+        let settings = TrainerConfig { loss_scaling, ..settings(optimizer(OptimizerKind::Adam)) };
+        weight(&train(&Problem::drawn(), settings, 2, &mut recorder).unwrap())
+    };
+    // To scale by a power of two rounds nothing.
+    assert_eq!(run(true), run(false));
+}
+
+#[test]
+fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
+    let problem = || {
+        let mut problem = Problem::drawn();
+        problem.features.iter_mut().for_each(|feature| *feature *= 1e10);
+        problem
+    };
+    let settings = |epochs| TrainerConfig {
+        loss_scaling: true,
+        epochs,
+        ..settings(optimizer(OptimizerKind::Sgd))
+    };
+    let mut recorder = Recorder::default();
+    let trained = train(&problem(), settings(5), BATCH, &mut recorder).unwrap();
+    assert_eq!(weight(&trained), problem().start);
+    let scale = |event: &Event| match event {
+        Event::Step(report) => report.loss_scale,
+        _ => None,
+    };
+    let scales: Vec<f64> = recorder.0.iter().filter_map(scale).collect();
+    let halves: Vec<f64> = (6..16).rev().map(|power| f64::from(1 << power)).collect();
+    assert_eq!(scales, halves);
+    // What overflows at any scale does not come from it.
+    let error = train(&problem(), settings(10), BATCH, &mut Recorder::default()).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { step: 17, .. }), "{error}");
+    assert!(error.to_string().contains("the gradient of `weight` is not finite"), "{error}");
+}
+
+#[test]
 fn the_gradient_norm_is_that_before_clipping() {
     let Problem { features, targets, start } = Problem::drawn();
     let mut gradient = [0.0_f64; 3];

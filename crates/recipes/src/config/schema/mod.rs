@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use ::data::augment::AugmentOptions;
 use ::training::{CheckpointConfig, Group, OptimizerConfig, ScheduleConfig, TrainerConfig};
+use backend::Precision;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -155,6 +156,7 @@ fn trainer(
         steps_per_epoch,
         max_steps: training.max_steps,
         clip_norm: training.clip_norm,
+        loss_scaling: training.precision == Precision::F16,
         ema: training.ema,
         patience: training.patience,
         minimum_improvement: training.minimum_improvement,

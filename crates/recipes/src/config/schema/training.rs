@@ -75,12 +75,21 @@ impl Training {
     /// Where the device does not know the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
         if !self.precision.is_supported::<B>(device) {
+            let here = if Precision::F16.is_supported::<B>(device) {
+                "\"f16\" or \"f32\""
+            } else {
+                "\"f32\""
+            };
             return Err(Failure::new(
                 ExitCode::Device,
                 format!(
-                    "`training.precision = \"bf16\"`: the device of the backend `{NAME}` has no bf16"
+                    "`training.precision = \"{precision}\"`: the device of the backend `{NAME}` has \
+                     no {precision}",
+                    precision = self.precision
                 ),
-                "set `training.precision` to \"f32\", or train on an NVIDIA GPU with `--features cuda`",
+                format!(
+                    "set `training.precision` to {here}, or train on an NVIDIA GPU with `--features cuda`"
+                ),
             ));
         }
         backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));

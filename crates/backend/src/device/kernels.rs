@@ -1,0 +1,97 @@
+//! Where a GPU backend keeps what it found out about kernels: which are the fastest, and some of them
+//! compiled.
+//!
+//! CubeCL keeps the former in a folder `target` above the working directory, if there is one, under a
+//! name that one GPU shares with another, and the latter not at all. Here CUDA's devices have a folder
+//! each; the adapters of WGPU share one, since their names are known when it is too late.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Once, OnceLock},
+};
+
+use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::CacheConfig};
+
+/// What is kept for one version of Burn is of no use to another, and may be wrong there.
+const BURN: &str = "burn-0.21";
+
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+/// Where they are kept for the device in use.
+static KEPT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the folder; the first one stays.
+pub(super) fn keep_in(folder: PathBuf) {
+    let _ = FOLDER.set(folder);
+}
+
+/// Where they are kept since [`configure`], if anywhere.
+pub(super) fn kept() -> Option<PathBuf> {
+    KEPT.get().cloned()
+}
+
+/// Tells CubeCL so, before it is first used. A `cubecl.toml` that names a folder is obeyed.
+///
+/// - `device`: with all on which compiled kernels depend
+pub(super) fn configure(device: &str) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if CubeClRuntimeConfig::storage().lock().is_some() {
+            return; // a program has set it, or has used CubeCL, by itself
+        }
+        let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
+        let folder = FOLDER.get().map(|folder| folder.join(BURN).join(file_name(device)));
+        if let Some(folder) = folder.filter(|folder| can_be_written(folder)) {
+            if let CacheConfig::Target = config.autotune.cache {
+                config.autotune.cache = CacheConfig::File(folder.clone());
+                let _ = KEPT.set(folder.clone());
+            }
+            config.compilation.cache.get_or_insert(CacheConfig::File(folder));
+        }
+        // Each thread that makes a tensor would have a stream of its own, with memory of its own that
+        // is never given back.
+        if config.streaming.max_streams == CubeClRuntimeConfig::default().streaming.max_streams {
+            config.streaming.max_streams = 1;
+        }
+        CubeClRuntimeConfig::set(config);
+    });
+}
+
+/// Whether there is room for some kernels. CubeCL panics in a thread of its own where it cannot write.
+fn can_be_written(folder: &Path) -> bool {
+    const ROOM: usize = 4 << 20;
+    let probe = folder.join(format!("room-{}", std::process::id()));
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&probe, vec![0; ROOM]));
+    // What stays of it is overwritten by the next process of that number.
+    let _ = fs::remove_file(probe);
+    written.is_ok()
+}
+
+/// As `cuda-nvidia-h100-80gb-hbm3`.
+fn file_name(device: &str) -> String {
+    let lower = device.to_lowercase();
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_device_has_a_folder_of_its_own() {
+        assert_eq!(file_name("cuda NVIDIA H100 80GB HBM3"), "cuda-nvidia-h100-80gb-hbm3");
+        assert_eq!(file_name("wgpu any adapter"), "wgpu-any-adapter");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_known() {
+        let folder = std::env::temp_dir().join(format!("kernels-{}", std::process::id()));
+        assert!(can_be_written(&folder) && can_be_written(&folder));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir(&folder).unwrap();
+        fs::write(&folder, "a file").unwrap();
+        assert!(!can_be_written(&folder) && !can_be_written(&folder.join("below")));
+        fs::remove_file(folder).unwrap();
+    }
+}
