@@ -276,14 +276,14 @@ fn a_rank_without_room_ends_all() {
         fs::write(folder.path(name), format!("trap '' XFSZ\n{limit}\nexec \"$@\"\n")).unwrap();
     };
     // Above what Open MPI takes for itself, below what the model and its checkpoint need.
-    limited("memory", "ulimit -v 2000000");
-    limited("files", "ulimit -f 65536");
+    limited("memory", "ulimit -v 550000");
+    limited("files", "ulimit -f 16384");
     let train = "recipes train mlp --progress quiet --set training.epochs=1";
-    let wide = format!("{train} --run-dir wide --set model.hidden=[16000,16000]");
+    let wide = format!("{train} --run-dir wide --set model.hidden=[4000,4000]");
     folder
         .mpirun(&format!("-n 1 {wide} : -n 1 sh memory {wide}"))
         .failed(4, "error: out of memory: the program holds ");
-    let wide = format!("{train} --run-dir long --set model.hidden=[3000,3000]");
+    let wide = format!("{train} --run-dir long --set model.hidden=[1600,1600]");
     folder.mpirun(&format!("-n 1 sh files {wide} : -n 1 {wide}")).failed(1, "File too large");
 }
 
