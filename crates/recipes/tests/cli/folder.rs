@@ -4,7 +4,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::Value;
@@ -53,7 +53,11 @@ impl Folder {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_recipes"));
+        self.in_folder(env!("CARGO_BIN_EXE_recipes"))
+    }
+
+    fn in_folder(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command.current_dir(self.0.path()).stdin(Stdio::null());
         command.env("BURN_RECIPES_DATA", self.path("cache"));
         command
@@ -75,10 +79,20 @@ impl Folder {
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        told(child.wait_with_output().unwrap())
     }
+
+    /// As [`Folder::run`], under what a shell limits first. Linux alone lets one do so.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn run_limited(&self, limits: &str, arguments: &str) -> Ran {
+        let command = format!("{limits}; exec {} {arguments}", env!("CARGO_BIN_EXE_recipes"));
+        told(self.in_folder("sh").args(["-c", &command]).output().unwrap())
+    }
+}
+
+fn told(output: Output) -> Ran {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 impl Ran {

@@ -66,28 +66,20 @@ fn tables_are_checked() {
     check(&folder, &format!("train mlp {rest} --set data.path=."), 3, "is a directory");
 }
 
-/// Linux alone lets a shell limit what its programs may take.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_runs_out_is_told() {
     let folder = Folder::new();
-    let program = env!("CARGO_BIN_EXE_recipes");
-    let command = format!(
-        "ulimit -v 3000000; exec {program} train mlp --set model.hidden=[40000,40000] --run-dir run"
-    );
-    let output = std::process::Command::new("sh")
-        .args(["-c", &command])
-        .current_dir(folder.path(""))
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    let train = "train mlp --set model.hidden=[40000,40000] --run-dir run";
+    let ran = folder.run_limited("ulimit -v 3000000", train);
+    let stderr = &ran.stderr;
+    assert_eq!(ran.code, Some(4), "{stderr}");
     let mut lines = stderr.lines();
     let error = lines.next().unwrap();
     assert!(error.starts_with("error: out of memory: the program holds "), "{stderr}");
     assert!(error.contains(" 6.4 GB more are not there"), "{stderr}");
     assert!(lines.next().unwrap().contains("`training.batch_size` is 40: lower it"), "{stderr}");
-    assert!(output.stdout.is_empty() && !folder.path("run").exists());
+    assert!(ran.stdout.is_empty() && !folder.path("run").exists());
 }
 
 /// A limit on files, since no disk can be filled here: the first checkpoint does not fit.
@@ -95,19 +87,11 @@ fn memory_that_runs_out_is_told() {
 #[test]
 fn a_disk_without_room_is_told() {
     let folder = Folder::new();
-    let program = env!("CARGO_BIN_EXE_recipes");
-    let command = format!(
-        "trap '' XFSZ; ulimit -f 64; exec {program} train mlp --set model.hidden=[200,200] \
-         --set training.epochs=1 --run-dir run --progress quiet"
-    );
-    let output = std::process::Command::new("sh")
-        .args(["-c", &command])
-        .current_dir(folder.path(""))
-        .env("BURN_RECIPES_DATA", folder.path("cache"))
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let train = "train mlp --set model.hidden=[200,200] --set training.epochs=1 --run-dir run \
+                 --progress quiet";
+    let ran = folder.run_limited("trap '' XFSZ; ulimit -f 64", train);
+    let stderr = &ran.stderr;
+    assert_eq!(ran.code, Some(1), "{stderr}");
     assert!(stderr.starts_with("error: "), "{stderr}");
     assert!(stderr.contains("File too large") && stderr.contains("`ulimit -f`"), "{stderr}");
     assert!(stderr.contains("checkpoints"), "{stderr}");
