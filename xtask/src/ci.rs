@@ -39,7 +39,7 @@ pub(crate) enum Step {
     Ranks,
     /// Operations, networks and augmentation against PyTorch's values, with ndarray
     Ndarray,
-    /// A short training on a Vulkan adapter, held against the CPU's
+    /// Kernels and a short training on a Vulkan adapter, held against the CPU's
     Wgpu,
 }
 
@@ -170,7 +170,8 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Holds wgpu against the CPU on the recipe that Vulkan in software trains within a minute.
+/// Holds wgpu against the CPU: each kernel, and the recipe that Vulkan in software trains within a
+/// minute.
 fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
         ensure!(
@@ -184,11 +185,13 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
         );
         return Ok(Outcome::Skipped("no Vulkan driver"));
     }
+    let backend = gpu_check::Backend::Wgpu;
+    gpu_check::hold_kernels(shell, backend)?;
     let profile = "dev".to_owned();
     gpu_check::run(
         shell,
         &gpu_check::Options {
-            backend: gpu_check::Backend::Wgpu,
+            backend,
             recipes: vec!["mlp".to_owned()],
             tests: false,
             steps: 10,

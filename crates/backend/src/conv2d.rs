@@ -88,7 +88,7 @@ pub(crate) fn composed_backward<B: Backend>(
         weight: wanted
             .weight
             .then(|| B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options)),
-        bias: wanted.bias.then(|| channel_sums::<B>(gradient)),
+        bias: wanted.bias.then(|| B::fused_channel_sums(gradient)),
     }
 }
 
@@ -97,8 +97,7 @@ fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
     ConvOptions::new(stride, padding, dilation, groups)
 }
 
-/// The sum of each channel of `[batch, channels, height, width]`.
-fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+pub(crate) fn composed_channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     let [batch, channels, height, width] = maps.shape().dims();
     let planes = B::float_reshape(maps, [batch, channels, height * width].into());
     let sums = B::float_sum_dim(B::float_sum_dim(planes, 2), 0);

@@ -1,6 +1,6 @@
 //! The cross-entropy of the softmax, a value for each sample.
 //!
-//! Overrides: Flex (`flex/cross_entropy.rs`).
+//! Overrides: Flex (`flex/cross_entropy.rs`), CUDA and WGPU (`cube/cross_entropy.rs`).
 
 use burn::backend::autodiff::{
     Autodiff,

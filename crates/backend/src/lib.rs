@@ -41,6 +41,8 @@ mod sgd;
 mod square_sum;
 
 // Kernels.
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(feature = "cpu")]
 mod flex;
 

@@ -199,6 +199,14 @@ pub trait Backend: burn::tensor::backend::Backend {
         conv2d::composed_backward::<Self>(input, weight, output, gradient, options, wanted)
     }
 
+    /// The gradient of a convolution's bias: the sum of each channel.
+    ///
+    /// - `maps`: `[batch, channels, height, width]`
+    /// - returns: `[channels]`
+    fn fused_channel_sums(maps: FloatTensor<Self>) -> FloatTensor<Self> {
+        conv2d::composed_channel_sums::<Self>(maps)
+    }
+
     /// Convolution, ReLU and pooling; shapes as in
     /// [`conv2d_relu_max_pool`](crate::functional::conv2d_relu_max_pool).
     ///
@@ -357,10 +365,6 @@ impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
-#[cfg(feature = "wgpu")]
-impl Backend for burn::backend::Wgpu {}
-#[cfg(feature = "cuda")]
-impl Backend for burn::backend::Cuda {}
 
 /// A primitive of any shape as a tensor of one dimension, for the default bodies.
 pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {

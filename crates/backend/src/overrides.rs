@@ -30,7 +30,7 @@ pub fn counts() -> Counts {
 }
 
 /// Notes that an override runs.
-#[cfg(feature = "cpu")]
+#[cfg(any(feature = "cpu", feature = "cube"))]
 pub(crate) fn note_taken() {
     let counts = COUNTS.get();
     COUNTS.set(Counts { taken: counts.taken + 1, ..counts });

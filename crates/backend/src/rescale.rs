@@ -4,19 +4,15 @@
 
 use burn::tensor::{TensorMetadata, ops::FloatTensor};
 
-use crate::{
-    Backend,
-    operations::{flat, shaped},
-    overrides::note_composed,
-};
+use crate::{Backend, overrides::note_composed};
 
 pub(crate) fn composed<B: Backend>(
     values: FloatTensor<B>,
     factor: FloatTensor<B>,
 ) -> FloatTensor<B> {
     note_composed();
-    let shape = values.shape();
-    shaped(flat::<B>(values) * flat::<B>(factor), &shape)
+    let factor = B::float_reshape(factor, vec![1; values.rank()].into());
+    B::float_mul(values, factor)
 }
 
 #[cfg(test)]

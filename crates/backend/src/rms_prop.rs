@@ -1,7 +1,7 @@
 //! RMSprop (Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012), as
 //! PyTorch defines it, with momentum and not centred.
 //!
-//! Overrides: Flex (`flex/rms_prop.rs`).
+//! Overrides: Flex (`flex/rms_prop.rs`), CUDA and WGPU (`cube/rms_prop.rs`).
 
 use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent with momentum, as PyTorch defines it (no dampening).
 //!
-//! Overrides: Flex (`flex/sgd.rs`).
+//! Overrides: Flex (`flex/sgd.rs`), CUDA and WGPU (`cube/sgd.rs`).
 
 use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 

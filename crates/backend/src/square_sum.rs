@@ -1,6 +1,6 @@
 //! The sum of squares, from which the norm of all gradients is made.
 //!
-//! Overrides: Flex (`flex/square_sum.rs`).
+//! Overrides: Flex (`flex/square_sum.rs`), CUDA and WGPU (`cube/square_sum.rs`).
 
 use burn::tensor::ops::FloatTensor;
 

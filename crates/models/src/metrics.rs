@@ -49,7 +49,8 @@ impl<B: Backend> Evaluation<B> {
         self.samples += losses.dims()[0];
         let scores = std::iter::once(losses).chain(scores);
         for (sum, scores) in self.sums.iter_mut().zip(scores) {
-            *sum = sum.clone() + scores.sum();
+            // Not by `sum`, which on a GPU may add in an order that changes from run to run.
+            *sum = sum.clone() + scores.sum_dim(0);
         }
     }
 

@@ -168,7 +168,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     ) -> Option<Gradients<B::InnerBackend>> {
         self.last_counts = part.samples > 0;
         let losses = if self.last_counts { losses } else { losses * 0.0 };
-        let sum = losses.sum();
+        // Not by `sum`, which on a GPU may add in an order that changes from run to run.
+        let sum = losses.sum_dim(0);
         let seen = sum.clone().inner();
         let mean = sum / part.of as f64;
         let loss = match &self.loss_scale {

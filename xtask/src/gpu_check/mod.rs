@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use xshell::Shell;
+use xshell::{Shell, cmd};
 
 use self::outcome::Outcome;
 use crate::{golden, program};
@@ -27,8 +27,9 @@ pub(crate) struct Options {
     /// The recipes to run
     #[arg(long, value_delimiter = ',', default_values = RECIPES.map(|recipe| recipe.0))]
     pub(crate) recipes: Vec<String>,
-    /// First hold operations, networks and augmentation on that backend against PyTorch's values;
-    /// to build that takes minutes, and to run it too where the GPU is one in software
+    /// First hold operations, networks and augmentation on that backend against PyTorch's values,
+    /// and kernels against the CPU's; to build that takes minutes, and
+    /// to run it too where the GPU is one in software
     #[arg(long)]
     pub(crate) tests: bool,
     /// Updates of each run
@@ -102,6 +103,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
     if options.tests {
         golden::hold(shell, backend.name())?;
+        hold_kernels(shell, *backend)?;
     }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
         Some(program) => program.canonicalize().context("the program cannot be found"),
@@ -142,6 +144,17 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     }
     ensure!(failed.is_empty(), "{} differ: {}", backend.name(), failed.join(", "));
     Ok(())
+}
+
+/// Holds a backend's kernels against those of the CPU.
+pub(crate) fn hold_kernels(shell: &Shell, backend: Backend) -> anyhow::Result<()> {
+    // With `recipes`, so that the dependencies are those of its program.
+    let packages = ["--package", "backend", "--package", "recipes"];
+    let feature = format!("recipes/{}", backend.name());
+    // Burn's code for a GPU takes minutes to optimise, and does little here.
+    let quick = ["--config", "profile.dev.package.backend.opt-level=0"];
+    let tests = ["--features", &feature, "--test", "kernels_equal_flex"];
+    Ok(cmd!(shell, "cargo test {quick...} {packages...} {tests...}").run()?)
 }
 
 /// Two programs, and how they are compared.

@@ -7,7 +7,7 @@
 //! h = sigmoid(o) tanh(c)
 //! ```
 //!
-//! Overrides: Flex (`flex/lstm`).
+//! Overrides: Flex (`flex/lstm`), CUDA and WGPU (`cube/lstm.rs`).
 
 mod recorded;
 
@@ -149,7 +149,7 @@ pub(crate) fn composed_backward<B: Backend>(
     gradients: LstmOutputGradients<B>,
 ) -> LstmGradients<B> {
     note_composed();
-    let [batch, time, inputs] = saved.shape;
+    let [batch, time, _] = saved.shape;
     let Ok([input, outputs, gates, cells, first_cell, first_hidden]) =
         <[FloatTensor<B>; 6]>::try_from(saved.values)
     else {
@@ -158,8 +158,7 @@ pub(crate) fn composed_backward<B: Backend>(
     let (gates, cells) = (tensor::<B, 3>(gates), tensor::<B, 3>(cells));
     let (first_cell, first_hidden) = (tensor::<B, 2>(first_cell), tensor::<B, 2>(first_hidden));
     let [_, width] = first_cell.dims();
-    let [input_weight, hidden_weight] =
-        [saved.input_weight, saved.hidden_weight].map(tensor::<B, 2>);
+    let hidden_weight = tensor::<B, 2>(saved.hidden_weight);
 
     let of_outputs = gradients.outputs.map(tensor::<B, 3>);
     let mut of_cell = gradients.cell.map_or_else(|| first_cell.zeros_like(), tensor::<B, 2>);
@@ -191,12 +190,46 @@ pub(crate) fn composed_backward<B: Backend>(
         of_sums.push(of_sum);
     }
     of_sums.reverse();
-    let rows = batch * time;
-    let of_sums = Tensor::<B, 2>::stack::<3>(of_sums, 1).reshape([rows, 4 * width]);
+    let of_sums = Tensor::<B, 2>::stack::<3>(of_sums, 1).reshape([batch * time, 4 * width]);
+    let (input, weights) = of_products(
+        of_sums,
+        [input, outputs],
+        Some(first_hidden),
+        saved.input_weight,
+        &saved.shape,
+        saved.wanted,
+    );
+    let state = saved
+        .wanted
+        .state
+        .then(|| LstmPrimitives { cell: primitive(of_cell), hidden: primitive(of_hidden) });
+    LstmGradients { input, weights, state }
+}
 
-    let weights = saved.wanted.weights.then(|| {
+/// The gradients of the input, and of input weight, hidden weight and bias, from those of the sums that
+/// the gates are made of.
+///
+/// - `of_sums`: `[batch * time, 4 hidden]`
+/// - `input`, `outputs`: of the layer
+/// - `first_hidden`: `[batch, hidden]`, zeros where there is none
+/// - `shape`: of the input
+pub(crate) fn of_products<B: Backend>(
+    of_sums: Tensor<B, 2>,
+    [input, outputs]: [FloatTensor<B>; 2],
+    first_hidden: Option<Tensor<B, 2>>,
+    input_weight: FloatTensor<B>,
+    &[batch, time, inputs]: &[usize; 3],
+    wanted: LstmWanted,
+) -> (Option<FloatTensor<B>>, Option<[FloatTensor<B>; 3]>) {
+    let [rows, gates] = of_sums.dims();
+    let weights = wanted.weights.then(|| {
         let outputs = tensor::<B, 3>(outputs);
-        let mut before = vec![first_hidden.unsqueeze_dim(1)];
+        let [_, _, width] = outputs.dims();
+        let first = first_hidden.map_or_else(
+            || Tensor::zeros([batch, 1, width], (&outputs.device(), outputs.dtype())),
+            |hidden| hidden.unsqueeze_dim(1),
+        );
+        let mut before = vec![first];
         if time > 1 {
             before.push(outputs.narrow(1, 0, time - 1));
         }
@@ -205,16 +238,11 @@ pub(crate) fn composed_backward<B: Backend>(
         [
             primitive(of_sums.clone().transpose().matmul(input)),
             primitive(of_sums.clone().transpose().matmul(before)),
-            primitive(of_sums.clone().sum_dim(0).reshape([4 * width])),
+            primitive(of_sums.clone().sum_dim(0).reshape([gates])),
         ]
     });
-    let input = saved
-        .wanted
+    let input = wanted
         .input
-        .then(|| primitive(of_sums.matmul(input_weight).reshape([batch, time, inputs])));
-    let state = saved
-        .wanted
-        .state
-        .then(|| LstmPrimitives { cell: primitive(of_cell), hidden: primitive(of_hidden) });
-    LstmGradients { input, weights, state }
+        .then(|| primitive(of_sums.matmul(tensor(input_weight)).reshape([batch, time, inputs])));
+    (input, weights)
 }

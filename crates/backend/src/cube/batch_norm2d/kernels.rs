@@ -1,0 +1,260 @@
+//! What is computed by the units of a GPU; [`super`] says how they are started.
+
+use burn_cubecl::cubecl::{self, prelude::*};
+
+/// Units of a cube, a power of two that every device has.
+pub(super) const UNITS: usize = 256;
+
+/// Adds up what the units of a lane found; known to the lane's first unit.
+#[cube]
+fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
+    let unit = UNIT_POS as usize;
+    let mut sums = SharedMemory::<f32>::new(UNITS);
+    sums[unit] = value;
+    sync_cube();
+    let mut half = CUBE_DIM as usize / 2;
+    while half >= lanes {
+        if unit < half {
+            let other = sums[unit + half];
+            sums[unit] += other;
+        }
+        sync_cube();
+        half /= 2;
+    }
+    sums[unit % lanes]
+}
+
+/// The sum of each channel in a segment and that of the squares around the segment's mean, both
+/// `[segments, channels]`.
+///
+/// The squares are first taken around the segment's first value, which no large mean blurs.
+#[cube(launch)]
+pub(super) fn sum_values(
+    input: &Array<f32>,
+    sums: &mut Array<f32>,
+    squares: &mut Array<f32>,
+    channels: usize,
+    segment: usize,
+    #[comptime] lanes: usize,
+) {
+    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
+    let begin = CUBE_POS_Y as usize * segment;
+    let end = clamp_max(begin + segment, input.len() / channels);
+    let mut origin = 0.0f32;
+    let mut sum = 0.0f32;
+    let mut square = 0.0f32;
+    if channel < channels {
+        origin = input[begin * channels + channel];
+        for place in range_stepped(begin + UNIT_POS_Y as usize, end, UNITS / lanes) {
+            let value = input[place * channels + channel] - origin;
+            sum += value;
+            square += value * value;
+        }
+    }
+    let sum = sum_of_lane(sum, lanes);
+    let square = sum_of_lane(square, lanes);
+    if UNIT_POS_Y == 0 && channel < channels {
+        let at = CUBE_POS_Y as usize * channels + channel;
+        let count = f32::cast_from((end - begin) as u32);
+        sums[at] = sum + origin * count;
+        squares[at] = square - sum * sum / count;
+    }
+}
+
+/// Mean and variance of each channel, from its segments.
+#[cube(launch)]
+pub(super) fn join_statistics(
+    sums: &Array<f32>,
+    squares: &Array<f32>,
+    mean: &mut Array<f32>,
+    variance: &mut Array<f32>,
+    places: usize,
+    segment: usize,
+) {
+    let channel = ABSOLUTE_POS;
+    let channels = mean.len();
+    if channel < channels {
+        let segments = sums.len() / channels;
+        let mut total = 0.0f32;
+        for i in 0..segments {
+            total += sums[i * channels + channel];
+        }
+        let middle = total / f32::cast_from(places as u32);
+        let mut around = 0.0f32;
+        for i in 0..segments {
+            let count = f32::cast_from((clamp_max((i + 1) * segment, places) - i * segment) as u32);
+            let distance = sums[i * channels + channel] / count - middle;
+            around += squares[i * channels + channel] + distance * distance * count;
+        }
+        mean[channel] = middle;
+        variance[channel] = around / f32::cast_from(places as u32);
+    }
+}
+
+/// By what a channel is normalised.
+#[derive(CubeType, CubeLaunch)]
+pub(super) struct Normal {
+    mean: Array<f32>,
+    variance: Array<f32>,
+    scale: Array<f32>,
+    shift: Array<f32>,
+    epsilon: f32,
+}
+
+#[cube]
+impl Normal {
+    fn inverse_deviation(&self, channel: usize) -> f32 {
+        1.0 / f32::sqrt(self.variance[channel] + self.epsilon)
+    }
+
+    fn output(&self, value: f32, channel: usize) -> f32 {
+        let factor = self.scale[channel] * self.inverse_deviation(channel);
+        (value - self.mean[channel]) * factor + self.shift[channel]
+    }
+}
+
+#[cube(launch)]
+pub(super) fn normalize(
+    input: &Array<f32>,
+    residual: &Array<f32>,
+    output: &mut Array<f32>,
+    normal: &Normal,
+    #[comptime] has_residual: bool,
+    #[comptime] rectified: bool,
+) {
+    let i = ABSOLUTE_POS;
+    if i < output.len() {
+        let mut value = normal.output(input[i], i % normal.mean.len());
+        if has_residual {
+            value += residual[i];
+        }
+        // A value that is not a number stays one.
+        if rectified && value < 0.0 {
+            value = 0.0f32;
+        }
+        output[i] = value;
+    }
+}
+
+/// What was passed on, where ReLU followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Rectified {
+    No,
+    /// The output was kept.
+    Kept,
+    /// The output follows from the input.
+    FromInput,
+}
+
+/// The gradient where ReLU let it through.
+#[cube]
+fn let_through(
+    gradient: f32,
+    input: f32,
+    output: f32,
+    normal: &Normal,
+    channel: usize,
+    #[comptime] rectified: Rectified,
+) -> f32 {
+    let mut through = gradient;
+    if comptime!(rectified == Rectified::Kept) && output <= 0.0 {
+        through = 0.0f32;
+    }
+    if comptime!(rectified == Rectified::FromInput) && normal.output(input, channel) <= 0.0 {
+        through = 0.0f32;
+    }
+    through
+}
+
+/// The sums of the gradient and of its product with the normalised input of each channel in a segment,
+/// both `[segments, channels]`.
+#[cube(launch)]
+pub(super) fn sum_gradients(
+    input: &Array<f32>,
+    output: &Array<f32>,
+    gradient: &Array<f32>,
+    sums: &mut Array<f32>,
+    products: &mut Array<f32>,
+    normal: &Normal,
+    segment: usize,
+    #[comptime] lanes: usize,
+    #[comptime] rectified: Rectified,
+) {
+    let channels = normal.mean.len();
+    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
+    let begin = CUBE_POS_Y as usize * segment;
+    let end = clamp_max(begin + segment, input.len() / channels);
+    let mut sum = 0.0f32;
+    let mut product = 0.0f32;
+    if channel < channels {
+        let inverse_deviation = normal.inverse_deviation(channel);
+        for place in range_stepped(begin + UNIT_POS_Y as usize, end, UNITS / lanes) {
+            let i = place * channels + channel;
+            let value = input[i];
+            let gradient = let_through(gradient[i], value, output[i], normal, channel, rectified);
+            sum += gradient;
+            product += gradient * (value - normal.mean[channel]) * inverse_deviation;
+        }
+    }
+    let sum = sum_of_lane(sum, lanes);
+    let product = sum_of_lane(product, lanes);
+    if UNIT_POS_Y == 0 && channel < channels {
+        let at = CUBE_POS_Y as usize * channels + channel;
+        sums[at] = sum;
+        products[at] = product;
+    }
+}
+
+/// The gradients of shift and scale, from the sums of the segments.
+#[cube(launch)]
+pub(super) fn join_gradients(
+    sums: &Array<f32>,
+    products: &Array<f32>,
+    of_shift: &mut Array<f32>,
+    of_scale: &mut Array<f32>,
+) {
+    let channel = ABSOLUTE_POS;
+    let channels = of_shift.len();
+    if channel < channels {
+        let mut sum = 0.0f32;
+        let mut product = 0.0f32;
+        for i in 0..sums.len() / channels {
+            sum += sums[i * channels + channel];
+            product += products[i * channels + channel];
+        }
+        of_shift[channel] = sum;
+        of_scale[channel] = product;
+    }
+}
+
+/// The gradients of input and residual.
+///
+/// - `share`: one over the values of a channel, or zero if the statistics are constants
+#[cube(launch)]
+pub(super) fn differentiate_normal(
+    input: &Array<f32>,
+    output: &Array<f32>,
+    gradient: &Array<f32>,
+    of_shift: &Array<f32>,
+    of_scale: &Array<f32>,
+    of_input: &mut Array<f32>,
+    of_residual: &mut Array<f32>,
+    normal: &Normal,
+    share: f32,
+    #[comptime] wants_residual: bool,
+    #[comptime] rectified: Rectified,
+) {
+    let i = ABSOLUTE_POS;
+    if i < input.len() {
+        let channel = i % normal.mean.len();
+        let value = input[i];
+        let gradient = let_through(gradient[i], value, output[i], normal, channel, rectified);
+        if wants_residual {
+            of_residual[i] = gradient;
+        }
+        let inverse_deviation = normal.inverse_deviation(channel);
+        let normalized = (value - normal.mean[channel]) * inverse_deviation;
+        let through_statistics = (of_shift[channel] + normalized * of_scale[channel]) * share;
+        of_input[i] = (gradient - through_statistics) * normal.scale[channel] * inverse_deviation;
+    }
+}

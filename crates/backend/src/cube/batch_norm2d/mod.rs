@@ -1,0 +1,277 @@
+//! Batch normalisation over maps that lie channel by channel within a place, `[batch, height, width,
+//! channels]`, as CubeCL's convolutions write and read them.
+//!
+//! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then a
+//! unit for each channel adds up the segments. A third kernel goes over the elements.
+
+mod kernels;
+
+use burn::tensor::DType;
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::prelude::*,
+    kernel::into_contiguous,
+    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
+    tensor::CubeTensor,
+};
+
+use self::kernels::{
+    NormalLaunch, Rectified, UNITS, differentiate_normal, join_gradients, join_statistics,
+    normalize, sum_gradients, sum_values,
+};
+use super::{
+    buffers::{elementwise, empty},
+    registered::{Described, Lazy, register},
+};
+use crate::{
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    BatchNorm2dWanted,
+};
+
+/// Channels of a cube at most, so that neighbours read neighbours.
+const LANES: usize = 32;
+/// Places that a unit sums, unless there are more segments than one unit should add up.
+const PLACES_OF_UNIT: usize = 16;
+const SEGMENTS: usize = 256;
+
+/// How places and channels fall to cubes.
+struct Division {
+    lanes: usize,
+    segment: usize,
+    segments: usize,
+    count: CubeCount,
+    cube: CubeDim,
+}
+
+impl Division {
+    fn new(places: usize, channels: usize) -> Self {
+        let lanes = channels.next_power_of_two().min(LANES);
+        let rows = UNITS / lanes;
+        let segment = (PLACES_OF_UNIT * rows).max(places.div_ceil(SEGMENTS));
+        let segments = places.div_ceil(segment);
+        Self {
+            lanes,
+            segment,
+            segments,
+            count: CubeCount::Static(channels.div_ceil(lanes) as u32, segments as u32, 1),
+            cube: CubeDim::new_2d(lanes as u32, rows as u32),
+        }
+    }
+}
+
+/// Scale, shift, mean and variance, `[channels]` each, as kernels take them.
+fn normal<R: CubeRuntime>(per_channel: &[CubeTensor<R>; 4], epsilon: f64) -> NormalLaunch<R> {
+    let [scale, shift, mean, variance] =
+        per_channel.each_ref().map(|values| into_contiguous(values.clone()).into_array_arg());
+    NormalLaunch::new(mean, variance, scale, shift, epsilon as f32)
+}
+
+/// Mean and variance of maps `[batch, height, width, channels]`.
+fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
+    let [batch, height, width, channels] = input.meta.shape().dims();
+    let (client, places) = (&input.client, batch * height * width);
+    let Division { lanes, segment, segments, count, cube } = Division::new(places, channels);
+    let [sums, squares] = [(); 2].map(|()| empty(input, [segments, channels]));
+    sum_values::launch::<R>(
+        client,
+        count,
+        cube,
+        input.clone().into_array_arg(),
+        sums.clone().into_array_arg(),
+        squares.clone().into_array_arg(),
+        channels,
+        segment,
+        lanes,
+    );
+    let [mean, variance] = [(); 2].map(|()| empty(input, [channels]));
+    let (count, cube) = elementwise(client, channels);
+    join_statistics::launch::<R>(
+        client,
+        count,
+        cube,
+        sums.into_array_arg(),
+        squares.into_array_arg(),
+        mean.clone().into_array_arg(),
+        variance.clone().into_array_arg(),
+        places,
+        segment,
+    );
+    [mean, variance]
+}
+
+pub(super) fn forward<R, B>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified, .. } = layer;
+    let channel = || Described::like(&scale);
+    let outputs = [Described::like(&input), channel(), channel()];
+    let name = "batch_norm2d";
+    let [output, mean, variance] = match (stored, residual) {
+        (None, None) => register(name, [input, scale, shift], outputs, move |inputs| {
+            launch_forward(inputs, None, None, epsilon, rectified)
+        }),
+        (None, Some(residual)) => {
+            register(name, [input, scale, shift, residual], outputs, move |[i, a, b, residual]| {
+                launch_forward([i, a, b], None, Some(residual), epsilon, rectified)
+            })
+        }
+        (Some([m, v]), None) => {
+            register(name, [input, scale, shift, m, v], outputs, move |[i, a, b, m, v]| {
+                launch_forward([i, a, b], Some([m, v]), None, epsilon, rectified)
+            })
+        }
+        (Some([m, v]), Some(residual)) => {
+            let inputs = [input, scale, shift, m, v, residual];
+            register(name, inputs, outputs, move |[i, a, b, m, v, residual]| {
+                launch_forward([i, a, b], Some([m, v]), Some(residual), epsilon, rectified)
+            })
+        }
+    };
+    BatchNorm2dOutput { output, mean, variance, over_processes: None }
+}
+
+/// Takes input, scale and shift, and further mean and variance if they are stored ones, and a
+/// residual; returns output, mean and variance.
+fn launch_forward<R: CubeRuntime>(
+    [input, scale, shift]: [CubeTensor<R>; 3],
+    stored: Option<[CubeTensor<R>; 2]>,
+    residual: Option<CubeTensor<R>>,
+    epsilon: f64,
+    rectified: bool,
+) -> [CubeTensor<R>; 3] {
+    let input = into_contiguous(permute_nchw_to_nhwc(input));
+    let [mean, variance] = stored.unwrap_or_else(|| statistics(&input));
+    let output = empty(&input, input.meta.shape().clone());
+    let residual = residual.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let has_residual = residual.is_some();
+    let per_channel = [scale, shift, mean, variance];
+    let (count, cube) = elementwise(&input.client, input.meta.num_elements());
+    normalize::launch::<R>(
+        &output.client,
+        count,
+        cube,
+        input.clone().into_array_arg(),
+        residual.unwrap_or(input).into_array_arg(),
+        output.clone().into_array_arg(),
+        normal(&per_channel, epsilon),
+        has_residual,
+        rectified,
+    );
+    let [_, _, mean, variance] = per_channel;
+    [permute_nhwc_to_nchw(output), mean, variance]
+}
+
+/// How a backward pass is done.
+#[derive(Clone, Copy, Debug)]
+struct Backward {
+    of_batch: bool,
+    epsilon: f64,
+    rectified: Rectified,
+    wanted: BatchNorm2dWanted,
+}
+
+pub(super) fn backward<R, B>(
+    saved: BatchNorm2dSaved<B>,
+    gradient: Lazy<R>,
+) -> BatchNorm2dGradients<B>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let BatchNorm2dSaved { input, scale, shift, mean, variance, .. } = saved;
+    let BatchNorm2dSaved { of_batch, epsilon, wanted, .. } = saved;
+    let rectified = match (saved.rectified, &saved.output) {
+        (false, _) => Rectified::No,
+        (true, Some(_)) => Rectified::Kept,
+        (true, None) => Rectified::FromInput,
+    };
+    let maps = || Described::like(&input);
+    let channel = || Described::like(&scale);
+    let of_residual = match wanted.residual {
+        true => maps(),
+        false => Described::new([1], DType::F32),
+    };
+    let outputs = [maps(), channel(), channel(), of_residual];
+    let output = saved.output.unwrap_or_else(|| gradient.clone());
+    let inputs = [input, output, gradient, scale, shift, mean, variance];
+    let pass = Backward { of_batch, epsilon, rectified, wanted };
+    let [input, scale, shift, residual] = register(
+        "batch_norm2d_backward",
+        inputs,
+        outputs,
+        move |[input, output, gradient, scale, shift, mean, variance]| {
+            launch_backward([input, output, gradient], [scale, shift, mean, variance], pass)
+        },
+    );
+    BatchNorm2dGradients {
+        input: wanted.input.then_some(input),
+        affine: wanted.affine.then_some([scale, shift]),
+        residual: wanted.residual.then_some(residual),
+    }
+}
+
+/// Takes input, output (or anything of its shape where none was kept) and its gradient, and scale,
+/// shift, mean and variance; returns the gradients of input, scale, shift and residual, `[1]` for one
+/// that is not wanted.
+fn launch_backward<R: CubeRuntime>(
+    maps: [CubeTensor<R>; 3],
+    per_channel: [CubeTensor<R>; 4],
+    pass: Backward,
+) -> [CubeTensor<R>; 4] {
+    let [input, output, gradient] = maps.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let Backward { of_batch, epsilon, rectified, wanted } = pass;
+    let [batch, height, width, channels] = input.meta.shape().dims();
+    let (client, places) = (&input.client, batch * height * width);
+    let Division { lanes, segment, segments, count, cube } = Division::new(places, channels);
+    let [sums, products] = [(); 2].map(|()| empty(&input, [segments, channels]));
+    sum_gradients::launch::<R>(
+        client,
+        count,
+        cube,
+        input.clone().into_array_arg(),
+        output.clone().into_array_arg(),
+        gradient.clone().into_array_arg(),
+        sums.clone().into_array_arg(),
+        products.clone().into_array_arg(),
+        normal(&per_channel, epsilon),
+        segment,
+        lanes,
+        rectified,
+    );
+    let [of_shift, of_scale] = [(); 2].map(|()| empty(&input, [channels]));
+    let (count, cube) = elementwise(client, channels);
+    join_gradients::launch::<R>(
+        client,
+        count,
+        cube,
+        sums.into_array_arg(),
+        products.into_array_arg(),
+        of_shift.clone().into_array_arg(),
+        of_scale.clone().into_array_arg(),
+    );
+
+    let nothing = || empty(&input, [1]);
+    let maps = |wanted| if wanted { empty(&input, input.meta.shape().clone()) } else { nothing() };
+    let (of_input, of_residual) = (maps(true), maps(wanted.residual));
+    let (count, cube) = elementwise(client, input.meta.num_elements());
+    differentiate_normal::launch::<R>(
+        client,
+        count,
+        cube,
+        input.clone().into_array_arg(),
+        output.into_array_arg(),
+        gradient.into_array_arg(),
+        of_shift.clone().into_array_arg(),
+        of_scale.clone().into_array_arg(),
+        of_input.clone().into_array_arg(),
+        of_residual.clone().into_array_arg(),
+        normal(&per_channel, epsilon),
+        if of_batch { 1.0 / places as f32 } else { 0.0 },
+        wanted.residual,
+        rectified,
+    );
+    let of_residual = if wanted.residual { permute_nhwc_to_nchw(of_residual) } else { of_residual };
+    [permute_nhwc_to_nchw(of_input), of_scale, of_shift, of_residual]
+}

@@ -1,0 +1,44 @@
+//! Tensors as kernels take them: numbers one after another.
+
+use burn::tensor::{Shape, TensorMetadata};
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{
+        self, calculate_cube_count_elemwise,
+        client::ComputeClient,
+        prelude::{CubeCount, CubeDim},
+    },
+    kernel::into_contiguous,
+    tensor::CubeTensor,
+};
+
+/// Room for a result of the type of `like`.
+pub(super) fn empty<R: CubeRuntime>(
+    like: &CubeTensor<R>,
+    shape: impl Into<Shape>,
+) -> CubeTensor<R> {
+    let shape = shape.into();
+    let handle = like.client.empty(shape.num_elements() * like.dtype.size());
+    CubeTensor::new_contiguous(like.client.clone(), like.device.clone(), shape, handle, like.dtype)
+}
+
+/// The tensor, or a copy where another one holds the same memory.
+pub(super) fn writable<R: CubeRuntime>(tensor: CubeTensor<R>) -> CubeTensor<R> {
+    let tensor = into_contiguous(tensor);
+    if tensor.can_mut() {
+        return tensor;
+    }
+    let copy = empty(&tensor, tensor.shape());
+    let (client, dtype) = (tensor.client.clone(), tensor.dtype);
+    cubecl::std::tensor::copy_into(&client, tensor.binding(), copy.clone().binding(), dtype.into());
+    copy
+}
+
+/// A unit for each of `elements`, by `ABSOLUTE_POS`.
+pub(super) fn elementwise<R: CubeRuntime>(
+    client: &ComputeClient<R>,
+    elements: usize,
+) -> (CubeCount, CubeDim) {
+    let cube = CubeDim::new(client, elements);
+    (calculate_cube_count_elemwise(client, elements, cube), cube)
+}

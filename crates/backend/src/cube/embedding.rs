@@ -1,0 +1,184 @@
+//! The gradient of a table of vectors: the sums of those rows of the gradient that came from the same
+//! entry, without one unit that goes through all of them.
+//!
+//! The rows are cut into segments. In each the first row of an entry sums the others of the segment;
+//! then the first of all sums those of the segments. So no sum is longer than a segment or than their
+//! number.
+
+use burn::tensor::DType;
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*},
+    kernel::into_contiguous,
+    tensor::CubeTensor,
+};
+
+use super::{
+    buffers::{elementwise, empty, writable},
+    registered::{Described, Lazy, register},
+};
+
+/// For each row: the row of the next segment in which its entry stands, the first of that entry there;
+/// `rows` if there is none, and for rows that are not the first of their entry in their segment.
+/// `is_first`: 2 for the first row of an entry, 1 for the first of its segment only, else 0.
+#[cube(launch)]
+fn link_rows<I: Int>(
+    indices: &Array<I>,
+    next: &mut Array<u32>,
+    is_first: &mut Array<u32>,
+    segment: usize,
+    #[define(I)] _index: StorageType,
+) {
+    let row = ABSOLUTE_POS;
+    let rows = indices.len();
+    if row < rows {
+        let entry = indices[row];
+        let begin = row - row % segment;
+        let mut place = 2u32;
+        // From the row backward: an equal one in the segment decides, one before it is remembered.
+        let mut other = row;
+        while other > 0 && place > 0 {
+            other -= 1;
+            if indices[other] == entry {
+                if other >= begin {
+                    place = 0u32;
+                } else {
+                    place = 1u32;
+                    other = 0;
+                }
+            }
+        }
+        is_first[row] = place;
+
+        let mut found = rows;
+        if place > 0 {
+            let mut other = begin + segment;
+            while other < rows {
+                if indices[other] == entry {
+                    found = other;
+                    other = rows;
+                } else {
+                    other += 1;
+                }
+            }
+        }
+        next[row] = found as u32;
+    }
+}
+
+/// The sums within segments, at the first row of each entry.
+#[cube(launch)]
+fn sum_rows<I: Int>(
+    indices: &Array<I>,
+    is_first: &Array<u32>,
+    gradient: &Array<f32>,
+    sums: &mut Array<f32>,
+    segment: usize,
+    width: usize,
+    #[define(I)] _index: StorageType,
+) {
+    let i = ABSOLUTE_POS;
+    let (row, column) = (i / width, i % width);
+    if i < sums.len() && is_first[row] > 0 {
+        let entry = indices[row];
+        let end = clamp_max(row - row % segment + segment, indices.len());
+        let mut sum = gradient[i];
+        for other in row + 1..end {
+            if indices[other] == entry {
+                sum += gradient[other * width + column];
+            }
+        }
+        sums[i] = sum;
+    }
+}
+
+/// The sums of those of the segments, to the entries of the table, which begins with zeros.
+#[cube(launch)]
+fn sum_entries<I: Int>(
+    indices: &Array<I>,
+    next: &Array<u32>,
+    is_first: &Array<u32>,
+    sums: &Array<f32>,
+    table: &mut Array<f32>,
+    width: usize,
+    #[define(I)] _index: StorageType,
+) {
+    let i = ABSOLUTE_POS;
+    let (row, column) = (i / width, i % width);
+    if i < sums.len() && is_first[row] == 2 {
+        let mut sum = sums[i];
+        let mut other = next[row] as usize;
+        while other < indices.len() {
+            sum += sums[other * width + column];
+            other = next[other] as usize;
+        }
+        let entry = usize::cast_from(indices[row]);
+        table[entry * width + column] = sum;
+    }
+}
+
+/// Adds up in `table`, `[entries, width]` of zeros.
+pub(super) fn backward<R: CubeRuntime>(
+    table: Lazy<R>,
+    indices: Lazy<R>,
+    gradient: Lazy<R>,
+) -> Lazy<R> {
+    let outputs = [Described::like(&table)];
+    let inputs = [table, indices, gradient];
+    let [table] = register("embedding_backward", inputs, outputs, |inputs| [launch(inputs)]);
+    table
+}
+
+fn launch<R: CubeRuntime>([table, indices, gradient]: [CubeTensor<R>; 3]) -> CubeTensor<R> {
+    let table = writable(table);
+    let [indices, gradient] = [indices, gradient].map(into_contiguous);
+    let [_, width] = table.meta.shape().dims();
+    let rows = indices.meta.num_elements();
+    if rows == 0 {
+        return table;
+    }
+    // The lengths of both sums, together the smallest.
+    let segment = (rows as f64).sqrt().ceil() as usize;
+    let client = table.client.clone();
+    let links = || CubeTensor { dtype: DType::U32, ..empty(&table, [rows]) };
+    let (next, is_first, sums) = (links(), links(), empty(&table, [rows, width]));
+    let index = indices.dtype.into();
+
+    let (count, cube) = elementwise(&client, rows);
+    link_rows::launch::<R>(
+        &client,
+        count,
+        cube,
+        indices.clone().into_array_arg(),
+        next.clone().into_array_arg(),
+        is_first.clone().into_array_arg(),
+        segment,
+        index,
+    );
+    let (count, cube) = elementwise(&client, rows * width);
+    sum_rows::launch::<R>(
+        &client,
+        count.clone(),
+        cube,
+        indices.clone().into_array_arg(),
+        is_first.clone().into_array_arg(),
+        gradient.into_array_arg(),
+        sums.clone().into_array_arg(),
+        segment,
+        width,
+        index,
+    );
+    sum_entries::launch::<R>(
+        &client,
+        count,
+        cube,
+        indices.into_array_arg(),
+        next.into_array_arg(),
+        is_first.into_array_arg(),
+        sums.into_array_arg(),
+        table.clone().into_array_arg(),
+        width,
+        index,
+    );
+    table
+}
