@@ -13,6 +13,7 @@ use burn_cubecl::{
 
 use super::{
     buffers::empty,
+    can_be_counted,
     registered::{Described, Lazy, register},
 };
 use crate::{
@@ -29,10 +30,13 @@ const WIDEST: usize = 256;
 /// as there are no more cubes than a large GPU runs at a time.
 const ROWS: usize = 4;
 const CUBES: usize = 128;
+/// Cubes that any device starts at once.
+const MOST: usize = 65_535;
 
-/// Whether a layer with `hidden_weight`, `[4 hidden, hidden]`, over so many sequences is done here.
-pub(super) fn takes(hidden_weight: &impl TensorMetadata, batch: usize) -> bool {
-    let takes = hidden_weight.shape()[1] <= WIDEST && batch > 0;
+/// Whether a layer with `hidden_weight`, `[4 hidden, hidden]`, over an input of this shape is done here.
+pub(super) fn takes(hidden_weight: &impl TensorMetadata, [batch, time, _]: [usize; 3]) -> bool {
+    let [gates, width] = hidden_weight.shape().dims();
+    let takes = width <= WIDEST && batch <= MOST && can_be_counted(batch * time * gates);
     if takes {
         note_taken();
     }

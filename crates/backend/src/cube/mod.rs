@@ -36,9 +36,9 @@ use crate::{
 
 /// Whether kernels take the values, and notes that they do; else Burn's operations take them.
 fn taken<const N: usize>(values: [&impl TensorMetadata; N]) -> bool {
-    let taken = values
-        .iter()
-        .all(|values| values.dtype() == DType::F32 && values.shape().num_elements() > 0);
+    let taken = values.iter().all(|values| {
+        values.dtype() == DType::F32 && can_be_counted(values.shape().num_elements())
+    });
     if taken {
         note_taken();
     }
@@ -51,6 +51,11 @@ fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     let [batch, channels, height, width] = maps.shape().dims();
     let maps = B::float_permute(maps, &[0, 2, 3, 1]);
     B::float_reshape(maps, [batch, height * width, channels].into())
+}
+
+/// Whether there are elements, and no more than kernels can count, which do so in 32 bits.
+fn can_be_counted(elements: usize) -> bool {
+    (1..=u32::MAX as usize).contains(&elements)
 }
 
 impl<R, F, I, T> Backend for Fusion<CubeBackend<R, F, I, T>>
@@ -136,7 +141,7 @@ where
     }
 
     fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {
-        if !lstm::takes(&layer.hidden_weight, layer.input.shape()[0]) {
+        if !lstm::takes(&layer.hidden_weight, layer.input.shape().dims()) {
             return crate::lstm::composed(layer);
         }
         lstm::forward(layer)
@@ -146,7 +151,7 @@ where
         saved: LstmSaved<Self>,
         gradients: LstmOutputGradients<Self>,
     ) -> LstmGradients<Self> {
-        if !lstm::takes(&saved.hidden_weight, saved.shape[0]) {
+        if !lstm::takes(&saved.hidden_weight, saved.shape) {
             return crate::lstm::composed_backward(saved, gradients);
         }
         lstm::backward(saved, gradients)

@@ -16,6 +16,10 @@ use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::Cac
 /// What is kept for one version of Burn is of no use to another, and may be wrong there.
 const BURN: &str = "burn-0.21";
 
+/// CubeCL finds a compiled kernel again by its name and types, whatever it computes, so the compiled
+/// ones have a folder for each state of this project's kernels.
+const OWN: &str = concat!("compiled-", env!("KERNELS_DIGEST"));
+
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 /// Where they are kept for the device in use.
 static KEPT: OnceLock<PathBuf> = OnceLock::new();
@@ -46,7 +50,8 @@ pub(super) fn configure(device: &str) {
                 config.autotune.cache = CacheConfig::File(folder.clone());
                 let _ = KEPT.set(folder.clone());
             }
-            config.compilation.cache.get_or_insert(CacheConfig::File(folder));
+            let compiled = folder.join(OWN);
+            config.compilation.cache.get_or_insert(CacheConfig::File(compiled));
         }
         // Each thread that makes a tensor would have a stream of its own, with memory of its own that
         // is never given back.

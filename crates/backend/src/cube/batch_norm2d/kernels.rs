@@ -229,7 +229,7 @@ pub(super) fn join_gradients(
 
 /// The gradients of input and residual.
 ///
-/// - `share`: one over the values of a channel, or zero if the statistics are constants
+/// - `share`: one over the values of a channel
 #[cube(launch)]
 pub(super) fn differentiate_normal(
     input: &Array<f32>,
@@ -241,6 +241,7 @@ pub(super) fn differentiate_normal(
     of_residual: &mut Array<f32>,
     normal: &Normal,
     share: f32,
+    #[comptime] of_batch: bool,
     #[comptime] wants_residual: bool,
     #[comptime] rectified: Rectified,
 ) {
@@ -253,8 +254,11 @@ pub(super) fn differentiate_normal(
             of_residual[i] = gradient;
         }
         let inverse_deviation = normal.inverse_deviation(channel);
-        let normalized = (value - normal.mean[channel]) * inverse_deviation;
-        let through_statistics = (of_shift[channel] + normalized * of_scale[channel]) * share;
-        of_input[i] = (gradient - through_statistics) * normal.scale[channel] * inverse_deviation;
+        let mut of_normal = gradient;
+        if of_batch {
+            let normalized = (value - normal.mean[channel]) * inverse_deviation;
+            of_normal -= (of_shift[channel] + normalized * of_scale[channel]) * share;
+        }
+        of_input[i] = of_normal * normal.scale[channel] * inverse_deviation;
     }
 }

@@ -268,7 +268,8 @@ fn launch_backward<R: CubeRuntime>(
         of_input.clone().into_array_arg(),
         of_residual.clone().into_array_arg(),
         normal(&per_channel, epsilon),
-        if of_batch { 1.0 / places as f32 } else { 0.0 },
+        1.0 / places as f32,
+        of_batch,
         wanted.residual,
         rectified,
     );
