@@ -75,7 +75,8 @@ impl Backend {
 /// Each recipe, at a size that a GPU in software finishes; convolutions as exact as on a GPU.
 ///
 /// Adam's epsilon is large: with the usual one a gradient that should be zero, and is rounded
-/// otherwise on each device, moves a weight by a whole learning rate.
+/// otherwise on each device, moves a weight by a whole learning rate. ResNet's learning rate is small:
+/// at 1e-2 even the CPU's own two ways of convolution part by 9 % of the loss in 50 updates.
 const RECIPES: [(&str, &str); 8] = [
     ("mlp", "data.labels=linear training.batch_size=40 optimizer.epsilon=1e-3"),
     (
@@ -83,7 +84,11 @@ const RECIPES: [(&str, &str); 8] = [
         "data.samples=200 training.batch_size=16 training.convolution=exact optimizer.epsilon=1e-3",
     ),
     ("simplenet", "data.samples=200 training.batch_size=16 training.convolution=exact"),
-    ("resnet", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    (
+        "resnet",
+        "data.samples=200 training.batch_size=16 training.convolution=exact \
+         optimizer.learning_rate=1e-5 schedule.kind=constant",
+    ),
     (
         "vgg",
         "data.samples=200 training.batch_size=16 training.convolution=exact optimizer.epsilon=1e-3",
