@@ -1,6 +1,6 @@
 //! The mean of each map, forward and backward.
 //!
-//! Overrides: Flex (`flex/global_average_pool.rs`).
+//! Overrides: Flex (`flex/global_average_pool.rs`), CUDA and WGPU (`cube/mod.rs`).
 
 use burn::backend::autodiff::{
     Autodiff,

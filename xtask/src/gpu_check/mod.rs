@@ -28,8 +28,8 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_values = RECIPES.map(|recipe| recipe.0))]
     pub(crate) recipes: Vec<String>,
     /// First hold operations, networks and augmentation on that backend against PyTorch's values,
-    /// and kernels against the CPU's; to build that takes minutes, and
-    /// to run it too where the GPU is one in software
+    /// and kernels against the CPU's; to build that takes minutes, and to run it too where the GPU
+    /// is one in software
     #[arg(long)]
     pub(crate) tests: bool,
     /// Updates of each run

@@ -134,9 +134,6 @@ fn launch<R: CubeRuntime>([table, indices, gradient]: [CubeTensor<R>; 3]) -> Cub
     let [indices, gradient] = [indices, gradient].map(into_contiguous);
     let [_, width] = table.meta.shape().dims();
     let rows = indices.meta.num_elements();
-    if rows == 0 {
-        return table;
-    }
     // The lengths of both sums, together the smallest.
     let segment = (rows as f64).sqrt().ceil() as usize;
     let client = table.client.clone();

@@ -19,6 +19,7 @@ mod square_sum;
 
 // What kernels are made of.
 mod buffers;
+mod lanes;
 mod registered;
 
 use burn::tensor::{

@@ -10,34 +10,14 @@ use burn_cubecl::{
 
 use super::{
     buffers::empty,
+    lanes::{UNITS, sum_of_lane},
     registered::{Described, Lazy, register},
 };
 
-/// Units of a cube, a power of two that every device has.
-const UNITS: usize = 256;
 /// What a cube goes through before another one is worth its start.
 const VALUES: usize = 64 * UNITS;
 /// More cubes than any device runs at a time would only leave the last one more to add.
 const CUBES: usize = 512;
-
-/// Adds up the values of a cube's units, in the order of a tree; known to unit 0.
-#[cube]
-fn sum_of_cube(value: f32) -> f32 {
-    let unit = UNIT_POS as usize;
-    let mut sums = SharedMemory::<f32>::new(UNITS);
-    sums[unit] = value;
-    sync_cube();
-    let mut half = CUBE_DIM as usize / 2;
-    while half > 0 {
-        if unit < half {
-            let other = sums[unit + half];
-            sums[unit] += other;
-        }
-        sync_cube();
-        half /= 2;
-    }
-    sums[0]
-}
 
 /// Each cube sums `share` values; `[cubes]`.
 #[cube(launch)]
@@ -48,7 +28,7 @@ fn sum_squares(values: &Array<f32>, partial: &mut Array<f32>, share: usize) {
     for i in range_stepped(first + UNIT_POS as usize, end, UNITS) {
         sum += values[i] * values[i];
     }
-    let sum = sum_of_cube(sum);
+    let sum = sum_of_lane(sum, 1usize);
     if UNIT_POS == 0 {
         partial[CUBE_POS] = sum;
     }
@@ -71,7 +51,7 @@ fn add_to_sum(
             own += value;
         }
     }
-    let own = sum_of_cube(own);
+    let own = sum_of_lane(own, 1usize);
     if UNIT_POS == 0 {
         new_sum[0] = sum[0] + own;
     }

@@ -2,27 +2,7 @@
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
-/// Units of a cube, a power of two that every device has.
-pub(super) const UNITS: usize = 256;
-
-/// Adds up what the units of a lane found; known to the lane's first unit.
-#[cube]
-fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
-    let unit = UNIT_POS as usize;
-    let mut sums = SharedMemory::<f32>::new(UNITS);
-    sums[unit] = value;
-    sync_cube();
-    let mut half = CUBE_DIM as usize / 2;
-    while half >= lanes {
-        if unit < half {
-            let other = sums[unit + half];
-            sums[unit] += other;
-        }
-        sync_cube();
-        half /= 2;
-    }
-    sums[unit % lanes]
-}
+use crate::cube::lanes::{UNITS, sum_of_lane};
 
 /// The sum of each channel in a segment and that of the squares around the segment's mean, both
 /// `[segments, channels]`.

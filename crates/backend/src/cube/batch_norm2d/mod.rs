@@ -16,11 +16,12 @@ use burn_cubecl::{
 };
 
 use self::kernels::{
-    NormalLaunch, Rectified, UNITS, differentiate_normal, join_gradients, join_statistics,
-    normalize, sum_gradients, sum_values,
+    NormalLaunch, Rectified, differentiate_normal, join_gradients, join_statistics, normalize,
+    sum_gradients, sum_values,
 };
 use super::{
     buffers::{elementwise, empty},
+    lanes::UNITS,
     registered::{Described, Lazy, register},
 };
 use crate::{
@@ -107,28 +108,21 @@ where
     let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified, .. } = layer;
     let channel = || Described::like(&scale);
     let outputs = [Described::like(&input), channel(), channel()];
-    let name = "batch_norm2d";
-    let [output, mean, variance] = match (stored, residual) {
-        (None, None) => register(name, [input, scale, shift], outputs, move |inputs| {
-            launch_forward(inputs, None, None, epsilon, rectified)
-        }),
-        (None, Some(residual)) => {
-            register(name, [input, scale, shift, residual], outputs, move |[i, a, b, residual]| {
-                launch_forward([i, a, b], None, Some(residual), epsilon, rectified)
-            })
-        }
-        (Some([m, v]), None) => {
-            register(name, [input, scale, shift, m, v], outputs, move |[i, a, b, m, v]| {
-                launch_forward([i, a, b], Some([m, v]), None, epsilon, rectified)
-            })
-        }
-        (Some([m, v]), Some(residual)) => {
-            let inputs = [input, scale, shift, m, v, residual];
-            register(name, inputs, outputs, move |[i, a, b, m, v, residual]| {
-                launch_forward([i, a, b], Some([m, v]), Some(residual), epsilon, rectified)
-            })
-        }
-    };
+    // In place of what there is not, something that is not looked at.
+    let (has_stored, has_residual) = (stored.is_some(), residual.is_some());
+    let [mean, variance] = stored.unwrap_or_else(|| [scale.clone(), shift.clone()]);
+    let residual = residual.unwrap_or_else(|| input.clone());
+    let inputs = [input, scale, shift, mean, variance, residual];
+    let [output, mean, variance] = register(
+        "batch_norm2d",
+        inputs,
+        outputs,
+        move |[input, scale, shift, mean, variance, residual]| {
+            let stored = has_stored.then_some([mean, variance]);
+            let residual = has_residual.then_some(residual);
+            launch_forward([input, scale, shift], stored, residual, epsilon, rectified)
+        },
+    );
     BatchNorm2dOutput { output, mean, variance, over_processes: None }
 }
 
@@ -252,9 +246,11 @@ fn launch_backward<R: CubeRuntime>(
         of_scale.clone().into_array_arg(),
     );
 
-    let nothing = || empty(&input, [1]);
-    let maps = |wanted| if wanted { empty(&input, input.meta.shape().clone()) } else { nothing() };
-    let (of_input, of_residual) = (maps(true), maps(wanted.residual));
+    let of_input = empty(&input, input.meta.shape().clone());
+    let of_residual = match wanted.residual {
+        true => empty(&input, input.meta.shape().clone()),
+        false => empty(&input, [1]),
+    };
     let (count, cube) = elementwise(client, input.meta.num_elements());
     differentiate_normal::launch::<R>(
         client,
