@@ -6,7 +6,7 @@
 use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 
 use crate::{
-    Backend,
+    Backend, Parameter, Updated,
     operations::{flat, shaped},
     overrides::note_composed,
 };
@@ -57,13 +57,12 @@ impl AdamStep {
 }
 
 pub(crate) fn composed<B: Backend>(
-    weight: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-    [first_moment, second_moment]: [FloatTensor<B>; 2],
+    parameter: Parameter<B, 2>,
     diverged: FloatTensor<B>,
     step: &AdamStep,
-) -> (FloatTensor<B>, [FloatTensor<B>; 2]) {
+) -> Updated<B, 2> {
     note_composed();
+    let Parameter { weight, gradient, slots: [first_moment, second_moment] } = parameter;
     let shape = weight.shape();
     let [old_weight, mut gradient, old_first, old_second] =
         [weight, gradient, first_moment, second_moment].map(flat::<B>);
@@ -112,27 +111,24 @@ mod tests {
 
     /// Runs the override and the default body on the same values.
     fn both(step: &AdamStep, diverged: f32) -> (Pair, Pair) {
-        type Update = fn(
-            FloatTensor<Selected>,
-            FloatTensor<Selected>,
-            [FloatTensor<Selected>; 2],
-            FloatTensor<Selected>,
-            &AdamStep,
-        ) -> (FloatTensor<Selected>, [FloatTensor<Selected>; 2]);
+        type Update =
+            fn(Parameter<Selected, 2>, FloatTensor<Selected>, &AdamStep) -> Updated<Selected, 2>;
         let run = |update: Update| {
-            // A transposed gradient: what a product's backward returns on some backends.
-            let gradient = values(2).reshape([7, 5]).transpose();
-            let (weight, [first, second]) = update(
-                primitive(values(1)),
-                primitive(gradient),
-                [primitive(values(3)), primitive(values(4).abs())],
-                primitive(Tensor::<Selected, 1>::from_floats([diverged], &Device::default())),
-                step,
-            );
+            let parameter = Parameter {
+                weight: primitive(values(1)),
+                // A transposed gradient: what a product's backward returns on some backends.
+                gradient: primitive(values(2).reshape([7, 5]).transpose()),
+                slots: [primitive(values(3)), primitive(values(4).abs())],
+            };
+            let diverged = Tensor::<Selected, 1>::from_floats([diverged], &Device::default());
+            let (weight, [first, second]) = update(parameter, primitive(diverged), step);
             [weight, first, second, primitive(values(1))]
                 .map(|result| Tensor::from_primitive(TensorPrimitive::Float(result)))
         };
-        (run(Selected::fused_adam), run(composed::<Selected>))
+        let one = |parameter, diverged, step: &AdamStep| {
+            Selected::fused_adam(vec![parameter], diverged, step).remove(0)
+        };
+        (run(one), run(composed::<Selected>))
     }
 
     fn step(weight_decay: f64, decoupled: bool) -> AdamStep {

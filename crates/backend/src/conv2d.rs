@@ -79,6 +79,17 @@ pub(crate) fn composed_backward<B: Backend>(
     if let Some(output) = output {
         gradient = B::relu_backward(output, gradient);
     }
+    gradients::<B>(input, weight, gradient, options, wanted)
+}
+
+/// The gradients of a convolution by Burn's operations, from that of what it returned before ReLU.
+pub(crate) fn gradients<B: Backend>(
+    input: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    options: &Conv2dOptions,
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<B> {
     let burn_options = burn_options(options);
     Conv2dParents {
         input: wanted.input.then(|| {
@@ -92,7 +103,7 @@ pub(crate) fn composed_backward<B: Backend>(
     }
 }
 
-fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
+pub(crate) fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
     let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
     ConvOptions::new(stride, padding, dilation, groups)
 }

@@ -1,7 +1,7 @@
 //! Convolution with bias, ReLU and the maximum of windows of 2x2 as one operation, which keeps
 //! what the backward pass needs of the full map, not the map.
 //!
-//! Overrides: Flex (`flex/conv/`).
+//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/relu_max_pool.rs`, after Burn's convolution).
 
 use burn::backend::autodiff::{
     Autodiff, NodeId,
@@ -50,7 +50,7 @@ pub(crate) fn composed_backward<B: Backend>(
 }
 
 /// The shape of a convolution's output.
-fn map_shape(input: &Shape, weight: &Shape, options: &Conv2dOptions) -> Shape {
+pub(crate) fn map_shape(input: &Shape, weight: &Shape, options: &Conv2dOptions) -> Shape {
     let [batch, _, height, width] = input.dims();
     let [outputs, _, kernel_height, kernel_width] = weight.dims();
     let [height, width] = options.output_size([height, width], [kernel_height, kernel_width]);

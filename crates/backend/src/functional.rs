@@ -159,6 +159,23 @@ pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
     tensor(B::fused_global_average_pool(primitive(input)))
 }
 
+/// Images that lie on the device as bytes, as numbers between 0 and 1.
+///
+/// - `packed`: `[images, channels * height * width]`, or a quarter as many words; see [`Packing`]
+/// - `indices`: `[batch]`, which images; all if there are none
+/// - `shape`: `[channels, height, width]`
+/// - returns: `[batch, channels, height, width]`
+///
+/// [`Packing`]: crate::Packing
+pub fn pixels<B: Backend>(
+    packed: Tensor<B, 2, Int>,
+    indices: Option<Tensor<B, 1, Int>>,
+    shape: [usize; 3],
+) -> Tensor<B, 4> {
+    let indices = indices.map(Tensor::into_primitive);
+    tensor(B::fused_pixels(packed.into_primitive(), indices, shape))
+}
+
 /// Each image under its own map of the plane, sampled bilinearly, with zeros outside, as PyTorch's
 /// `grid_sample` does it. Gradients end here.
 ///

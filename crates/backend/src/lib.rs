@@ -33,12 +33,14 @@ mod lstm;
 mod max_pool2d;
 mod operations;
 pub mod overrides;
+mod parameter;
+mod pixels;
 mod precision;
 mod primitive;
 mod rescale;
 mod rms_prop;
 mod sgd;
-mod square_sum;
+mod square_sums;
 
 // Kernels.
 #[cfg(feature = "cube")]
@@ -64,8 +66,10 @@ pub use crate::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
     },
     operations::{AutodiffBackend, Backend},
+    parameter::{Parameter, Updated},
     part::{Part, Share},
     peaks::Peaks,
+    pixels::Packing,
     precision::{Precision, precision, set_precision},
     rms_prop::RmsPropStep,
     selected::{NAME, Selected},

@@ -13,43 +13,59 @@ use burn::tensor::{
 use crate::{
     AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    PlaneMap, RmsPropStep, SgdStep, adam, affine, batch_norm2d,
+    Parameter, PlaneMap, RmsPropStep, SgdStep, Updated, adam, affine, batch_norm2d,
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, linear, lstm, max_pool2d, rescale, rms_prop, sgd, square_sum,
+    global_average_pool, linear, lstm, max_pool2d, pixels, rescale, rms_prop, sgd, square_sums,
 };
 
 /// A Burn backend with this project's fused operations.
 pub trait Backend: burn::tensor::backend::Backend {
-    /// One Adam update of one parameter; see [`AdamStep`].
+    /// One Adam update of each parameter; see [`AdamStep`].
     ///
-    /// - `weight`, `gradient`, `first_moment`, `second_moment`: one shape
+    /// - slots: the first and the second moment
     /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
-    /// - returns the new weight and moments
     fn fused_adam(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        moments: [FloatTensor<Self>; 2],
+        parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
         step: &AdamStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        adam::composed::<Self>(weight, gradient, moments, diverged, step)
+    ) -> Vec<Updated<Self, 2>> {
+        each(parameters, |parameter| adam::composed(parameter, diverged.clone(), step))
     }
 
-    /// One update of one parameter by gradient descent with momentum; see [`SgdStep`].
+    /// One update of each parameter by gradient descent with momentum; see [`SgdStep`].
     ///
-    /// - `weight`, `gradient`, `momentum`: one shape
+    /// - slot: the velocity
     /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
-    /// - returns the new weight and momentum
     fn fused_sgd(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        momentum: FloatTensor<Self>,
+        parameters: Vec<Parameter<Self, 1>>,
         diverged: FloatTensor<Self>,
         step: &SgdStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        sgd::composed::<Self>(weight, gradient, momentum, diverged, step)
+    ) -> Vec<Updated<Self, 1>> {
+        each(parameters, |parameter| sgd::composed(parameter, diverged.clone(), step))
+    }
+
+    /// One update of each parameter by RMSprop; see [`RmsPropStep`].
+    ///
+    /// - slots: the mean of squares and the velocity
+    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
+    fn fused_rms_prop(
+        parameters: Vec<Parameter<Self, 2>>,
+        diverged: FloatTensor<Self>,
+        step: &RmsPropStep,
+    ) -> Vec<Updated<Self, 2>> {
+        each(parameters, |parameter| rms_prop::composed(parameter, diverged.clone(), step))
+    }
+
+    /// The sum of the squares of each tensor (any shape, at least one): `[tensors]`.
+    fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
+        square_sums::composed::<Self>(values)
+    }
+
+    /// The values in the order in memory in which operations on a parameter of this shape read it.
+    fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
+        values
     }
 
     /// Batch normalisation, then a residual and ReLU if asked for; see [`BatchNorm2d`].
@@ -149,29 +165,9 @@ pub trait Backend: burn::tensor::backend::Backend {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
     }
 
-    /// One update of one parameter by RMSprop; see [`RmsPropStep`].
-    ///
-    /// - `weight`, `gradient`, `[square_mean, velocity]`: one shape
-    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
-    /// - returns the new weight, and the new mean of squares and velocity
-    fn fused_rms_prop(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        state: [FloatTensor<Self>; 2],
-        diverged: FloatTensor<Self>,
-        step: &RmsPropStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        rms_prop::composed::<Self>(weight, gradient, state, diverged, step)
-    }
-
     /// Multiplies `values` (any shape) by `factor` (`[1]`), which lies on the device.
     fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
         rescale::composed::<Self>(values, factor)
-    }
-
-    /// Adds the sum of the squares of `values` (any shape) to `sum` (`[1]`).
-    fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
-        square_sum::composed::<Self>(sum, values)
     }
 
     /// Convolution; shapes as in [`conv2d`](crate::functional::conv2d).
@@ -285,6 +281,15 @@ pub trait Backend: burn::tensor::backend::Backend {
         global_average_pool::composed_backward::<Self>(gradient, input)
     }
 
+    /// Images of bytes as numbers between 0 and 1; see [`pixels`](crate::functional::pixels).
+    fn fused_pixels(
+        packed: IntTensor<Self>,
+        indices: Option<IntTensor<Self>>,
+        shape: [usize; 3],
+    ) -> FloatTensor<Self> {
+        pixels::composed::<Self>(packed, indices, shape)
+    }
+
     /// Each image under its own map; see [`affine`](crate::functional::affine).
     fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
         affine::composed::<Self>(images, maps)
@@ -355,6 +360,15 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         global_average_pool::recorded::<B, C>(input)
     }
 
+    fn fused_pixels(
+        packed: IntTensor<Self>,
+        indices: Option<IntTensor<Self>>,
+        shape: [usize; 3],
+    ) -> FloatTensor<Self> {
+        use burn::tensor::backend::AutodiffBackend;
+        Self::from_inner(B::fused_pixels(packed, indices, shape))
+    }
+
     fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
         use burn::tensor::backend::AutodiffBackend;
         Self::from_inner(B::fused_affine(Self::inner(images), maps))
@@ -365,6 +379,14 @@ impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
+
+/// The update of each parameter by itself.
+pub(crate) fn each<B: Backend, const SLOTS: usize>(
+    parameters: Vec<Parameter<B, SLOTS>>,
+    update: impl Fn(Parameter<B, SLOTS>) -> Updated<B, SLOTS>,
+) -> Vec<Updated<B, SLOTS>> {
+    parameters.into_iter().map(update).collect()
+}
 
 /// A primitive of any shape as a tensor of one dimension, for the default bodies.
 pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {

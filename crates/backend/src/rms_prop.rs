@@ -6,7 +6,7 @@
 use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 
 use crate::{
-    Backend,
+    Backend, Parameter, Updated,
     operations::{flat, shaped},
     overrides::note_composed,
 };
@@ -34,13 +34,12 @@ pub struct RmsPropStep {
 }
 
 pub(crate) fn composed<B: Backend>(
-    weight: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-    [square_mean, velocity]: [FloatTensor<B>; 2],
+    parameter: Parameter<B, 2>,
     diverged: FloatTensor<B>,
     step: &RmsPropStep,
-) -> (FloatTensor<B>, [FloatTensor<B>; 2]) {
+) -> Updated<B, 2> {
     note_composed();
+    let Parameter { weight, gradient, slots: [square_mean, velocity] } = parameter;
     let shape = weight.shape();
     let [old_weight, gradient, old_square_mean, old_velocity] =
         [weight, gradient, square_mean, velocity].map(flat::<B>);
@@ -65,13 +64,16 @@ mod tests {
     use super::*;
     use crate::{Selected, device::Device};
 
-    type Update = fn(
-        FloatTensor<Selected>,
-        FloatTensor<Selected>,
-        [FloatTensor<Selected>; 2],
-        FloatTensor<Selected>,
-        &RmsPropStep,
-    ) -> (FloatTensor<Selected>, [FloatTensor<Selected>; 2]);
+    type Update =
+        fn(Parameter<Selected, 2>, FloatTensor<Selected>, &RmsPropStep) -> Updated<Selected, 2>;
+
+    fn one(
+        parameter: Parameter<Selected, 2>,
+        diverged: FloatTensor<Selected>,
+        step: &RmsPropStep,
+    ) -> Updated<Selected, 2> {
+        Selected::fused_rms_prop(vec![parameter], diverged, step).remove(0)
+    }
 
     /// The new weight, mean of squares and velocity.
     fn run(update: Update, diverged: f32) -> [Tensor<Selected, 1>; 3] {
@@ -86,22 +88,19 @@ mod tests {
             momentum: 0.5,
             weight_decay: 0.1,
         };
-        let state = [tensor(&[0.0, 4.0, 9.0]), tensor(&[1.0, 0.0, -1.0])];
-        let (weight, [square_mean, velocity]) = update(
-            tensor(&[1.0, -1.0, 2.0]),
-            tensor(&[0.5, 3.0, -1.0]),
-            state,
-            tensor(&[diverged]),
-            &step,
-        );
+        let parameter = Parameter {
+            weight: tensor(&[1.0, -1.0, 2.0]),
+            gradient: tensor(&[0.5, 3.0, -1.0]),
+            slots: [tensor(&[0.0, 4.0, 9.0]), tensor(&[1.0, 0.0, -1.0])],
+        };
+        let (weight, [square_mean, velocity]) = update(parameter, tensor(&[diverged]), &step);
         [weight, square_mean, velocity]
             .map(|result| Tensor::from_primitive(TensorPrimitive::Float(result)))
     }
 
     #[test]
     fn the_override_equals_the_default_body() {
-        let pairs =
-            run(Selected::fused_rms_prop, 0.0).into_iter().zip(run(composed::<Selected>, 0.0));
+        let pairs = run(one, 0.0).into_iter().zip(run(composed::<Selected>, 0.0));
         for (ours, reference) in pairs {
             let tolerance = Tolerance::<f32>::rel_abs(1e-5, 1e-6);
             ours.into_data().assert_approx_eq(&reference.into_data(), tolerance);
@@ -110,7 +109,7 @@ mod tests {
 
     #[test]
     fn nothing_changes_once_training_has_diverged() {
-        for update in [Selected::fused_rms_prop as Update, composed::<Selected>] {
+        for update in [one as Update, composed::<Selected>] {
             let [weight, square_mean, velocity] = run(update, 1.0).map(Tensor::into_data);
             assert_eq!(weight.to_vec::<f32>().unwrap(), [1.0, -1.0, 2.0]);
             assert_eq!(square_mean.to_vec::<f32>().unwrap(), [0.0, 4.0, 9.0]);

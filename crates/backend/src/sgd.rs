@@ -5,7 +5,7 @@
 use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 
 use crate::{
-    Backend,
+    Backend, Parameter, Updated,
     operations::{flat, shaped},
     overrides::note_composed,
 };
@@ -30,13 +30,12 @@ pub struct SgdStep {
 }
 
 pub(crate) fn composed<B: Backend>(
-    weight: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-    velocity: FloatTensor<B>,
+    parameter: Parameter<B, 1>,
     diverged: FloatTensor<B>,
     step: &SgdStep,
-) -> (FloatTensor<B>, FloatTensor<B>) {
+) -> Updated<B, 1> {
     note_composed();
+    let Parameter { weight, gradient, slots: [velocity] } = parameter;
     let shape = weight.shape();
     let [old_weight, gradient, old_velocity] = [weight, gradient, velocity].map(flat::<B>);
 
@@ -48,7 +47,7 @@ pub(crate) fn composed<B: Backend>(
 
     let keep = flat::<B>(diverged).not_equal_elem(0.0).expand(weight.shape());
     let result = |new: Tensor<B, 1>, old| shaped(new.mask_where(keep.clone(), old), &shape);
-    (result(weight, old_weight), result(velocity, old_velocity))
+    (result(weight, old_weight), [result(velocity, old_velocity)])
 }
 
 #[cfg(test)]
@@ -74,17 +73,18 @@ mod tests {
 
     /// Weight and velocity after the override, and after the default body.
     fn both(step: &SgdStep, diverged: f32) -> [[Tensor<Selected, 2>; 2]; 2] {
-        [Selected::fused_sgd, composed::<Selected>].map(|update| {
-            // A transposed gradient: what a product's backward returns on some backends.
-            let gradient = values(2).reshape([7, 5]).transpose();
+        let one = |parameter, diverged, step: &SgdStep| {
+            Selected::fused_sgd(vec![parameter], diverged, step).remove(0)
+        };
+        [one, composed::<Selected>].map(|update| {
+            let parameter = Parameter {
+                weight: primitive(values(1)),
+                // A transposed gradient: what a product's backward returns on some backends.
+                gradient: primitive(values(2).reshape([7, 5]).transpose()),
+                slots: [primitive(values(3))],
+            };
             let diverged = Tensor::<Selected, 1>::from_floats([diverged], &Device::default());
-            let (weight, velocity) = update(
-                primitive(values(1)),
-                primitive(gradient),
-                primitive(values(3)),
-                primitive(diverged),
-                step,
-            );
+            let (weight, [velocity]) = update(parameter, primitive(diverged), step);
             [weight, velocity].map(|result| Tensor::from_primitive(TensorPrimitive::Float(result)))
         })
     }

@@ -5,12 +5,12 @@ use std::time::Instant;
 use backend::{AutodiffBackend, Backend};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{ElementConversion, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+    tensor::{Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 
 use crate::{
     Group, GroupError,
-    optimizer::{Rule, Slot},
+    optimizer::{Learning, Rule, Slots},
     parameters::Parameter,
     values::{from_host, to_host},
 };
@@ -68,16 +68,16 @@ impl<B: Backend> Gradients<B> {
         Ok((Self(gradients), loss, seconds))
     }
 
-    /// The sums of squares, which begin with `zero` (`[1]`).
-    pub(crate) fn square_sums(&self, zero: Tensor<B, 1>) -> SquareSums<B> {
-        let mut sum = zero.into_primitive().tensor();
-        let mut up_to = |gradient: &Option<FloatTensor<B>>| {
-            if let Some(gradient) = gradient {
-                sum = B::fused_square_sum(sum.clone(), gradient.clone());
-            }
-            Tensor::from_primitive(TensorPrimitive::Float(sum.clone()))
-        };
-        SquareSums(self.0.iter().map(&mut up_to).collect())
+    /// The sums of their squares.
+    pub(crate) fn square_sums(&self) -> SquareSums<B> {
+        let there = self.0.iter().enumerate().filter(|(_, gradient)| gradient.is_some());
+        let positions = there.map(|(position, _)| position).collect();
+        let gradients: Vec<_> = self.0.iter().flatten().cloned().collect();
+        if gradients.is_empty() {
+            return SquareSums::none();
+        }
+        let sums = TensorPrimitive::Float(B::fused_square_sums(gradients));
+        SquareSums { positions, sums: Some(Tensor::from_primitive(sums)) }
     }
 
     /// All gradients times `factor` (`[1]`).
@@ -88,26 +88,35 @@ impl<B: Backend> Gradients<B> {
     }
 }
 
-/// The squares of an update's gradients, summed from the first parameter to each: `[1]`.
-pub(crate) struct SquareSums<B: Backend>(Vec<Tensor<B, 1>>);
+/// The sums of the squares of an update's gradients.
+pub(crate) struct SquareSums<B: Backend> {
+    /// The parameters that have a gradient.
+    positions: Vec<usize>,
+    /// The sum of each of them: `[positions]`; none where there are no gradients.
+    sums: Option<Tensor<B, 1>>,
+}
 
 impl<B: Backend> SquareSums<B> {
     /// Of an update that has not come yet.
     pub(crate) fn none() -> Self {
-        Self(Vec::new())
+        Self { positions: Vec::new(), sums: None }
     }
 
-    /// The sum over all parameters; none where there are no parameters.
+    /// The sum over all parameters (`[1]`); none where there are no gradients.
     pub(crate) fn total(&self) -> Option<Tensor<B, 1>> {
-        self.0.last().cloned()
+        self.sums.as_ref().map(|sums| sums.clone().sum_dim(0))
     }
 
-    /// The position of the first parameter whose gradient is not finite; waits for the device.
+    /// The position of the first parameter with whose gradient the sum of squares is not finite any
+    /// more; waits for the device.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
-        self.0.iter().position(|sum| {
-            let sum: f64 = sum.clone().into_scalar().elem();
-            !sum.is_finite()
-        })
+        let sums = self.sums.clone()?.into_data();
+        let mut up_to = 0.0;
+        let first = sums.iter::<f32>().position(|sum| {
+            up_to += sum;
+            !up_to.is_finite()
+        });
+        Some(self.positions[first?])
     }
 }
 
@@ -128,7 +137,7 @@ pub(crate) fn update<A, M>(
     model: M,
     parameters: &[Parameter],
     gradients: Gradients<A::InnerBackend>,
-    slots: &mut [Option<Slot<A::InnerBackend>>],
+    slots: &mut [Option<Slots<A::InnerBackend>>],
     diverged: FloatTensor<A::InnerBackend>,
     rule: Rule,
 ) -> M
@@ -136,33 +145,68 @@ where
     A: AutodiffBackend,
     M: Module<A>,
 {
-    let each = parameters.iter().zip(gradients.0).zip(slots);
-    model.map(&mut Update::<A, _> { each, diverged, rule })
+    let each = parameters.iter().zip(gradients.0).zip(&mut *slots).enumerate();
+    let mut take = Take::<A, _> { each, taken: Vec::new(), in_its_place: diverged.clone() };
+    let model = model.map(&mut take);
+    let mut taken = take.taken;
+    let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
+    while let Some((first, _)) = taken.first() {
+        let Parameter { factor, decays, .. } = parameters[*first];
+        let alike = |position: usize| {
+            parameters[position].factor == factor && parameters[position].decays == decays
+        };
+        let (these, others) = taken.into_iter().partition(|(position, _)| alike(*position));
+        taken = others;
+        let (positions, these): (Vec<_>, Vec<_>) = Vec::into_iter(these).unzip();
+        let updated = rule.of(factor, decays).update(these, diverged.clone());
+        for (position, (weight, new_slots)) in positions.into_iter().zip(updated) {
+            weights[position] = Some(weight);
+            slots[position] = Some(new_slots);
+        }
+    }
+    model.map(&mut PutBack(weights.into_iter()))
 }
 
-struct Update<A: AutodiffBackend, I> {
+/// Takes the weights that have a gradient out of a model, so that nobody else holds them.
+struct Take<A: AutodiffBackend, I> {
     each: I,
-    diverged: FloatTensor<A::InnerBackend>,
-    rule: Rule,
+    taken: Vec<(usize, Learning<A::InnerBackend>)>,
+    /// Any tensor, of whatever shape; a parameter is never without.
+    in_its_place: FloatTensor<A::InnerBackend>,
 }
 
-/// A parameter, its gradient and its optimizer's state.
-type Visited<'a, B> = ((&'a Parameter, Option<FloatTensor<B>>), &'a mut Option<Slot<B>>);
+/// A position, the parameter there, its gradient and its optimizer's state.
+type Visited<'a, B> = (usize, ((&'a Parameter, Option<FloatTensor<B>>), &'a mut Option<Slots<B>>));
 
-impl<'a, A, I> ModuleMapper<A> for Update<A, I>
+impl<'a, A, I> ModuleMapper<A> for Take<A, I>
 where
     A: AutodiffBackend,
     I: Iterator<Item = Visited<'a, A::InnerBackend>>,
 {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some(((known, Some(gradient)), slot)) = self.each.next() else { return parameter };
+        let Some((position, ((_, Some(gradient)), slots))) = self.each.next() else {
+            return parameter;
+        };
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
-        let rule = self.rule.of(known.factor, known.decays);
-        let (weight, new_slot) =
-            rule.update::<A::InnerBackend>(weight, gradient, slot.take(), self.diverged.clone());
-        *slot = Some(new_slot);
+        self.taken.push((position, Learning { weight, gradient, slots: slots.take() }));
+        let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_its_place.clone()));
+        Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
+    }
+}
+
+/// Puts weights back to where they were taken from.
+struct PutBack<I>(I);
+
+impl<A, I> ModuleMapper<A> for PutBack<I>
+where
+    A: AutodiffBackend,
+    I: Iterator<Item = Option<FloatTensor<A::InnerBackend>>>,
+{
+    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
+        let Some(Some(weight)) = self.0.next() else { return parameter };
+        let (id, _, mapper) = parameter.consume();
         let weight = Tensor::from_primitive(TensorPrimitive::Float(weight));
         Param::from_mapped_value(id, Tensor::from_inner(weight).require_grad(), mapper)
     }

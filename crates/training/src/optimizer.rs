@@ -1,6 +1,6 @@
-//! The optimizers: their settings, their state, and the update of one parameter.
+//! The optimizers: their settings, their state, and the update of parameters.
 
-use backend::{AdamStep, Backend, RmsPropStep, SgdStep};
+use backend::{AdamStep, Backend, Parameter, RmsPropStep, SgdStep, Updated};
 use burn::tensor::{TensorMetadata, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
 
@@ -47,29 +47,16 @@ pub struct OptimizerConfig {
     pub decay_biases: bool,
 }
 
-/// The state that an optimizer keeps for one parameter, each tensor in the parameter's shape.
-#[derive(Clone, Debug)]
-pub(crate) enum Slot<B: Backend> {
-    One(FloatTensor<B>),
-    Two([FloatTensor<B>; 2]),
-}
+/// The state that an optimizer keeps for one parameter, each tensor in the parameter's shape, in the
+/// order of [`OptimizerKind::slot_names`].
+pub(crate) type Slots<B> = Vec<FloatTensor<B>>;
 
-impl<B: Backend> Slot<B> {
-    /// Its tensors, in the order of [`OptimizerKind::slot_names`].
-    pub(crate) fn tensors(&self) -> &[FloatTensor<B>] {
-        match self {
-            Self::One(tensor) => std::slice::from_ref(tensor),
-            Self::Two(tensors) => tensors,
-        }
-    }
-
-    /// The reverse of [`Slot::tensors`]; none if it has none.
-    pub(crate) fn of(tensors: Vec<FloatTensor<B>>) -> Option<Self> {
-        match <[FloatTensor<B>; 2]>::try_from(tensors) {
-            Ok(tensors) => Some(Self::Two(tensors)),
-            Err(mut tensors) => tensors.pop().map(Self::One),
-        }
-    }
+/// A parameter in an update.
+pub(crate) struct Learning<B: Backend> {
+    pub(crate) weight: FloatTensor<B>,
+    pub(crate) gradient: FloatTensor<B>,
+    /// None before the first update.
+    pub(crate) slots: Option<Slots<B>>,
 }
 
 /// Everything about one update that is the same for all parameters.
@@ -163,42 +150,34 @@ impl Rule {
         self
     }
 
-    /// Updates one parameter; `slot` is what this method returned for it last time.
+    /// Updates parameters; returns the new weight and slots of each.
     pub(crate) fn update<B: Backend>(
         &self,
-        weight: FloatTensor<B>,
-        gradient: FloatTensor<B>,
-        slot: Option<Slot<B>>,
+        parameters: Vec<Learning<B>>,
         diverged: FloatTensor<B>,
-    ) -> (FloatTensor<B>, Slot<B>) {
-        let zeros = || {
-            let device = B::float_device(&weight);
-            B::float_zeros(weight.shape(), &device, weight.dtype().into())
-        };
-        let one = |slot| match slot {
-            Some(Slot::One(tensor)) => tensor,
-            _ => zeros(),
-        };
-        let two = |slot| match slot {
-            Some(Slot::Two(tensors)) => tensors,
-            _ => [zeros(), zeros()],
-        };
+    ) -> Vec<(FloatTensor<B>, Slots<B>)> {
         match self {
-            Self::Adam(step) => {
-                let moments = two(slot);
-                let (weight, moments) = B::fused_adam(weight, gradient, moments, diverged, step);
-                (weight, Slot::Two(moments))
-            }
-            Self::Sgd(step) => {
-                let velocity = one(slot);
-                let (weight, velocity) = B::fused_sgd(weight, gradient, velocity, diverged, step);
-                (weight, Slot::One(velocity))
-            }
+            Self::Adam(step) => in_slots(parameters, |all| B::fused_adam(all, diverged, step)),
+            Self::Sgd(step) => in_slots(parameters, |all| B::fused_sgd(all, diverged, step)),
             Self::RmsProp(step) => {
-                let state = two(slot);
-                let (weight, state) = B::fused_rms_prop(weight, gradient, state, diverged, step);
-                (weight, Slot::Two(state))
+                in_slots(parameters, |all| B::fused_rms_prop(all, diverged, step))
             }
         }
     }
+}
+
+/// Runs an update that keeps so many slots, zeros at first.
+fn in_slots<B: Backend, const SLOTS: usize>(
+    parameters: Vec<Learning<B>>,
+    update: impl FnOnce(Vec<Parameter<B, SLOTS>>) -> Vec<Updated<B, SLOTS>>,
+) -> Vec<(FloatTensor<B>, Slots<B>)> {
+    let with_slots = |Learning { weight, gradient, slots }: Learning<B>| {
+        let (shape, device) = (weight.shape(), B::float_device(&weight));
+        let zeros = || B::float_zeros(shape.clone(), &device, weight.dtype().into());
+        let slots = slots.and_then(|slots| slots.try_into().ok());
+        let slots = slots.unwrap_or_else(|| std::array::from_fn(|_| zeros()));
+        Parameter { weight, gradient, slots }
+    };
+    let updated = update(parameters.into_iter().map(with_slots).collect());
+    updated.into_iter().map(|(weight, slots)| (weight, slots.into())).collect()
 }

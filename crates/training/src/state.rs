@@ -14,7 +14,7 @@ use crate::{
     average::Average,
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
-    optimizer::Slot,
+    optimizer::Slots,
     parameters::Parameter,
     patience::Patience,
     progress::{Span, Spent},
@@ -24,7 +24,7 @@ use crate::{
 /// The state of a run. What lies on the device is here, what lies on the host in [`Record`].
 pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) model: Option<M>, // none only while it is being replaced
-    pub(crate) slots: Vec<Option<Slot<B::InnerBackend>>>,
+    pub(crate) slots: Vec<Option<Slots<B::InnerBackend>>>,
     pub(crate) average: Average<B::InnerBackend>,
     /// The model of the best epoch, where it is to be kept.
     pub(crate) best_model: Option<M::InnerModule>,
@@ -230,7 +230,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             None => gradients,
             Some(scale) => gradients.rescaled(scale.inverse()),
         };
-        self.squares = gradients.square_sums(self.zero.clone());
+        self.squares = gradients.square_sums();
         let squares = self.squares.total().unwrap_or_else(|| self.zero.clone());
         let gradients = match config.clip_norm {
             None => gradients,

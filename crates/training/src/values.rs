@@ -33,7 +33,8 @@ where
     B: AutodiffBackend,
     M: AutodiffModule<B>,
 {
-    let replaced = with_values(model.valid(), values.into_iter().map(Some));
+    let laid_out = values.into_iter().map(B::InnerBackend::laid_out).map(Some);
+    let replaced = with_values(model.valid(), laid_out);
     M::from_inner(replaced).map(&mut Train(parameters.iter()))
 }
 

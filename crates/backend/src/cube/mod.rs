@@ -13,37 +13,51 @@ mod batch_norm2d;
 mod cross_entropy;
 mod embedding;
 mod lstm;
+mod pixels;
+mod relu_max_pool;
 mod rms_prop;
 mod sgd;
-mod square_sum;
+mod square_sums;
 
 // What kernels are made of.
 mod buffers;
 mod lanes;
+mod layout;
+mod parameters;
 mod registered;
 
 use burn::tensor::{
     DType, TensorMetadata,
-    ops::{FloatTensor, FloatTensorOps, IntTensor},
+    ops::{FloatTensor, FloatTensorOps, IntTensor, ModuleOps},
 };
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
 use burn_fusion::Fusion;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, RmsPropStep, SgdStep,
+    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter, RmsPropStep,
+    SgdStep, Updated,
+    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d_relu_max_pool,
+    functional::Conv2dOptions,
+    operations::each,
     overrides::note_taken,
 };
 
 /// Whether kernels take the values, and notes that they do; else Burn's operations take them.
-fn taken<const N: usize>(values: [&impl TensorMetadata; N]) -> bool {
-    let taken = values.iter().all(|values| {
+fn taken<'a, T: TensorMetadata + 'a>(values: impl IntoIterator<Item = &'a T>) -> bool {
+    let taken = values.into_iter().all(|values| {
         values.dtype() == DType::F32 && can_be_counted(values.shape().num_elements())
     });
     if taken {
         note_taken();
     }
     taken
+}
+
+/// Whether a kernel updates the parameters, and notes that it does.
+fn updated<B: Backend, const SLOTS: usize>(parameters: &[Parameter<B, SLOTS>]) -> bool {
+    taken(parameters.iter().flat_map(|parameter| [&parameter.weight, &parameter.gradient]))
 }
 
 /// Maps `[batch, channels, height, width]` as `[batch, height * width, channels]`, which is how they
@@ -67,49 +81,51 @@ where
     T: BoolElement,
 {
     fn fused_adam(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        moments: [FloatTensor<Self>; 2],
+        parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
         step: &AdamStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        if !taken([&weight, &gradient]) {
-            return crate::adam::composed::<Self>(weight, gradient, moments, diverged, step);
+    ) -> Vec<Updated<Self, 2>> {
+        if !updated(&parameters) {
+            return each(parameters, |one| crate::adam::composed(one, diverged.clone(), step));
         }
-        adam::adam(weight, gradient, moments, diverged, step)
+        let step = *step;
+        parameters::update("adam", parameters, diverged, move |group| adam::launch(group, &step))
     }
 
     fn fused_sgd(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        momentum: FloatTensor<Self>,
+        parameters: Vec<Parameter<Self, 1>>,
         diverged: FloatTensor<Self>,
         step: &SgdStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        if !taken([&weight, &gradient]) {
-            return crate::sgd::composed::<Self>(weight, gradient, momentum, diverged, step);
+    ) -> Vec<Updated<Self, 1>> {
+        if !updated(&parameters) {
+            return each(parameters, |one| crate::sgd::composed(one, diverged.clone(), step));
         }
-        sgd::sgd(weight, gradient, momentum, diverged, step)
+        let step = *step;
+        parameters::update("sgd", parameters, diverged, move |group| sgd::launch(group, &step))
     }
 
     fn fused_rms_prop(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        state: [FloatTensor<Self>; 2],
+        parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
         step: &RmsPropStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        if !taken([&weight, &gradient]) {
-            return crate::rms_prop::composed::<Self>(weight, gradient, state, diverged, step);
+    ) -> Vec<Updated<Self, 2>> {
+        if !updated(&parameters) {
+            return each(parameters, |one| crate::rms_prop::composed(one, diverged.clone(), step));
         }
-        rms_prop::rms_prop(weight, gradient, state, diverged, step)
+        let step = *step;
+        let launch = move |group| rms_prop::launch(group, &step);
+        parameters::update("rms_prop", parameters, diverged, launch)
     }
 
-    fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !taken([&sum, &values]) {
-            return crate::square_sum::composed::<Self>(sum, values);
+    fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
+        if !taken(&values) {
+            return crate::square_sums::composed::<Self>(values);
         }
-        square_sum::square_sum(sum, values)
+        square_sums::square_sums(values)
+    }
+
+    fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
+        if values.shape().num_dims() == 4 { layout::channels_last(values) } else { values }
     }
 
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
@@ -135,10 +151,60 @@ where
         Self::float_reshape(sums, [channels].into())
     }
 
+    fn fused_conv2d_relu_max_pool(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        options: &Conv2dOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+        if !taken([&input, &weight, &bias]) || !can_be_counted(maps.num_elements()) {
+            return conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options);
+        }
+        let maps = Self::conv2d(input, weight, None, conv2d::burn_options(options));
+        relu_max_pool::forward(maps, bias).into()
+    }
+
+    fn fused_conv2d_relu_max_pool_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        [output, gradient]: [FloatTensor<Self>; 2],
+        indices: IntTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+        if !taken([&input, &weight, &gradient]) || !can_be_counted(maps.num_elements()) {
+            return conv2d_relu_max_pool::composed_backward::<Self>(
+                input,
+                weight,
+                [output, gradient],
+                indices,
+                options,
+                wanted,
+            );
+        }
+        let gradient = relu_max_pool::backward(indices, gradient, maps.dims());
+        conv2d::gradients::<Self>(input, weight, gradient, options, wanted)
+    }
+
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
         let [batch, channels, _, _] = input.shape().dims();
         let means = Self::float_mean_dim(places::<Self>(input), 1);
         Self::float_reshape(means, [batch, channels].into())
+    }
+
+    fn fused_pixels(
+        packed: IntTensor<Self>,
+        indices: Option<IntTensor<Self>>,
+        shape: [usize; 3],
+    ) -> FloatTensor<Self> {
+        let images = indices.as_ref().map_or(packed.shape()[0], |indices| indices.shape()[0]);
+        if !can_be_counted(images * shape.iter().product::<usize>()) {
+            return crate::pixels::composed::<Self>(packed, indices, shape);
+        }
+        note_taken();
+        pixels::images(packed, indices, shape)
     }
 
     fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {

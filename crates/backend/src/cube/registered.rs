@@ -41,42 +41,61 @@ where
     R: CubeRuntime,
     K: Fn([CubeTensor<R>; INPUTS]) -> [CubeTensor<R>; OUTPUTS] + Send + Sync + 'static,
 {
-    let client = inputs[0].client.clone();
-    let streams = OperationStreams::with_inputs(&inputs);
-    let inputs = inputs.map(FusionTensor::into_ir);
-    let outputs = outputs.map(|Described { shape, dtype }| {
-        TensorIr::uninit(client.create_empty_handle(), shape, dtype)
-    });
-    let description = CustomOpIr::new(name, &inputs, &outputs);
-    let operation = Registered::<K, INPUTS, OUTPUTS> { description: description.clone(), kernel };
-    let outputs = client.register(streams, OperationIr::Custom(description), operation);
+    let kernel = move |inputs: Vec<CubeTensor<R>>| {
+        let Ok(inputs) = inputs.try_into() else { unreachable!("as many as were registered") };
+        kernel(inputs).into()
+    };
+    let outputs = register_many(name, inputs.into(), outputs.into(), kernel);
     let Ok(outputs) = outputs.try_into() else { unreachable!("as many as were described") };
     outputs
 }
 
-struct Registered<K, const INPUTS: usize, const OUTPUTS: usize> {
+/// [`register`] for a number of tensors that is not known before.
+pub(super) fn register_many<R, K>(
+    name: &'static str,
+    inputs: Vec<Lazy<R>>,
+    outputs: Vec<Described>,
+    kernel: K,
+) -> Vec<Lazy<R>>
+where
+    R: CubeRuntime,
+    K: Fn(Vec<CubeTensor<R>>) -> Vec<CubeTensor<R>> + Send + Sync + 'static,
+{
+    let client = inputs[0].client.clone();
+    let streams = OperationStreams::with_inputs(&inputs);
+    let inputs: Vec<_> = inputs.into_iter().map(FusionTensor::into_ir).collect();
+    let described = outputs.into_iter().map(|Described { shape, dtype }| {
+        TensorIr::uninit(client.create_empty_handle(), shape, dtype)
+    });
+    let outputs: Vec<_> = described.collect();
+    let description = CustomOpIr::new(name, &inputs, &outputs);
+    let operation = Registered { description: description.clone(), kernel };
+    client.register(streams, OperationIr::Custom(description), operation).into_iter().collect()
+}
+
+struct Registered<K> {
     description: CustomOpIr,
     kernel: K,
 }
 
-impl<R, K, const INPUTS: usize, const OUTPUTS: usize> Operation<FusionCubeRuntime<R>>
-    for Registered<K, INPUTS, OUTPUTS>
+impl<R, K> Operation<FusionCubeRuntime<R>> for Registered<K>
 where
     R: CubeRuntime,
-    K: Fn([CubeTensor<R>; INPUTS]) -> [CubeTensor<R>; OUTPUTS] + Send + Sync,
+    K: Fn(Vec<CubeTensor<R>>) -> Vec<CubeTensor<R>> + Send + Sync,
 {
     fn execute(&self, handles: &mut HandleContainer<CubeFusionHandle<R>>) {
         // A handle knows neither kind nor type of element, so one backend's methods serve for all.
         type Any<R> = CubeBackend<R, f32, i32, u8>;
-        let (inputs, outputs) = self.description.as_fixed::<INPUTS, OUTPUTS>();
-        let inputs = inputs.each_ref().map(|input| handles.get_float_tensor::<Any<R>>(input));
-        for (described, output) in outputs.iter().zip((self.kernel)(inputs)) {
+        let CustomOpIr { inputs, outputs, .. } = &self.description;
+        let inputs = inputs.iter().map(|input| handles.get_float_tensor::<Any<R>>(input));
+        let found = (self.kernel)(inputs.collect());
+        for (described, output) in outputs.iter().zip(found) {
             handles.register_float_tensor::<Any<R>>(&described.id, output);
         }
     }
 }
 
-impl<K, const INPUTS: usize, const OUTPUTS: usize> fmt::Debug for Registered<K, INPUTS, OUTPUTS> {
+impl<K> fmt::Debug for Registered<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.description.id)
     }

@@ -1,5 +1,6 @@
 //! Adam in place: one pass over weight, gradient and moments.
 
+use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
@@ -8,29 +9,23 @@ use super::{
     parallel::{self, Shared},
     simd::{Kernel, Level, Vector},
 };
-use crate::{AdamStep, adam, overrides::note_taken};
+use crate::{AdamStep, Parameter, Updated, adam, overrides::note_taken};
 
 /// Weights of a task.
 const TASK_WEIGHTS: usize = 1 << 15;
 
 pub(super) fn update(
-    weight: FlexTensor,
-    gradient: FlexTensor,
-    [first, second]: [FlexTensor; 2],
-    diverged: FlexTensor,
+    parameter: Parameter<Flex, 2>,
+    diverged: &FlexTensor,
     step: &AdamStep,
-) -> (FlexTensor, [FlexTensor; 2]) {
-    if !all_f32([&weight, &gradient, &first, &second]) {
-        return adam::composed::<burn::backend::Flex>(
-            weight,
-            gradient,
-            [first, second],
-            diverged,
-            step,
-        );
+) -> Updated<Flex, 2> {
+    let Parameter { weight, gradient, slots: [first, second] } = &parameter;
+    if !all_f32([weight, gradient, first, second]) {
+        return adam::composed(parameter, diverged.clone(), step);
     }
     note_taken();
-    if elements(&diverged)[0] != 0.0 {
+    let Parameter { weight, gradient, slots: [first, second] } = parameter;
+    if elements(diverged)[0] != 0.0 {
         return (weight, [first, second]);
     }
     let gradient = contiguous(gradient);

@@ -19,7 +19,7 @@ mod pool;
 mod rescale;
 mod rms_prop;
 mod sgd;
-mod square_sum;
+mod square_sums;
 
 // What kernels are made of.
 mod activations;
@@ -43,9 +43,10 @@ use burn_flex::FlexTensor;
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    PlaneMap, RmsPropStep, SgdStep,
+    Parameter, PlaneMap, RmsPropStep, SgdStep, Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     functional::{Conv2dOptions, PoolOptions},
+    operations::each,
 };
 
 impl Backend for Flex {
@@ -126,41 +127,35 @@ impl Backend for Flex {
     }
 
     fn fused_adam(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        moments: [FloatTensor<Self>; 2],
+        parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
         step: &AdamStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        adam::update(weight, gradient, moments, diverged, step)
+    ) -> Vec<Updated<Self, 2>> {
+        each(parameters, |parameter| adam::update(parameter, &diverged, step))
     }
 
     fn fused_sgd(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        momentum: FloatTensor<Self>,
+        parameters: Vec<Parameter<Self, 1>>,
         diverged: FloatTensor<Self>,
         step: &SgdStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        sgd::update(weight, gradient, momentum, diverged, step)
+    ) -> Vec<Updated<Self, 1>> {
+        each(parameters, |parameter| sgd::update(parameter, &diverged, step))
     }
 
     fn fused_rms_prop(
-        weight: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        state: [FloatTensor<Self>; 2],
+        parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
         step: &RmsPropStep,
-    ) -> (FloatTensor<Self>, [FloatTensor<Self>; 2]) {
-        rms_prop::update(weight, gradient, state, diverged, step)
+    ) -> Vec<Updated<Self, 2>> {
+        each(parameters, |parameter| rms_prop::update(parameter, &diverged, step))
     }
 
     fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
         rescale::by(values, factor)
     }
 
-    fn fused_square_sum(sum: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
-        square_sum::add(sum, values)
+    fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
+        square_sums::of(values)
     }
 
     fn fused_conv2d(

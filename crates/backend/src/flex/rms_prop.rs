@@ -1,28 +1,23 @@
 //! RMSprop in place: one pass over weight, gradient, mean of squares and velocity.
 
+use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{all_f32, contiguous, elements};
-use crate::{RmsPropStep, overrides::note_taken, rms_prop};
+use crate::{Parameter, RmsPropStep, Updated, overrides::note_taken, rms_prop};
 
 pub(super) fn update(
-    weight: FlexTensor,
-    gradient: FlexTensor,
-    [square_mean, velocity]: [FlexTensor; 2],
-    diverged: FlexTensor,
+    parameter: Parameter<Flex, 2>,
+    diverged: &FlexTensor,
     step: &RmsPropStep,
-) -> (FlexTensor, [FlexTensor; 2]) {
-    if !all_f32([&weight, &gradient, &square_mean, &velocity]) {
-        return rms_prop::composed::<burn::backend::Flex>(
-            weight,
-            gradient,
-            [square_mean, velocity],
-            diverged,
-            step,
-        );
+) -> Updated<Flex, 2> {
+    let Parameter { weight, gradient, slots: [square_mean, velocity] } = &parameter;
+    if !all_f32([weight, gradient, square_mean, velocity]) {
+        return rms_prop::composed(parameter, diverged.clone(), step);
     }
     note_taken();
-    if elements(&diverged)[0] != 0.0 {
+    let Parameter { weight, gradient, slots: [square_mean, velocity] } = parameter;
+    if elements(diverged)[0] != 0.0 {
         return (weight, [square_mean, velocity]);
     }
     let [mut weight, gradient, mut square_mean, mut velocity] =

@@ -1,23 +1,24 @@
 //! Gradient descent in place: one pass over weight, gradient and velocity.
 
+use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{all_f32, contiguous, elements};
-use crate::{SgdStep, overrides::note_taken, sgd};
+use crate::{Parameter, SgdStep, Updated, overrides::note_taken, sgd};
 
 pub(super) fn update(
-    weight: FlexTensor,
-    gradient: FlexTensor,
-    velocity: FlexTensor,
-    diverged: FlexTensor,
+    parameter: Parameter<Flex, 1>,
+    diverged: &FlexTensor,
     step: &SgdStep,
-) -> (FlexTensor, FlexTensor) {
-    if !all_f32([&weight, &gradient, &velocity]) {
-        return sgd::composed::<burn::backend::Flex>(weight, gradient, velocity, diverged, step);
+) -> Updated<Flex, 1> {
+    let Parameter { weight, gradient, slots: [velocity] } = &parameter;
+    if !all_f32([weight, gradient, velocity]) {
+        return sgd::composed(parameter, diverged.clone(), step);
     }
     note_taken();
-    if elements(&diverged)[0] != 0.0 {
-        return (weight, velocity);
+    let Parameter { weight, gradient, slots: [velocity] } = parameter;
+    if elements(diverged)[0] != 0.0 {
+        return (weight, [velocity]);
     }
     let [mut weight, gradient, mut velocity] = [weight, gradient, velocity].map(contiguous);
     let values = weight
@@ -33,5 +34,5 @@ pub(super) fn update(
         let direction = if step.nesterov { gradient + momentum * *velocity } else { *velocity };
         *weight -= learning_rate * direction;
     }
-    (weight, velocity)
+    (weight, [velocity])
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{Backend, Part};
+use backend::{Backend, Packing, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batching,
     pipeline::{Pipeline, ReadBatch},
-    pixels::{Packing, Pixels},
+    pixels::Pixels,
 };
 use crate::{DataError, ImageShape, ImageSource, image_folder::allocate};
 
@@ -143,7 +143,7 @@ impl<B: Backend> ImageLoader<B> {
         let (resident, read) = match &self.images {
             Images::OnDevice(pixels) => {
                 let gather = move |(samples, part): (Vec<usize>, _)| {
-                    let images = pixels.select(&samples).images();
+                    let images = pixels.select(&samples);
                     Ok(self.batch(images, samples, part))
                 };
                 (Some(parts.map(gather)), None)

@@ -7,7 +7,8 @@ use std::{
 };
 
 use backend::{
-    AdamStep, Backend, Convolution, Selected, SgdStep, convolution, device::Device, set_convolution,
+    AdamStep, Backend, Convolution, Parameter, Selected, SgdStep, convolution, device::Device,
+    set_convolution,
 };
 use burn::{
     backend::Autodiff,
@@ -228,7 +229,8 @@ impl Update {
                     look_ahead: None,
                     time: self.step + 1,
                 };
-                Selected::fused_adam(weight, gradient, slot, finite, &step)
+                let parameter = Parameter { weight, gradient, slots: slot };
+                Selected::fused_adam(vec![parameter], finite, &step).remove(0)
             }
             Optimizer::Sgd => {
                 let step = SgdStep {
@@ -238,8 +240,9 @@ impl Update {
                     nesterov: false,
                 };
                 let [velocity, _] = slot;
-                let (weight, velocity) =
-                    Selected::fused_sgd(weight, gradient, velocity, finite, &step);
+                let parameter = Parameter { weight, gradient, slots: [velocity] };
+                let (weight, [velocity]) =
+                    Selected::fused_sgd(vec![parameter], finite, &step).remove(0);
                 (weight, [velocity.clone(), velocity])
             }
         }

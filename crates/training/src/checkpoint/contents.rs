@@ -13,7 +13,6 @@ use store::{StoreError, StoredTensor, TensorFile};
 use crate::{
     Group, GroupError, TrainError, TrainerConfig,
     loss_scale::LossScale,
-    optimizer::Slot,
     parameters::Parameter,
     state::{Record, State},
     values::{from_host, to_host, trainable_with_values, values, with_values},
@@ -91,7 +90,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             parameters.iter().zip(values(model)).map(|(p, value)| (p.path.clone(), store(value)))
         };
         let slots = parameters.iter().zip(&self.slots).flat_map(|(parameter, slot)| {
-            let tensors = slot.iter().flat_map(Slot::tensors);
+            let tensors = slot.iter().flatten();
             kind.slot_names()
                 .iter()
                 .zip(tensors)
@@ -165,8 +164,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         for (parameter, slot) in parameters.iter().zip(&mut self.slots) {
             let names = kind.slot_names().iter().map(|name| format!("{}.{name}", parameter.path));
             let tensors: Vec<_> = names.filter_map(|name| optimizer.remove(&name)).collect();
-            let tensors = tensors.into_iter().map(&load).collect();
-            *slot = Slot::of(tensors);
+            let tensors: Vec<_> = tensors.into_iter().map(&load).collect();
+            *slot = (!tensors.is_empty()).then_some(tensors);
         }
         self.average.0 =
             parameters.iter().map(|parameter| average.remove(&parameter.path).map(&load)).collect();

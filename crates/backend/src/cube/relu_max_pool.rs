@@ -1,0 +1,149 @@
+//! Bias, ReLU and the maximum of windows of 2x2, on maps with their channels last.
+
+use burn::tensor::{DType, TensorMetadata};
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*},
+    kernel::into_contiguous,
+    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
+    tensor::CubeTensor,
+};
+
+use super::{
+    buffers::{elementwise, empty},
+    registered::{Described, Lazy, register},
+};
+
+/// The winner of a window in which nothing is above zero, so that no gradient goes through it.
+const NONE: u32 = 4;
+
+/// Rows, columns and channels of the maps before pooling.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+struct Size {
+    height: usize,
+    width: usize,
+    channels: usize,
+}
+
+/// A unit for each window.
+#[cube(launch)]
+fn pool(
+    maps: &Array<f32>,
+    bias: &Array<f32>,
+    output: &mut Array<f32>,
+    winners: &mut Array<i32>,
+    size: Size,
+) {
+    let i = ABSOLUTE_POS;
+    if i < output.len() {
+        let Size { height, width, channels } = size;
+        let channel = i % channels;
+        let column = i / channels % (width / 2);
+        let row = i / channels / (width / 2) % (height / 2);
+        let image = i / channels / (width / 2) / (height / 2);
+        let first = ((image * height + 2 * row) * width + 2 * column) * channels + channel;
+        let bias = bias[channel];
+        let mut largest = 0.0f32;
+        let mut winner = NONE.runtime();
+        #[unroll]
+        for place in 0..4u32 {
+            let beside = (place / 2) as usize * width + (place % 2) as usize;
+            let value = maps[first + beside * channels] + bias;
+            if value > largest {
+                largest = value;
+                winner = place;
+            }
+        }
+        output[i] = largest;
+        winners[i] = i32::cast_from(winner);
+    }
+}
+
+/// A unit for each value before pooling.
+#[cube(launch)]
+fn differentiate(
+    winners: &Array<i32>,
+    gradient: &Array<f32>,
+    of_maps: &mut Array<f32>,
+    size: Size,
+) {
+    let i = ABSOLUTE_POS;
+    if i < of_maps.len() {
+        let Size { height, width, channels } = size;
+        let channel = i % channels;
+        let column = i / channels % width;
+        let row = i / channels / width % height;
+        let image = i / channels / width / height;
+        let mut value = 0.0f32;
+        // The last of an odd number of rows or columns is in no window.
+        if row / 2 < height / 2 && column / 2 < width / 2 {
+            let window = (image * (height / 2) + row / 2) * (width / 2) + column / 2;
+            let window = window * channels + channel;
+            if winners[window] == (row % 2 * 2 + column % 2) as i32 {
+                value = gradient[window];
+            }
+        }
+        of_maps[i] = value;
+    }
+}
+
+/// Takes the maps that a convolution returned, without its bias; returns the pooled ones, and the
+/// winner of each window.
+pub(super) fn forward<R: CubeRuntime>(maps: Lazy<R>, bias: Lazy<R>) -> [Lazy<R>; 2] {
+    let [batch, channels, height, width] = maps.shape().dims();
+    let pooled = [batch, channels, height / 2, width / 2];
+    let outputs = [Described::new(pooled, maps.dtype()), Described::new(pooled, DType::I32)];
+    register("relu_max_pool", [maps, bias], outputs, launch_forward)
+}
+
+fn launch_forward<R: CubeRuntime>([maps, bias]: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
+    let maps = into_contiguous(permute_nchw_to_nhwc(maps));
+    let [batch, height, width, channels] = maps.meta.shape().dims();
+    let pooled = [batch, height / 2, width / 2, channels];
+    let output = empty(&maps, pooled);
+    let mut winners = empty(&maps, pooled);
+    winners.dtype = DType::I32;
+    let (count, cube) = elementwise(&maps.client, output.meta.num_elements());
+    pool::launch::<R>(
+        &output.client,
+        count,
+        cube,
+        maps.into_array_arg(),
+        into_contiguous(bias).into_array_arg(),
+        output.clone().into_array_arg(),
+        winners.clone().into_array_arg(),
+        SizeLaunch::new(height, width, channels),
+    );
+    [output, winners].map(permute_nhwc_to_nchw)
+}
+
+/// The gradient of the maps (`shape`), from that of the pooled ones.
+pub(super) fn backward<R: CubeRuntime>(
+    winners: Lazy<R>,
+    gradient: Lazy<R>,
+    shape: [usize; 4],
+) -> Lazy<R> {
+    let outputs = [Described::new(shape, gradient.dtype())];
+    let launch = move |inputs| [launch_backward(inputs, shape)];
+    let [of_maps] = register("relu_max_pool_backward", [winners, gradient], outputs, launch);
+    of_maps
+}
+
+fn launch_backward<R: CubeRuntime>(
+    inputs: [CubeTensor<R>; 2],
+    [batch, channels, height, width]: [usize; 4],
+) -> CubeTensor<R> {
+    let [winners, gradient] = inputs.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let of_maps = empty(&gradient, [batch, height, width, channels]);
+    let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
+    differentiate::launch::<R>(
+        &of_maps.client,
+        count,
+        cube,
+        winners.into_array_arg(),
+        gradient.into_array_arg(),
+        of_maps.clone().into_array_arg(),
+        SizeLaunch::new(height, width, channels),
+    );
+    permute_nhwc_to_nchw(of_maps)
+}

@@ -1,0 +1,51 @@
+//! Embeddings and losses.
+
+use backend::{Backend, Selected};
+use burn::{backend::Flex, tensor::ops::FloatTensor};
+
+use crate::{assert_close, by_kernels, indices, normal, primitive};
+
+#[test]
+fn embedding_backward() {
+    for [batch, time, entries, width] in
+        [[1, 1, 1, 1], [3, 5, 4, 7], [16, 20, 50, 12], [40, 30, 1000, 3], [50, 40, 2, 5]]
+    {
+        let shape = [batch, time, width];
+        let ours = by_kernels(|| {
+            let indices = indices::<Selected, 2>([batch, time], entries).into_primitive();
+            let gradient = primitive(normal::<Selected, 3>(shape, 1));
+            Selected::fused_embedding_backward(entries, indices, gradient)
+        });
+        let indices = indices::<Flex, 2>([batch, time], entries).into_primitive();
+        let gradient = primitive(normal::<Flex, 3>(shape, 1));
+        let reference = Flex::fused_embedding_backward(entries, indices, gradient);
+        assert_close(&format!("{batch} x {time} of {entries}"), ours, reference, 1e-4);
+    }
+}
+
+#[test]
+fn cross_entropy_forward_and_backward() {
+    fn logits<B: Backend>(shape: [usize; 2]) -> FloatTensor<B> {
+        primitive(normal::<B, 2>(shape, 1) * 20.0)
+    }
+    for [batch, classes] in [[1, 1], [3, 2], [70, 10], [9, 1000]] {
+        let shape = [batch, classes];
+        let targets = || indices::<Selected, 1>([batch], classes).into_primitive();
+        let (losses, softmax) = by_kernels(|| {
+            Selected::fused_cross_entropy_saving(logits::<Selected>(shape), targets())
+        });
+        let gradient = primitive(normal::<Selected, 1>([batch], 2));
+        let of_logits = by_kernels(|| {
+            Selected::fused_cross_entropy_backward(softmax.clone(), targets(), gradient)
+        });
+
+        let targets = || indices::<Flex, 1>([batch], classes).into_primitive();
+        let (expected, reference) =
+            Flex::fused_cross_entropy_saving(logits::<Flex>(shape), targets());
+        assert_close(&format!("losses of {classes}"), losses, expected, 1e-5);
+        assert_close(&format!("softmax of {classes}"), softmax, reference.clone(), 1e-5);
+        let gradient = primitive(normal::<Flex, 1>([batch], 2));
+        let expected = Flex::fused_cross_entropy_backward(reference, targets(), gradient);
+        assert_close(&format!("gradient of {classes}"), of_logits, expected, 1e-5);
+    }
+}

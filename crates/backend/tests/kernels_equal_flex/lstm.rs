@@ -1,0 +1,150 @@
+//! LSTM layers.
+
+use backend::{
+    Backend, Lstm, LstmGradients, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
+    Selected, overrides,
+};
+use burn::{
+    backend::Flex,
+    tensor::{
+        DType, TensorMetadata,
+        backend::Backend as _,
+        ops::{FloatTensor, FloatTensorOps},
+    },
+};
+
+use crate::{assert_close, by_kernels, normal, primitive};
+
+/// Batch, time, inputs, hidden: one sequence a cube and several, more gates than units, and as many as
+/// kernels take.
+const SEQUENCES: [[usize; 4]; 7] = [
+    [1, 1, 1, 1],
+    [3, 2, 5, 7],
+    [5, 4, 16, 33],
+    [130, 3, 9, 12],
+    [400, 2, 4, 5],
+    [4, 3, 8, 200],
+    [2, 2, 8, 256],
+];
+
+fn state<B: Backend>([batch, _, _, hidden]: [usize; 4], stream: u64) -> LstmPrimitives<B> {
+    let [cell, hidden] = [0, 1].map(|i| primitive(normal::<B, 2>([batch, hidden], stream + i)));
+    LstmPrimitives { cell, hidden }
+}
+
+fn layer<B: Backend>(shape: [usize; 4], with_state: bool) -> Lstm<B> {
+    let [batch, time, inputs, hidden] = shape;
+    let scaled = |shape, stream| primitive(normal::<B, 2>(shape, stream) / (hidden as f64).sqrt());
+    Lstm {
+        input: primitive(normal::<B, 3>([batch, time, inputs], 1)),
+        input_weight: scaled([4 * hidden, inputs], 2),
+        hidden_weight: scaled([4 * hidden, hidden], 3),
+        bias: primitive(normal::<B, 1>([4 * hidden], 4)),
+        state: with_state.then(|| state(shape, 5)),
+    }
+}
+
+#[test]
+fn lstm_forward() {
+    for (shape, with_state) in SEQUENCES.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        let ours = by_kernels(|| Selected::fused_lstm(layer(shape, with_state)));
+        let reference = Flex::fused_lstm(layer(shape, with_state));
+        let what = |part| format!("{part} of {shape:?}");
+        assert_close(&what("outputs"), ours.outputs, reference.outputs, 1e-5);
+        assert_close(&what("cell"), ours.state.cell, reference.state.cell, 1e-5);
+        assert_close(&what("hidden"), ours.state.hidden, reference.state.hidden, 1e-5);
+    }
+}
+
+/// In the arithmetic that `training.precision` may ask for, where the device has it.
+#[test]
+fn lstm_in_fewer_bits() {
+    let device = Default::default();
+    for dtype in [DType::F16, DType::BF16] {
+        if !Selected::supports_dtype(&device, dtype) {
+            eprintln!("skipped: the device has no {dtype:?}");
+            continue;
+        }
+        let shape = [5, 4, 16, 33];
+        let cast = |values| Selected::float_cast(values, dtype.into());
+        let Lstm { input, input_weight, hidden_weight, bias, state } =
+            layer::<Selected>(shape, true);
+        let [input, input_weight, hidden_weight, bias] =
+            [input, input_weight, hidden_weight, bias].map(cast);
+        let state = state.map(|LstmPrimitives { cell, hidden }| LstmPrimitives {
+            cell: cast(cell),
+            hidden: cast(hidden),
+        });
+        let layer_in_fewer = Lstm { input, input_weight, hidden_weight, bias, state };
+        let ours = by_kernels(|| Selected::fused_lstm(layer_in_fewer));
+        assert_eq!(ours.outputs.dtype(), dtype);
+        let reference = Flex::fused_lstm(layer(shape, true));
+        let widened = Selected::float_cast(ours.outputs, DType::F32.into());
+        assert_close(&format!("outputs in {dtype:?}"), widened, reference.outputs, 2e-2);
+    }
+}
+
+/// A backward pass of which parts are left out.
+#[derive(Clone, Copy, Debug)]
+struct LstmPass {
+    shape: [usize; 4],
+    wanted: LstmWanted,
+    of_outputs: bool,
+    of_state: bool,
+}
+
+impl LstmPass {
+    /// The gradients that were asked for.
+    fn gradients<B: Backend>(self) -> Vec<FloatTensor<B>> {
+        let Self { shape, wanted, of_outputs, of_state } = self;
+        let [batch, time, inputs, hidden] = shape;
+        let layer = layer::<B>(shape, wanted.state);
+        let (_, values) = B::fused_lstm_saving(layer.clone());
+        let saved = LstmSaved {
+            input_weight: layer.input_weight,
+            hidden_weight: layer.hidden_weight,
+            shape: [batch, time, inputs],
+            values,
+            wanted,
+        };
+        let LstmPrimitives { cell, hidden: of_hidden } = state::<B>(shape, 8);
+        let given = LstmOutputGradients {
+            outputs: of_outputs.then(|| primitive(normal::<B, 3>([batch, time, hidden], 7))),
+            cell: of_state.then_some(cell),
+            hidden: of_state.then_some(of_hidden),
+        };
+        let LstmGradients { input, weights, state } = B::fused_lstm_backward(saved, given);
+        let state = state.into_iter().flat_map(|state| [state.cell, state.hidden]);
+        input.into_iter().chain(weights.into_iter().flatten()).chain(state).collect()
+    }
+}
+
+#[test]
+fn lstm_backward() {
+    let everything = LstmWanted { input: true, weights: true, state: true };
+    let without_state = LstmWanted { state: false, ..everything };
+    let cases = [
+        (everything, true, true),
+        (without_state, true, false),
+        (LstmWanted { input: false, ..without_state }, false, true),
+        (everything, false, false),
+    ];
+    for (shape, (wanted, of_outputs, of_state)) in
+        SEQUENCES.into_iter().flat_map(|shape| cases.map(|case| (shape, case)))
+    {
+        let pass = LstmPass { shape, wanted, of_outputs, of_state };
+        let ours = by_kernels(|| pass.gradients::<Selected>());
+        let reference = pass.gradients::<Flex>();
+        assert_eq!(ours.len(), reference.len());
+        for (index, (ours, reference)) in ours.into_iter().zip(reference).enumerate() {
+            assert_close(&format!("gradient {index} of {pass:?}"), ours, reference, 1e-4);
+        }
+    }
+}
+
+#[test]
+fn wide_lstms_are_left_to_burn() {
+    let before = overrides::counts();
+    Selected::fused_lstm(layer([1, 1, 2, 257], false));
+    assert_eq!(overrides::counts().composed, before.composed + 1);
+}

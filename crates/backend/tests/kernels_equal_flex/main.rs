@@ -1,0 +1,82 @@
+//! The kernels of CUDA and WGPU against those of the CPU, which are held against the default bodies.
+//! Those are no reference on a GPU itself: not all of Burn's operations are right there, as its sums of
+//! many numbers where that GPU is one in software.
+//!
+//! For a build with a GPU's feature and the CPU's; `cargo xtask gpu-check --tests` makes it.
+
+#![cfg(all(feature = "cpu", feature = "cube"))]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+mod losses;
+mod lstm;
+mod maps;
+mod updates;
+
+use backend::{
+    Backend, Selected, overrides,
+    random::{Purpose, Random},
+};
+use burn::{
+    backend::Flex,
+    tensor::{Int, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+};
+
+fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
+    tensor.into_primitive().tensor()
+}
+
+/// The numbers in the order of the shape.
+fn numbers<B: Backend>(primitive: FloatTensor<B>) -> Vec<f32> {
+    let count = primitive.shape().num_elements();
+    let flat = B::float_reshape(primitive, [count].into());
+    let flat = Tensor::<B, 1>::from_primitive(TensorPrimitive::Float(flat));
+    flat.into_data().to_vec().unwrap()
+}
+
+/// Normal values that depend on `stream` alone.
+fn normal<B: Backend, const D: usize>(shape: [usize; D], stream: u64) -> Tensor<B, D> {
+    let random = Random::new(5, Purpose::Synthetic, stream);
+    let count = shape.iter().product::<usize>() as u64;
+    let values: Vec<f32> = (0..count).map(|index| random.normal(index)).collect();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+/// Indices below `end`, with repetitions.
+fn indices<B: Backend, const D: usize>(shape: [usize; D], end: usize) -> Tensor<B, D, Int> {
+    let random = Random::new(5, Purpose::Synthetic, 0);
+    let count = shape.iter().product::<usize>() as u64;
+    // Squared, so that small ones are frequent.
+    let index = |at| (f64::from(random.uniform(at)).powi(2) * end as f64) as i32;
+    let values: Vec<i32> = (0..count).map(index).collect();
+    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+}
+
+/// Fails unless both agree to `relative` of each value, or of one where values are smaller.
+#[track_caller]
+fn assert_close(
+    what: &str,
+    ours: FloatTensor<Selected>,
+    reference: FloatTensor<Flex>,
+    relative: f32,
+) {
+    assert_eq!(ours.shape(), reference.shape(), "{what}");
+    let (ours, reference) = (numbers::<Selected>(ours), numbers::<Flex>(reference));
+    for (index, (ours, reference)) in ours.iter().zip(&reference).enumerate() {
+        let difference = (ours - reference).abs();
+        assert!(
+            difference <= relative * reference.abs().max(1.0),
+            "{what}, element {index}: {ours} instead of {reference}"
+        );
+    }
+}
+
+/// Fails unless `work` is done by kernels alone.
+#[track_caller]
+fn by_kernels<T>(work: impl FnOnce() -> T) -> T {
+    let before = overrides::counts();
+    let result = work();
+    let after = overrides::counts();
+    assert_eq!(after.composed, before.composed, "a default body was taken");
+    assert!(after.taken > before.taken);
+    result
+}

@@ -1,0 +1,177 @@
+//! Operations on pictures and maps.
+
+use backend::{
+    Backend, BatchNorm2d, BatchNorm2dSaved, BatchNorm2dWanted, Conv2dParents, Selected,
+    functional::{self, Conv2dOptions},
+};
+use burn::{
+    backend::Flex,
+    tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor},
+};
+
+use crate::{assert_close, by_kernels, normal, primitive};
+
+#[derive(Clone, Copy, Debug)]
+struct Norm {
+    shape: [usize; 4],
+    stored: bool,
+    residual: bool,
+    rectified: bool,
+}
+
+impl Norm {
+    fn all() -> impl Iterator<Item = Self> {
+        let shapes = [
+            [1, 1, 1, 1],
+            [2, 3, 1, 1],
+            [3, 17, 2, 2],
+            [4, 40, 5, 5],
+            [9, 2, 31, 17],
+            [3, 3, 130, 130],
+        ];
+        shapes.into_iter().flat_map(|shape| {
+            (0..8).map(move |bits| Self {
+                shape,
+                stored: bits & 1 != 0,
+                residual: bits & 2 != 0,
+                rectified: bits & 4 != 0,
+            })
+        })
+    }
+
+    fn layer<B: Backend>(&self) -> BatchNorm2d<B> {
+        let channels = [self.shape[1]];
+        let variance = || normal::<B, 1>(channels, 5).powi_scalar(2);
+        BatchNorm2d {
+            input: primitive(normal::<B, 4>(self.shape, 1) + 3.0),
+            scale: primitive(normal::<B, 1>(channels, 2)),
+            shift: primitive(normal::<B, 1>(channels, 3)),
+            stored: self.stored.then(|| [normal(channels, 4), variance()].map(primitive)),
+            over_processes: None,
+            residual: self.residual.then(|| primitive(normal::<B, 4>(self.shape, 6))),
+            epsilon: 1e-3,
+            rectified: self.rectified,
+        }
+    }
+
+    fn saved<B: Backend>(&self) -> BatchNorm2dSaved<B> {
+        let layer = self.layer::<B>();
+        let normalized = B::fused_batch_norm2d(layer.clone());
+        BatchNorm2dSaved {
+            input: layer.input,
+            scale: layer.scale,
+            shift: layer.shift,
+            mean: normalized.mean,
+            variance: normalized.variance,
+            of_batch: !self.stored,
+            epsilon: layer.epsilon,
+            rectified: self.rectified,
+            output: (self.residual && self.rectified).then_some(normalized.output),
+            wanted: BatchNorm2dWanted { input: true, affine: true, residual: self.residual },
+        }
+    }
+
+    fn gradient<B: Backend>(&self) -> FloatTensor<B> {
+        primitive(normal::<B, 4>(self.shape, 7))
+    }
+}
+
+#[test]
+fn batch_norm2d_forward() {
+    for case in Norm::all() {
+        let ours = by_kernels(|| Selected::fused_batch_norm2d(case.layer()));
+        let reference = Flex::fused_batch_norm2d(case.layer());
+        let what = |part| format!("{part} of {case:?}");
+        assert_close(&what("output"), ours.output, reference.output, 5e-5);
+        assert_close(&what("mean"), ours.mean, reference.mean, 1e-5);
+        assert_close(&what("variance"), ours.variance, reference.variance, 1e-5);
+    }
+}
+
+#[test]
+fn batch_norm2d_backward() {
+    for case in Norm::all() {
+        let ours = by_kernels(|| {
+            Selected::fused_batch_norm2d_backward(case.saved(), case.gradient::<Selected>())
+        });
+        let gradient = case.gradient::<Flex>();
+        let reference = Flex::fused_batch_norm2d_backward(case.saved(), gradient);
+        let what = |part| format!("{part} of {case:?}");
+        let (input, expected) = (ours.input.unwrap(), reference.input.unwrap());
+        assert_close(&what("input"), input, expected, 2e-4);
+        let affine = ours.affine.unwrap().into_iter().zip(reference.affine.unwrap());
+        for (name, (ours, reference)) in ["scale", "shift"].into_iter().zip(affine) {
+            assert_close(&what(name), ours, reference, 1e-4);
+        }
+        assert_eq!(ours.residual.is_some(), case.residual);
+        if let (Some(ours), Some(reference)) = (ours.residual, reference.residual) {
+            assert_close(&what("residual"), ours, reference, 0.0);
+        }
+    }
+}
+
+#[test]
+fn sums_and_means_of_maps() {
+    // As they come from a user, and as a convolution returns them.
+    fn both<B: Backend>() -> [FloatTensor<B>; 2] {
+        let returned = normal::<B, 4>([3, 5, 7, 6], 2).permute([0, 3, 1, 2]);
+        [normal([3, 6, 5, 7], 1), returned].map(primitive)
+    }
+    for (ours, reference) in both::<Selected>().into_iter().zip(both::<Flex>()) {
+        let sums = Selected::fused_channel_sums(ours.clone());
+        assert_close("sums", sums, Flex::fused_channel_sums(reference.clone()), 1e-5);
+        let means = Selected::fused_global_average_pool(ours);
+        assert_close("means", means, Flex::fused_global_average_pool(reference), 1e-5);
+    }
+}
+
+#[test]
+fn images_from_bytes() {
+    // 3 x 5 x 7 bytes leave one over after whole words.
+    let (shape, image) = ([3, 5, 7], 105);
+    let bytes: Vec<i64> = (0..4 * image).map(|i| (i * 37 + i / 256) % 256).collect();
+    let word = |bytes: &[i64]| bytes.iter().rev().fold(0, |word, byte| word << 8 | byte) as i32;
+    let words: Vec<i32> =
+        bytes.chunks(image as usize).flat_map(|image| image.chunks(4).map(word)).collect();
+    let words = TensorData::new(words, [4, 27]);
+    let packed = Tensor::<Selected, 2, Int>::from_data(words, &Default::default());
+    for indices in [vec![3, 0, 3], vec![0, 1, 2, 3]] {
+        let chosen = (indices != [0, 1, 2, 3]).then(|| {
+            Tensor::<Selected, 1, Int>::from_ints(indices.as_slice(), &Default::default())
+        });
+        let images = by_kernels(|| functional::pixels(packed.clone(), chosen, shape)).into_data();
+        let bytes = indices.iter().flat_map(|&index| &bytes[(index * image) as usize..][..105]);
+        for (index, (seen, byte)) in images.iter::<f32>().zip(bytes).enumerate() {
+            assert!((seen - *byte as f32 / 255.0).abs() < 1e-6, "{seen} for {byte} at {index}");
+        }
+    }
+}
+
+/// The output, and the gradients of input, weight and bias.
+fn pooled<B: Backend>(shape: [usize; 4], outputs: usize) -> [FloatTensor<B>; 4] {
+    let options = Conv2dOptions { padding: [1, 0], ..Default::default() };
+    let wanted = Conv2dParents { input: true, weight: true, bias: true };
+    let input = primitive(normal::<B, 4>(shape, 1));
+    let weight = primitive(normal::<B, 4>([outputs, shape[1], 2, 3], 2));
+    let bias = primitive(normal::<B, 1>([outputs], 3));
+    let (output, winners) =
+        B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
+    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4));
+    let both = [output.clone(), gradient];
+    let found =
+        B::fused_conv2d_relu_max_pool_backward(input, weight, both, winners, &options, wanted);
+    [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
+}
+
+#[test]
+fn convolution_relu_and_pooling() {
+    let cases = [([1, 1, 3, 5], 1), ([3, 2, 7, 10], 5), ([2, 9, 33, 20], 17)];
+    for (shape, outputs) in cases {
+        let ours = by_kernels(|| pooled::<Selected>(shape, outputs));
+        let reference = pooled::<Flex>(shape, outputs);
+        let names = ["output", "input", "weight", "bias"];
+        for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference)) {
+            assert_close(name, ours, reference, 1e-4);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Updates, and the sums of squares before them.
+
+use backend::{AdamStep, Backend, Parameter, RmsPropStep, Selected, SgdStep, Updated};
+use burn::{
+    backend::Flex,
+    tensor::{Tensor, ops::FloatTensor},
+};
+
+use crate::{assert_close, by_kernels, normal, numbers, primitive};
+
+/// Parameters in more shapes than a kernel takes at a time, and the values that each is made of. Some
+/// gradients do not lie in memory as their weights do: products and convolutions return such.
+fn parameters<B: Backend, const SLOTS: usize>() -> Vec<Parameter<B, SLOTS>> {
+    let vectors = (1..60).map(|width| [width, 1, 1, 1]);
+    let shapes = vectors.chain([[6, 5, 3, 3], [8, 1, 3, 3], [4, 7, 1, 1], [300, 70, 1, 1]]);
+    let parameter = |(number, shape): (usize, [usize; 4])| {
+        let stream = 10 * number as u64;
+        let slot = |slot| primitive(normal::<B, 4>(shape, stream + slot as u64).abs());
+        let [outputs, inputs, height, width] = shape;
+        let gradient = match number % 3 {
+            0 => normal::<B, 4>(shape, stream + 8),
+            1 => normal([outputs, height, width, inputs], stream + 8).permute([0, 3, 1, 2]),
+            _ => normal([inputs, outputs, height, width], stream + 8).swap_dims(0, 1),
+        };
+        let weight = primitive(normal::<B, 4>(shape, stream + 9));
+        let weight = if number % 2 == 0 { B::laid_out(weight) } else { weight };
+        let slots = std::array::from_fn(slot);
+        Parameter { weight, gradient: primitive(gradient), slots }
+    };
+    shapes.enumerate().map(parameter).collect()
+}
+
+/// Checks updates by kernels against Flex's, and that of every other weight, which is held elsewhere
+/// too, that copy.
+fn check_update<const SLOTS: usize>(
+    ours: impl FnOnce(Parameters<Selected, SLOTS>, FloatTensor<Selected>) -> Updates<Selected, SLOTS>,
+    reference: impl FnOnce(Parameters<Flex, SLOTS>, FloatTensor<Flex>) -> Updates<Flex, SLOTS>,
+) {
+    let parameters_of_ours = parameters::<Selected, SLOTS>();
+    let held: Vec<_> =
+        parameters_of_ours.iter().step_by(2).map(|parameter| parameter.weight.clone()).collect();
+    let finite = primitive(Tensor::<Selected, 1>::zeros([1], &Default::default()));
+    let found = by_kernels(|| ours(parameters_of_ours, finite));
+    let finite = primitive(Tensor::<Flex, 1>::zeros([1], &Default::default()));
+    let expected = reference(parameters(), finite);
+    assert_eq!(found.len(), expected.len());
+    for ((weight, slots), (expected, expected_slots)) in found.into_iter().zip(expected) {
+        assert_close("weight", weight, expected, 1e-5);
+        for (slot, expected) in slots.into_iter().zip(expected_slots) {
+            assert_close("slot", slot, expected, 1e-5);
+        }
+    }
+    let before = parameters::<Flex, SLOTS>().into_iter().step_by(2);
+    for (held, before) in held.into_iter().zip(before) {
+        assert_close("held weight", held, before.weight, 0.0);
+    }
+}
+
+type Parameters<B, const SLOTS: usize> = Vec<Parameter<B, SLOTS>>;
+type Updates<B, const SLOTS: usize> = Vec<Updated<B, SLOTS>>;
+
+#[test]
+fn adam_updates() {
+    let step = AdamStep {
+        learning_rate: 0.01,
+        beta_1: 0.9,
+        beta_2: 0.999,
+        epsilon: 1e-8,
+        weight_decay: 0.1,
+        decoupled: true,
+        look_ahead: None,
+        time: 3,
+    };
+    check_update(
+        |parameters, finite| Selected::fused_adam(parameters, finite, &step),
+        |parameters, finite| Flex::fused_adam(parameters, finite, &step),
+    );
+}
+
+#[test]
+fn sgd_updates() {
+    let step = SgdStep { learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01, nesterov: true };
+    check_update(
+        |parameters, finite| Selected::fused_sgd(parameters, finite, &step),
+        |parameters, finite| Flex::fused_sgd(parameters, finite, &step),
+    );
+}
+
+#[test]
+fn rms_prop_updates() {
+    let step = RmsPropStep {
+        learning_rate: 0.1,
+        alpha: 0.9,
+        epsilon: 1e-5,
+        momentum: 0.9,
+        weight_decay: 0.01,
+    };
+    check_update(
+        |parameters, finite| Selected::fused_rms_prop(parameters, finite, &step),
+        |parameters, finite| Flex::fused_rms_prop(parameters, finite, &step),
+    );
+}
+
+#[test]
+fn square_sums_of_all_sizes() {
+    let sizes = [1, 255, 256, 257, 16_384, 16_385, 700_001].into_iter().chain(1..40);
+    let values: Vec<_> = sizes.map(|count| normal::<Selected, 1>([count], 1)).collect();
+    let tensors = values.iter().cloned().map(primitive).collect();
+    let sums = numbers::<Selected>(by_kernels(|| Selected::fused_square_sums(tensors)));
+    assert_eq!(sums.len(), values.len());
+    for (sum, values) in sums.into_iter().zip(values) {
+        let values = values.into_data();
+        let expected: f64 = values.iter::<f64>().map(|value| value.powi(2)).sum();
+        let difference = (f64::from(sum) - expected).abs();
+        assert!(difference < 1e-5 * expected, "{sum} for {expected}");
+    }
+}
