@@ -161,7 +161,8 @@ pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
 
 /// Images that lie on the device as bytes, as numbers between 0 and 1.
 ///
-/// - `packed`: `[images, channels * height * width]`, or a quarter as many words; see [`Packing`]
+/// - `packed`: `[images, channels * height * width]`, or a quarter as many words, rounded up; see
+///   [`Packing`]
 /// - `indices`: `[batch]`, which images; all if there are none
 /// - `shape`: `[channels, height, width]`
 /// - returns: `[batch, channels, height, width]`

@@ -31,6 +31,7 @@ mod global_average_pool;
 mod linear;
 mod lstm;
 mod max_pool2d;
+mod moving_averages;
 mod operations;
 pub mod overrides;
 mod parameter;
@@ -47,6 +48,8 @@ mod square_sums;
 mod cube;
 #[cfg(feature = "cpu")]
 mod flex;
+#[cfg(any(feature = "cube", test))]
+mod strides;
 
 // What every crate above shares.
 mod part;

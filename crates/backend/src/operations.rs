@@ -17,7 +17,8 @@ use crate::{
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, linear, lstm, max_pool2d, pixels, rescale, rms_prop, sgd, square_sums,
+    global_average_pool, linear, lstm, max_pool2d, moving_averages, pixels, rescale, rms_prop, sgd,
+    square_sums,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -56,6 +57,16 @@ pub trait Backend: burn::tensor::backend::Backend {
         step: &RmsPropStep,
     ) -> Vec<Updated<Self, 2>> {
         each(parameters, |parameter| rms_prop::composed(parameter, diverged.clone(), step))
+    }
+
+    /// Moves averages towards values: each `average * kept + value * (1 - kept)`.
+    ///
+    /// - `pairs`: an average and its value, of one shape (any)
+    fn fused_moving_averages(
+        pairs: Vec<[FloatTensor<Self>; 2]>,
+        kept: f64,
+    ) -> Vec<FloatTensor<Self>> {
+        moving_averages::composed::<Self>(pairs, kept)
     }
 
     /// The sum of the squares of each tensor (any shape, at least one): `[tensors]`.
@@ -358,6 +369,16 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
         global_average_pool::recorded::<B, C>(input)
+    }
+
+    fn fused_moving_averages(
+        pairs: Vec<[FloatTensor<Self>; 2]>,
+        kept: f64,
+    ) -> Vec<FloatTensor<Self>> {
+        use burn::tensor::backend::AutodiffBackend;
+        let pairs = pairs.into_iter().map(|pair| pair.map(Self::inner)).collect();
+        let averages = B::fused_moving_averages(pairs, kept);
+        averages.into_iter().map(Self::from_inner).collect()
     }
 
     fn fused_pixels(

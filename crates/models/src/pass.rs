@@ -8,8 +8,8 @@ use backend::{
     random::{Purpose, Random},
 };
 use burn::{
-    module::{Module, ModuleMapper, Param, ParamId},
-    tensor::Tensor,
+    module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId},
+    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
 };
 
 /// The share of a batch in the running statistics; PyTorch's `momentum`.
@@ -84,7 +84,10 @@ impl<B: Backend> Pass<B> {
         if self.statistics.is_empty() {
             return model;
         }
-        model.map(&mut Move { statistics: self.statistics })
+        let mut find = Find { statistics: self.statistics, running: Vec::new(), pairs: Vec::new() };
+        model.visit(&mut find);
+        let moved = B::fused_moving_averages(find.pairs, 1.0 - MOMENTUM);
+        model.map(&mut Replace::<B>(find.running.into_iter().zip(moved).collect()))
     }
 
     /// Keeps a batch's statistic, `[channels]`, for the running one with the identity `running`.
@@ -102,16 +105,28 @@ impl<B: Backend> Pass<B> {
     }
 }
 
-struct Move<B: Backend> {
+/// Finds the running statistics that are to be moved, each with that of the batch.
+struct Find<B: Backend> {
     statistics: HashMap<ParamId, Tensor<B, 1>>,
+    running: Vec<ParamId>,
+    pairs: Vec<[FloatTensor<B>; 2]>,
 }
 
-impl<B: Backend> ModuleMapper<B> for Move<B> {
+impl<B: Backend> ModuleVisitor<B> for Find<B> {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        let Some(batch) = self.statistics.remove(&parameter.id) else { return };
+        let running = parameter.val();
+        let batch = batch.reshape(running.dims());
+        self.running.push(parameter.id);
+        self.pairs.push([running, batch].map(|statistic| statistic.into_primitive().tensor()));
+    }
+}
+
+struct Replace<B: Backend>(HashMap<ParamId, FloatTensor<B>>);
+
+impl<B: Backend> ModuleMapper<B> for Replace<B> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
-        let Some(batch) = self.statistics.remove(&parameter.id) else { return parameter };
-        parameter.map(|running| {
-            let batch = batch.reshape(running.dims());
-            running * (1.0 - MOMENTUM) + batch * MOMENTUM
-        })
+        let Some(moved) = self.0.remove(&parameter.id) else { return parameter };
+        parameter.map(|_| Tensor::from_primitive(TensorPrimitive::Float(moved)))
     }
 }

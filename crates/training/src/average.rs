@@ -2,12 +2,12 @@
 //! `get_ema_multi_avg_fn` takes it: it begins with the weights after the first update.
 
 use backend::{AutodiffBackend, Backend};
-use burn::{
-    module::{Module, ModuleVisitor, Param},
-    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
-};
+use burn::{module::Module, tensor::ops::FloatTensor};
 
-use crate::{parameters::Parameter, values::with_values};
+use crate::{
+    parameters::Parameter,
+    values::{values, with_values},
+};
 
 /// The average of each parameter that is trained, in the order in which the model is visited;
 /// empty before the first update.
@@ -22,35 +22,25 @@ impl<B: Backend> Average<B> {
         M: Module<A>,
     {
         self.0.resize_with(parameters.len(), || None);
-        model.visit(&mut Note { each: parameters.iter().zip(&mut self.0), decay });
+        let (mut positions, mut pairs) = (Vec::new(), Vec::new());
+        let weights = values::<A, M>(model).into_iter().map(A::inner).enumerate();
+        for (position, weight) in weights.filter(|(position, _)| parameters[*position].trained) {
+            match self.0[position].take() {
+                None => self.0[position] = Some(weight),
+                Some(average) => {
+                    positions.push(position);
+                    pairs.push([average, weight]);
+                }
+            }
+        }
+        let averages = B::fused_moving_averages(pairs, decay);
+        for (position, average) in positions.into_iter().zip(averages) {
+            self.0[position] = Some(average);
+        }
     }
 
     /// A model for evaluation, with the averages for its weights.
     pub(crate) fn apply<M: Module<B>>(&self, model: M) -> M {
         with_values(model, self.0.iter().cloned())
-    }
-}
-
-struct Note<I> {
-    each: I,
-    decay: f64,
-}
-
-impl<'a, A, I> ModuleVisitor<A> for Note<I>
-where
-    A: AutodiffBackend,
-    I: Iterator<Item = (&'a Parameter, &'a mut Option<FloatTensor<A::InnerBackend>>)>,
-{
-    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
-        let Some((Parameter { trained: true, .. }, average)) = self.each.next() else { return };
-        let weight = parameter.val().inner();
-        let next = match average.take() {
-            None => weight,
-            Some(before) => {
-                let before = Tensor::from_primitive(TensorPrimitive::Float(before));
-                before * self.decay + weight * (1.0 - self.decay)
-            }
-        };
-        *average = Some(next.into_primitive().tensor());
     }
 }

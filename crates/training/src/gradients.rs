@@ -145,15 +145,16 @@ where
     A: AutodiffBackend,
     M: Module<A>,
 {
-    let each = parameters.iter().zip(gradients.0).zip(&mut *slots).enumerate();
-    let mut take = Take::<A, _> { each, taken: Vec::new(), in_its_place: diverged.clone() };
+    let each = gradients.0.into_iter().zip(&mut *slots).enumerate();
+    let mut take = Take::<A, _> { each, taken: Vec::new(), in_their_place: diverged.clone() };
     let model = model.map(&mut take);
     let mut taken = take.taken;
     let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
     while let Some((first, _)) = taken.first() {
         let Parameter { factor, decays, .. } = parameters[*first];
         let alike = |position: usize| {
-            parameters[position].factor == factor && parameters[position].decays == decays
+            let other = &parameters[position];
+            (other.factor.to_bits(), other.decays) == (factor.to_bits(), decays)
         };
         let (these, others) = taken.into_iter().partition(|(position, _)| alike(*position));
         taken = others;
@@ -171,12 +172,12 @@ where
 struct Take<A: AutodiffBackend, I> {
     each: I,
     taken: Vec<(usize, Learning<A::InnerBackend>)>,
-    /// Any tensor, of whatever shape; a parameter is never without.
-    in_its_place: FloatTensor<A::InnerBackend>,
+    /// A parameter is never without a tensor. Nobody looks at this one, whose shape is another.
+    in_their_place: FloatTensor<A::InnerBackend>,
 }
 
-/// A position, the parameter there, its gradient and its optimizer's state.
-type Visited<'a, B> = (usize, ((&'a Parameter, Option<FloatTensor<B>>), &'a mut Option<Slots<B>>));
+/// A position, and the gradient and the optimizer's state of the parameter there.
+type Visited<'a, B> = (usize, (Option<FloatTensor<B>>, &'a mut Option<Slots<B>>));
 
 impl<'a, A, I> ModuleMapper<A> for Take<A, I>
 where
@@ -184,14 +185,14 @@ where
     I: Iterator<Item = Visited<'a, A::InnerBackend>>,
 {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some((position, ((_, Some(gradient)), slots))) = self.each.next() else {
+        let Some((position, (Some(gradient), slots))) = self.each.next() else {
             return parameter;
         };
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
         self.taken.push((position, Learning { weight, gradient, slots: slots.take() }));
-        let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_its_place.clone()));
+        let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
     }
 }

@@ -15,12 +15,13 @@ pub(crate) fn values<B: Backend, M: Module<B>>(model: &M) -> Vec<FloatTensor<B>>
     collect.0
 }
 
-/// A model without gradients, with other values; where there are none, it keeps its own.
+/// A model without gradients, with other values, in memory as the backend's operations read them; where
+/// there are none, it keeps its own.
 pub(crate) fn with_values<B: Backend, M: Module<B>>(
     model: M,
     values: impl IntoIterator<Item = Option<FloatTensor<B>>>,
 ) -> M {
-    model.map(&mut Replace(values.into_iter()))
+    model.map(&mut Replace(values.into_iter().map(|value| value.map(B::laid_out))))
 }
 
 /// A model with other values, of whose parameters the same ones are trained as before.
@@ -33,8 +34,7 @@ where
     B: AutodiffBackend,
     M: AutodiffModule<B>,
 {
-    let laid_out = values.into_iter().map(B::InnerBackend::laid_out).map(Some);
-    let replaced = with_values(model.valid(), laid_out);
+    let replaced = with_values(model.valid(), values.into_iter().map(Some));
     M::from_inner(replaced).map(&mut Train(parameters.iter()))
 }
 

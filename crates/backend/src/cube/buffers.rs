@@ -12,6 +12,8 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
+use super::lanes::UNITS;
+
 /// Room for a result of the type of `like`.
 pub(super) fn empty<R: CubeRuntime>(
     like: &CubeTensor<R>,
@@ -32,6 +34,26 @@ pub(super) fn writable<R: CubeRuntime>(tensor: CubeTensor<R>) -> CubeTensor<R> {
     let (client, dtype) = (tensor.client.clone(), tensor.dtype);
     cubecl::std::tensor::copy_into(&client, tensor.binding(), copy.clone().binding(), dtype.into());
     copy
+}
+
+/// How many items of `each` buffers, beside `others`, a kernel takes; its code grows with them.
+pub(super) fn at_a_time<R: CubeRuntime>(
+    client: &ComputeClient<R>,
+    each: usize,
+    others: usize,
+) -> usize {
+    const MOST: usize = 32;
+    // CubeCL binds the lengths of arrays as one buffer more.
+    let bindings = client.properties().hardware.max_bindings as usize;
+    (bindings.saturating_sub(others + 1) / each).clamp(1, MOST)
+}
+
+/// Cubes of [`UNITS`] whose units go through tensors of at most so many elements, each from its own place
+/// on in steps of all units.
+pub(super) fn strided(elements: usize) -> CubeCount {
+    /// About as many as a large device runs at a time.
+    const MOST: usize = 1024;
+    CubeCount::Static(elements.div_ceil(UNITS).clamp(1, MOST) as u32, 1, 1)
 }
 
 /// A unit for each of `elements`, by `ABSOLUTE_POS`.

@@ -2,7 +2,7 @@
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
-/// Units of a cube that sums, a power of two that every device has.
+/// Units of a cube, a power of two that every device has.
 pub(super) const UNITS: usize = 256;
 
 /// Adds up what every `lanes`th unit found, a power of two, in the order of a tree; each lane's sum is

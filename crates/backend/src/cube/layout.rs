@@ -4,6 +4,7 @@ use burn::tensor::TensorMetadata;
 use burn_cubecl::{CubeRuntime, kernel::into_contiguous, ops::permute, tensor::CubeTensor};
 
 use super::registered::{Described, Lazy, register};
+use crate::strides::{lies_flat, slowest_first};
 
 /// The weight of a convolution (`[outputs, inputs, height, width]`) in the order in which
 /// convolutions read it, the inputs last; each of them would copy it otherwise.
@@ -15,11 +16,9 @@ pub(super) fn channels_last<R: CubeRuntime>(weight: Lazy<R>) -> Lazy<R> {
     weight
 }
 
-/// The dimensions, that first whose neighbours lie farthest apart.
-pub(super) fn order<R: CubeRuntime>(tensor: &CubeTensor<R>) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..tensor.meta.num_dims()).collect();
-    order.sort_by_key(|&dimension| std::cmp::Reverse(tensor.meta.strides()[dimension]));
-    order
+/// The order in which a tensor's dimensions lie in memory.
+pub(super) fn order_of<R: CubeRuntime>(tensor: &CubeTensor<R>) -> Vec<usize> {
+    slowest_first(tensor.meta.shape(), tensor.meta.strides())
 }
 
 /// The tensor with its dimensions in `order` and its elements one after another, which is a copy
@@ -39,29 +38,4 @@ pub(super) fn back<R: CubeRuntime>(tensor: CubeTensor<R>, order: &[usize]) -> Cu
     let mut places: Vec<usize> = (0..order.len()).collect();
     places.sort_by_key(|&place| order[place]);
     permute(tensor, &places)
-}
-
-/// Whether elements lie one after another; what step a dimension of size 1 has does not matter.
-fn lies_flat(shape: &[usize], strides: &[usize]) -> bool {
-    let mut expected = 1;
-    shape.iter().zip(strides).rev().filter(|(size, _)| **size > 1).all(|(size, stride)| {
-        let as_expected = *stride == expected;
-        expected *= size;
-        as_expected
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::lies_flat;
-
-    #[test]
-    fn dimensions_of_size_one_do_not_matter() {
-        assert!(lies_flat(&[2, 3, 4], &[12, 4, 1]));
-        assert!(lies_flat(&[2, 1, 4], &[4, 1, 1]));
-        assert!(lies_flat(&[1, 1], &[7, 7]));
-        assert!(!lies_flat(&[2, 3], &[1, 2]), "another order");
-        assert!(!lies_flat(&[2, 3], &[4, 1]), "a gap after each row");
-        assert!(!lies_flat(&[2, 3], &[0, 1]), "rows in one place");
-    }
 }

@@ -4,8 +4,8 @@
 //! fails: where sums stand between the elements, where Burn would start one small kernel after another,
 //! or where one of its own does with one unit what many could do.
 //!
-//! Sums are made in an order that follows from shapes alone, without atomics, so a run can be repeated
-//! bit for bit.
+//! Sums are made in an order that follows from shapes and from how tensors lie in memory, without
+//! atomics, so a run can be repeated bit for bit.
 
 // An operation a file.
 mod adam;
@@ -13,6 +13,7 @@ mod batch_norm2d;
 mod cross_entropy;
 mod embedding;
 mod lstm;
+mod moving_averages;
 mod pixels;
 mod relu_max_pool;
 mod rms_prop;
@@ -60,6 +61,21 @@ fn updated<B: Backend, const SLOTS: usize>(parameters: &[Parameter<B, SLOTS>]) -
     taken(parameters.iter().flat_map(|parameter| [&parameter.weight, &parameter.gradient]))
 }
 
+/// Whether a kernel pools what a convolution makes of the input, and notes that it does.
+fn pooled(
+    input: &impl TensorMetadata,
+    weight: &impl TensorMetadata,
+    options: &Conv2dOptions,
+) -> bool {
+    let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+    let [_, _, height, width] = maps.dims();
+    height > 1
+        && width > 1
+        && can_be_counted(maps.num_elements())
+        && taken([input])
+        && taken([weight])
+}
+
 /// Maps `[batch, channels, height, width]` as `[batch, height * width, channels]`, which is how they
 /// lie in memory where a convolution returned them, so that nothing is copied.
 fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
@@ -68,9 +84,9 @@ fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_reshape(maps, [batch, height * width, channels].into())
 }
 
-/// Whether there are elements, and no more than kernels can count, which do so in 32 bits.
+/// Whether there are elements, and so few that kernels can count beyond them in 32 bits.
 fn can_be_counted(elements: usize) -> bool {
-    (1..=u32::MAX as usize).contains(&elements)
+    (1..=i32::MAX as usize).contains(&elements)
 }
 
 impl<R, F, I, T> Backend for Fusion<CubeBackend<R, F, I, T>>
@@ -117,6 +133,16 @@ where
         parameters::update("rms_prop", parameters, diverged, launch)
     }
 
+    fn fused_moving_averages(
+        pairs: Vec<[FloatTensor<Self>; 2]>,
+        kept: f64,
+    ) -> Vec<FloatTensor<Self>> {
+        if pairs.is_empty() || !taken(pairs.iter().flatten()) {
+            return crate::moving_averages::composed::<Self>(pairs, kept);
+        }
+        moving_averages::moving_averages(pairs, kept)
+    }
+
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
         if !taken(&values) {
             return crate::square_sums::composed::<Self>(values);
@@ -157,8 +183,7 @@ where
         bias: FloatTensor<Self>,
         options: &Conv2dOptions,
     ) -> (FloatTensor<Self>, IntTensor<Self>) {
-        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
-        if !taken([&input, &weight, &bias]) || !can_be_counted(maps.num_elements()) {
+        if !pooled(&input, &weight, options) {
             return conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options);
         }
         let maps = Self::conv2d(input, weight, None, conv2d::burn_options(options));
@@ -173,8 +198,7 @@ where
         options: &Conv2dOptions,
         wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
-        if !taken([&input, &weight, &gradient]) || !can_be_counted(maps.num_elements()) {
+        if !pooled(&input, &weight, options) {
             return conv2d_relu_max_pool::composed_backward::<Self>(
                 input,
                 weight,
@@ -184,6 +208,7 @@ where
                 wanted,
             );
         }
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
         let gradient = relu_max_pool::backward(indices, gradient, maps.dims());
         conv2d::gradients::<Self>(input, weight, gradient, options, wanted)
     }
@@ -200,7 +225,8 @@ where
         shape: [usize; 3],
     ) -> FloatTensor<Self> {
         let images = indices.as_ref().map_or(packed.shape()[0], |indices| indices.shape()[0]);
-        if !can_be_counted(images * shape.iter().product::<usize>()) {
+        let numbers = images * shape.iter().product::<usize>();
+        if !can_be_counted(numbers) || !can_be_counted(packed.shape().num_elements()) {
             return crate::pixels::composed::<Self>(packed, indices, shape);
         }
         note_taken();

@@ -8,17 +8,12 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::writable,
+    buffers::{at_a_time, strided, writable},
     lanes::UNITS,
-    layout::{back, listed, order},
+    layout::{back, listed, order_of},
     registered::{Described, Lazy, register_many},
 };
 use crate::{Backend, Parameter, Updated};
-
-/// The most parameters of a kernel, whose code grows with them.
-const PARAMETERS: usize = 32;
-/// More cubes than any device runs at a time.
-const CUBES: usize = 1024;
 
 /// What a kernel is launched with; each sequence has an array for each parameter, and those of a
 /// parameter are equally long.
@@ -66,40 +61,48 @@ fn launch_all<R: CubeRuntime, const SLOTS: usize>(
 ) -> Vec<CubeTensor<R>> {
     let mut inputs = inputs.into_iter();
     let diverged = inputs.next().expect("the flag is the first input");
-    let bindings = diverged.client.properties().hardware.max_bindings as usize;
-    let at_a_time = ((bindings - 1) / (2 + SLOTS)).clamp(1, PARAMETERS);
-    let mut parameters = Vec::new();
-    while let (Some(weight), Some(gradient)) = (inputs.next(), inputs.next()) {
-        let order = order(&weight);
-        let slots = inputs.by_ref().take(SLOTS);
-        let written: Vec<_> = std::iter::once(weight)
-            .chain(slots)
-            .map(|kept| writable(listed(kept, &order)))
-            .collect();
-        parameters.push((written, listed(gradient, &order), order));
-    }
-    for group in parameters.chunks(at_a_time) {
-        let sequence =
-            |slot: usize| group.iter().map(|(written, ..)| argument(&written[slot])).collect();
-        let largest = group.iter().map(|(_, gradient, _)| gradient.meta.num_elements()).max();
+    let at_a_time = at_a_time(&diverged.client, 2 + SLOTS, 1);
+    let mut updated = Vec::new();
+    loop {
+        let group: Vec<Aligned<R, SLOTS>> =
+            std::iter::from_fn(|| Aligned::next(&mut inputs)).take(at_a_time).collect();
+        let Some(largest) = group.iter().map(Aligned::elements).max() else { return updated };
+        let sequence = |kept: usize| group.iter().map(|one| argument(&one.kept[kept])).collect();
         launch(Group {
             client: diverged.client.clone(),
-            count: CubeCount::Static(
-                largest.unwrap_or(0).div_ceil(UNITS).clamp(1, CUBES) as u32,
-                1,
-                1,
-            ),
+            count: strided(largest),
             cube: CubeDim::new_1d(UNITS as u32),
             weights: sequence(0),
-            gradients: group.iter().map(|(_, gradient, _)| argument(gradient)).collect(),
+            gradients: group.iter().map(|one| argument(&one.gradient)).collect(),
             slots: std::array::from_fn(|slot| sequence(1 + slot)),
             diverged: argument(&diverged),
         });
+        for Aligned { kept, order, .. } in group {
+            updated.extend(kept.into_iter().map(|kept| back(kept, &order)));
+        }
     }
-    let unlisted = |(written, _, order): (Vec<_>, _, Vec<usize>)| {
-        written.into_iter().map(move |kept| back(kept, &order))
-    };
-    parameters.into_iter().flat_map(unlisted).collect()
+}
+
+/// A parameter's tensors, all listed in the order of its weight.
+struct Aligned<R: CubeRuntime, const SLOTS: usize> {
+    /// Weight and slots, which nobody else holds.
+    kept: Vec<CubeTensor<R>>,
+    gradient: CubeTensor<R>,
+    order: Vec<usize>,
+}
+
+impl<R: CubeRuntime, const SLOTS: usize> Aligned<R, SLOTS> {
+    fn next(inputs: &mut impl Iterator<Item = CubeTensor<R>>) -> Option<Self> {
+        let (weight, gradient) = (inputs.next()?, inputs.next()?);
+        let order = order_of(&weight);
+        let kept = std::iter::once(weight).chain(inputs.take(SLOTS));
+        let kept = kept.map(|kept| writable(listed(kept, &order))).collect();
+        Some(Self { kept, gradient: listed(gradient, &order), order })
+    }
+
+    fn elements(&self) -> usize {
+        self.gradient.meta.num_elements()
+    }
 }
 
 fn argument<R: CubeRuntime>(tensor: &CubeTensor<R>) -> ArrayArg<R> {

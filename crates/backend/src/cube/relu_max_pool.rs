@@ -49,7 +49,8 @@ fn pool(
         for place in 0..4u32 {
             let beside = (place / 2) as usize * width + (place % 2) as usize;
             let value = maps[first + beside * channels] + bias;
-            if value > largest {
+            // A NaN wins, and stays.
+            if value > largest || value.is_nan() {
                 largest = value;
                 winner = place;
             }

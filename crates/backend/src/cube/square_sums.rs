@@ -9,14 +9,12 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::empty,
+    buffers::{at_a_time, empty},
     lanes::{UNITS, sum_of_lane},
-    layout::{listed, order},
+    layout::{listed, order_of},
     registered::{Described, Lazy, register_many},
 };
 
-/// The most tensors of a kernel, whose code grows with them.
-const TENSORS: usize = 32;
 /// What a cube goes through before another one is worth its start.
 const VALUES: usize = 16 * UNITS;
 /// The most cubes of a tensor; there is a row of as many for each tensor.
@@ -67,7 +65,7 @@ pub(super) fn square_sums<R: CubeRuntime>(tensors: Vec<Lazy<R>>) -> Lazy<R> {
 
 fn launch<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
     let flat = |tensor: CubeTensor<R>| {
-        let order = order(&tensor);
+        let order = order_of(&tensor);
         listed(tensor, &order)
     };
     let tensors: Vec<_> = tensors.into_iter().map(flat).collect();
@@ -76,8 +74,7 @@ fn launch<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
     let largest = tensors.iter().map(|tensor| tensor.meta.num_elements()).max().unwrap_or(0);
     let shares = largest.div_ceil(VALUES).clamp(1, SHARES);
     let partial = empty(&like, [count, shares]);
-    let bindings = client.properties().hardware.max_bindings as usize;
-    let at_a_time = (bindings - 1).clamp(1, TENSORS);
+    let at_a_time = at_a_time(&client, 1, 1);
     let cube = CubeDim::new_1d(UNITS as u32);
     for (group, tensors) in tensors.chunks(at_a_time).enumerate() {
         sum_shares::launch::<R>(

@@ -9,7 +9,7 @@ use burn::{
     tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, primitive};
+use crate::{assert_close, by_kernels, normal, numbers, primitive};
 
 #[derive(Clone, Copy, Debug)]
 struct Norm {
@@ -152,7 +152,7 @@ fn pooled<B: Backend>(shape: [usize; 4], outputs: usize) -> [FloatTensor<B>; 4] 
     let options = Conv2dOptions { padding: [1, 0], ..Default::default() };
     let wanted = Conv2dParents { input: true, weight: true, bias: true };
     let input = primitive(normal::<B, 4>(shape, 1));
-    let weight = primitive(normal::<B, 4>([outputs, shape[1], 2, 3], 2));
+    let weight = B::laid_out(primitive(normal::<B, 4>([outputs, shape[1], 2, 3], 2)));
     let bias = primitive(normal::<B, 1>([outputs], 3));
     let (output, winners) =
         B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
@@ -174,4 +174,19 @@ fn convolution_relu_and_pooling() {
             assert_close(name, ours, reference, 1e-4);
         }
     }
+}
+
+#[test]
+fn what_is_not_a_number_comes_through_relu_and_pooling() {
+    let device = Default::default();
+    let maps = [f32::NAN, 1.0, 2.0, 3.0, 5.0, f32::NAN, -1.0, -2.0];
+    let maps = Tensor::<Selected, 1>::from_floats(maps, &device).reshape([2, 1, 2, 2]);
+    let weight = Tensor::<Selected, 4>::ones([1, 1, 1, 1], &device);
+    let bias = Tensor::<Selected, 1>::zeros([1], &device);
+    let [maps, weight] = [maps, weight].map(primitive);
+    let options = Conv2dOptions::default();
+    let (pooled, _) = by_kernels(|| {
+        Selected::fused_conv2d_relu_max_pool(maps, weight, primitive(bias), &options)
+    });
+    assert!(numbers::<Selected>(pooled).into_iter().all(f32::is_nan));
 }

@@ -115,3 +115,17 @@ fn square_sums_of_all_sizes() {
         assert!(difference < 1e-5 * expected, "{sum} for {expected}");
     }
 }
+
+#[test]
+fn moving_averages_of_many() {
+    fn pairs<B: Backend>() -> Vec<[FloatTensor<B>; 2]> {
+        let gradients = parameters::<B, 1>().into_iter();
+        gradients.map(|Parameter { weight, gradient, .. }| [weight, gradient]).collect()
+    }
+    let found = by_kernels(|| Selected::fused_moving_averages(pairs::<Selected>(), 0.9));
+    let expected = Flex::fused_moving_averages(pairs::<Flex>(), 0.9);
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.into_iter().zip(expected) {
+        assert_close("average", found, expected, 1e-6);
+    }
+}

@@ -143,7 +143,7 @@ impl<B: Backend> ImageLoader<B> {
         let (resident, read) = match &self.images {
             Images::OnDevice(pixels) => {
                 let gather = move |(samples, part): (Vec<usize>, _)| {
-                    let images = pixels.select(&samples);
+                    let images = pixels.images_of(&samples);
                     Ok(self.batch(images, samples, part))
                 };
                 (Some(parts.map(gather)), None)

@@ -28,20 +28,22 @@ impl<B: Backend> Pixels<B> {
         let images = bytes.len() / image;
         let packed = match packing {
             Packing::Bytes => {
-                let data = TensorData::new(bytes, [images, image]);
-                Tensor::from_data(data, (device, DType::U8))
+                let data = TensorData::new(bytes, [images * image]);
+                Tensor::<B, 1, Int>::from_data(data, (device, DType::U8))
             }
             Packing::Words => {
                 let words: Vec<i32> = bytes.chunks_exact(image).flat_map(pack).collect();
-                let data = TensorData::new(words, [images, image.div_ceil(WORD)]);
-                Tensor::from_data(data, (device, DType::I32))
+                let data = TensorData::new(words, [images * image.div_ceil(WORD)]);
+                Tensor::<B, 1, Int>::from_data(data, (device, DType::I32))
             }
         };
-        Self { packed, shape }
+        // A matrix would be uploaded with gaps between its rows on some backends.
+        let width = packed.dims()[0] / images.max(1);
+        Self { packed: packed.reshape([images, width]), shape }
     }
 
     /// The images of these indices as numbers between 0 and 1: `[indices, channels, height, width]`.
-    pub(super) fn select(&self, indices: &[usize]) -> Tensor<B, 4> {
+    pub(super) fn images_of(&self, indices: &[usize]) -> Tensor<B, 4> {
         let count = indices.len();
         let indices: Vec<i32> = indices.iter().map(|&index| index as i32).collect();
         let indices = TensorData::new(indices, [count]);
@@ -88,7 +90,7 @@ mod tests {
         let bytes: Vec<u8> = (0..5 * shape.bytes()).map(|i| (i * 37 + i / 256) as u8).collect();
         for packing in [Packing::Words, Packing::of::<Selected>(&Device::default())] {
             let all = Pixels::<Selected>::upload(bytes.clone(), shape, packing, &Device::default());
-            let images = all.select(&[4, 0, 4]);
+            let images = all.images_of(&[4, 0, 4]);
             assert_eq!(images.dims(), [3, 3, 5, 7]);
             let image = |index: usize| &bytes[index * shape.bytes()..][..shape.bytes()];
             check(images, &[image(4), image(0), image(4)].concat(), packing);

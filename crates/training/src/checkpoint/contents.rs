@@ -195,8 +195,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         Ok(())
     }
 
-    /// Makes the model what it would be if it came from a checkpoint: the same values, in memory
-    /// one after another, since the order of a sum may depend on how a matrix lies.
+    /// Makes the model what it would be if it came from a checkpoint: the same values, and in memory
+    /// as those, since the order of a sum may depend on how a matrix lies.
     pub(crate) fn lay_out_as_restored(&mut self, parameters: &[Parameter]) {
         let device = self.diverged.device();
         let weights = values(&self.model().valid());

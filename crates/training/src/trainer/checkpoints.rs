@@ -20,6 +20,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let newest = self.open_shelf()?;
         self.keeps = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
         if !self.keeps {
+            self.state.lay_out_as_restored(&self.parameters);
             return self.begin();
         }
         let (path, found) = newest.found.unzip();

@@ -1,0 +1,71 @@
+//! Moving averages, many of them by one kernel.
+
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*},
+    tensor::CubeTensor,
+};
+
+use super::{
+    buffers::{at_a_time, empty, strided},
+    lanes::UNITS,
+    layout::{back, listed, order_of},
+    registered::{Described, Lazy, register_many},
+};
+
+#[cube(launch)]
+fn average(
+    averages: &Sequence<Array<f32>>,
+    values: &Sequence<Array<f32>>,
+    results: &mut Sequence<Array<f32>>,
+    kept: f32,
+    share: f32,
+) {
+    #[unroll]
+    for tensor in 0..averages.len() {
+        let average = averages.index(tensor);
+        let value = values.index(tensor);
+        let result = results.index_mut(tensor);
+        for i in range_stepped(ABSOLUTE_POS, average.len(), CUBE_COUNT * CUBE_DIM as usize) {
+            result[i] = average[i] * kept + value[i] * share;
+        }
+    }
+}
+
+/// Each average and its new value, of one shape; returns the averages.
+pub(super) fn moving_averages<R: CubeRuntime>(pairs: Vec<[Lazy<R>; 2]>, kept: f64) -> Vec<Lazy<R>> {
+    let outputs = pairs.iter().map(|[average, _]| Described::like(average)).collect();
+    let inputs = pairs.into_iter().flatten().collect();
+    register_many("moving_averages", inputs, outputs, move |inputs| launch(inputs, kept))
+}
+
+fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, kept: f64) -> Vec<CubeTensor<R>> {
+    let client = inputs[0].client.clone();
+    let (pairs, _) = inputs.as_chunks::<2>();
+    let mut results = Vec::new();
+    for group in pairs.chunks(at_a_time(&client, 3, 0)) {
+        let aligned = |[average, value]: &[CubeTensor<R>; 2]| {
+            let order = order_of(average);
+            let [average, value] = [average, value].map(|tensor| listed(tensor.clone(), &order));
+            let result = empty(&average, average.meta.shape().clone());
+            ([average, value, result], order)
+        };
+        let aligned: Vec<_> = group.iter().map(aligned).collect();
+        let largest = aligned.iter().map(|([average, ..], _)| average.meta.num_elements()).max();
+        let sequence = |place: usize| {
+            aligned.iter().map(|(tensors, _)| tensors[place].clone().into_array_arg()).collect()
+        };
+        average::launch::<R>(
+            &client,
+            strided(largest.unwrap_or(0)),
+            CubeDim::new_1d(UNITS as u32),
+            sequence(0),
+            sequence(1),
+            sequence(2),
+            kept as f32,
+            (1.0 - kept) as f32,
+        );
+        results.extend(aligned.into_iter().map(|([_, _, result], order)| back(result, &order)));
+    }
+    results
+}

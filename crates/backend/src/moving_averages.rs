@@ -1,0 +1,19 @@
+//! Moving averages: of weights, and of the statistics of batches.
+//!
+//! Overrides: CUDA and WGPU (`cube/moving_averages.rs`).
+
+use burn::tensor::ops::FloatTensor;
+
+use crate::Backend;
+
+/// See [`Backend::fused_moving_averages`].
+pub(crate) fn composed<B: Backend>(
+    pairs: Vec<[FloatTensor<B>; 2]>,
+    kept: f64,
+) -> Vec<FloatTensor<B>> {
+    let next = |[average, value]: [FloatTensor<B>; 2]| {
+        let kept_part = B::float_mul_scalar(average, kept.into());
+        B::float_add(kept_part, B::float_mul_scalar(value, (1.0 - kept).into()))
+    };
+    pairs.into_iter().map(next).collect()
+}
