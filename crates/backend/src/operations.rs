@@ -1,8 +1,9 @@
 //! The operations that a backend may do better than by composing Burn's.
 //!
 //! Each has a default body in plain Burn operations, right on every backend and the reference of
-//! the tests. A backend overrides those where it pays. The names begin with `fused_`, because a
-//! method called like one of Burn's would be ambiguous in all code that is generic over both.
+//! the tests. A backend overrides those where it pays. The names of those that compute begin with
+//! `fused_`, because a method called like one of Burn's would be ambiguous in all code that is
+//! generic over both.
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
