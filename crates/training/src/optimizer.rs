@@ -172,8 +172,8 @@ fn in_slots<B: Backend, const SLOTS: usize>(
     update: impl FnOnce(Vec<Parameter<B, SLOTS>>) -> Vec<Updated<B, SLOTS>>,
 ) -> Vec<(FloatTensor<B>, Slots<B>)> {
     let with_slots = |Learning { weight, gradient, slots }: Learning<B>| {
-        let (shape, device) = (weight.shape(), B::float_device(&weight));
-        let zeros = || B::float_zeros(shape.clone(), &device, weight.dtype().into());
+        let zeros =
+            || B::float_zeros(weight.shape(), &B::float_device(&weight), weight.dtype().into());
         let slots = slots.and_then(|slots| slots.try_into().ok());
         let slots = slots.unwrap_or_else(|| std::array::from_fn(|_| zeros()));
         Parameter { weight, gradient, slots }
