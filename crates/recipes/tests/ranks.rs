@@ -182,12 +182,12 @@ fn a_cnn_learns_the_same() {
 #[test]
 fn a_cnn_at_its_own_learning_rate_learns_as_in_micro_batches() {
     let folder = Folder::new();
-    let settings = "cnn --max-steps 50 --set data.samples=2000 --set data.residency=host";
-    let parts = folder.train(1, "parts", &format!("{settings} --set training.micro_batch=64"));
+    // Each batch falls into the same two parts, the last of the epoch too, so not even rounding differs.
+    let settings = "cnn --max-steps 50 --set data.samples=2000 --set data.residency=host \
+        --set training.batch_size=100";
+    let parts = folder.train(1, "parts", &format!("{settings} --set training.micro_batch=50"));
     let ranks = folder.train(2, "ranks", settings);
-    let difference = parts.losses[..50].iter().zip(&ranks.losses);
-    let difference = difference.map(|(a, b)| (a - b).abs() / a).fold(0.0, f64::max);
-    assert!(difference < 1e-5, "{difference:e}");
+    assert_eq!(parts.losses, ranks.losses);
 }
 
 #[test]
