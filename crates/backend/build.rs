@@ -1,4 +1,5 @@
-//! Names the kernels for a GPU by what they are: those that are kept compiled must not outlive them.
+//! Names the kernels for a GPU by what they are, and by the packages that make them: those that are kept
+//! compiled must not outlive them.
 
 use std::{
     fs,
@@ -8,12 +9,24 @@ use std::{
 };
 
 const KERNELS: &str = "src/cube";
+const LOCK: &str = "../../Cargo.lock";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={KERNELS}");
     let mut hasher = DefaultHasher::new();
     hash_below(Path::new(KERNELS), &mut hasher)?;
     println!("cargo::rustc-env=KERNELS_DIGEST={:016x}", hasher.finish());
+
+    println!("cargo::rerun-if-changed={LOCK}");
+    let mut hasher = DefaultHasher::new();
+    let made_by = |package: &&str| {
+        let name = package.trim_start().strip_prefix("name = \"").unwrap_or_default();
+        ["burn", "cubecl", "cubek"].iter().any(|family| name.starts_with(family))
+    };
+    fs::read_to_string(LOCK)?.split("[[package]]").filter(made_by).for_each(|package| {
+        package.hash(&mut hasher);
+    });
+    println!("cargo::rustc-env=BURN_DIGEST={:016x}", hasher.finish());
     Ok(())
 }
 

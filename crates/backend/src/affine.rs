@@ -2,7 +2,10 @@
 //!
 //! Overrides: Flex (`flex/affine.rs`).
 
-use burn::tensor::{Tensor, TensorData, ops::FloatTensor, ops::GridSampleOptions};
+use burn::tensor::{
+    Int, Tensor, TensorData,
+    ops::{FloatTensor, GridSampleOptions},
+};
 
 use crate::{
     Backend,
@@ -19,24 +22,23 @@ pub(crate) fn composed<B: Backend>(images: FloatTensor<B>, maps: &[PlaneMap]) ->
     let images = tensor::<B, 4>(images);
     let [batch, _, height, width] = images.dims();
     let device = images.device();
-    // A place in the result, in pixels from the middle, and a 1 for the translation.
-    let middle = |place: usize, side: usize| place as f32 + 0.5 - 0.5 * side as f32;
-    let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-    let places: Vec<f32> =
-        places.flat_map(|(x, y)| [middle(x, width), middle(y, height), 1.0]).collect();
-    let places = TensorData::new(places, [1, height * width, 3]);
-
-    // The grid takes -1 and 1 for the borders.
-    let half = [0.5 * width as f64, 0.5 * height as f64];
-    let matrix = |rows: &PlaneMap| {
-        let rows = *rows;
-        (0..3).flat_map(move |column| [0, 1].map(|row| (rows[row][column] / half[row]) as f32))
+    // A place along a side, in pixels from the middle.
+    let from_middle = |side: usize| {
+        let places = Tensor::<B, 1, Int>::arange(0..side as i64, &device).float();
+        places + (0.5 - 0.5 * side as f64)
     };
-    let matrices: Vec<f32> = maps.iter().flat_map(matrix).collect();
-    let matrices = TensorData::new(matrices, [batch, 3, 2]);
-
-    let grid = Tensor::<B, 3>::from_data(places, &device)
-        .matmul(Tensor::from_data(matrices, &device)) // [batch, height * width, 2]
-        .reshape([batch, height, width, 2]);
+    let x = from_middle(width).reshape([1, 1, width]);
+    let y = from_middle(height).reshape([1, height, 1]);
+    // The grid takes -1 and 1 for the borders. Sums rather than a product of matrices, which rounds
+    // its operands where it is made by tensor cores.
+    let along = |row: usize, side: usize| {
+        let half = 0.5 * side as f64;
+        let [by_x, by_y, shift] = [0, 1, 2].map(|column| {
+            let values = maps.iter().map(|map| (map[row][column] / half) as f32).collect();
+            Tensor::<B, 3>::from_data(TensorData::new(values, [batch, 1, 1]), &device)
+        });
+        (x.clone() * by_x + y.clone() * by_y + shift).unsqueeze_dim::<4>(3)
+    };
+    let grid = Tensor::cat(vec![along(0, width), along(1, height)], 3);
     primitive(images.grid_sample_2d(grid, GridSampleOptions::default()))
 }

@@ -1,6 +1,6 @@
 //! Convolution with bias and ReLU, forward and backward.
 //!
-//! Overrides: Flex (`flex/conv/`).
+//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/conv2d/`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

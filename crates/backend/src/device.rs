@@ -75,7 +75,19 @@ pub fn open() -> Result<(Device, String), DeviceError> {
 ///
 /// As [`open`], and where there are fewer devices than processes.
 pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
-    probe_selected(process).map_err(|reason| DeviceError { reason })
+    let found = probe_selected(process).map_err(|reason| DeviceError { reason })?;
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    OPENED.get_or_init(|| found.0.clone());
+    Ok(found)
+}
+
+/// What was opened first, which is what a process uses.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+static OPENED: std::sync::OnceLock<Device> = std::sync::OnceLock::new();
+
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn opened() -> Device {
+    OPENED.get().cloned().unwrap_or_default()
 }
 
 /// Every backend of the project: what this build can use, and why not the rest.

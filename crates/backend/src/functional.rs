@@ -3,7 +3,7 @@
 use burn::tensor::{Int, Tensor};
 
 use crate::{
-    Backend, BatchNorm2d, Counts, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
+    Backend, BatchNorm2d, Counts, DropoutMask, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
     precision::{operand, result},
     primitive::{primitive, tensor},
 };
@@ -88,9 +88,11 @@ pub enum Normalization<B: Backend> {
 pub struct BatchStatistics<B: Backend> {
     /// The mean.
     pub mean: Tensor<B, 1>,
-    /// The unbiased variance, which PyTorch's running variance averages; with a single value a
-    /// channel the biased one, zero.
+    /// The biased variance.
     pub variance: Tensor<B, 1>,
+    /// The unbiased variance, which PyTorch's running variance averages, divided by the biased one;
+    /// 1 with a single value a channel.
+    pub unbiased: f64,
 }
 
 /// The weights of one LSTM layer in PyTorch's layout: four gates (input, forget, cell, output)
@@ -177,6 +179,18 @@ pub fn pixels<B: Backend>(
     tensor(B::fused_pixels(packed.into_primitive(), indices, shape))
 }
 
+/// Images whose channels are multiplied by a factor and added to, each by its own. Gradients end here.
+///
+/// - `images`: `[batch, channels, height, width]`
+/// - `factors`, `summands`: `[channels]`
+/// - returns: the same shape
+pub fn normalized<B: Backend>(
+    images: Tensor<B, 4>,
+    [factors, summands]: [Tensor<B, 1>; 2],
+) -> Tensor<B, 4> {
+    tensor(B::fused_normalized(primitive(images), [factors, summands].map(primitive)))
+}
+
 /// Each image under its own map of the plane, sampled bilinearly, with zeros outside, as PyTorch's
 /// `grid_sample` does it. Gradients end here.
 ///
@@ -220,10 +234,7 @@ pub fn batch_norm2d<B: Backend>(
     let statistics = of_batch.then(|| {
         let count = output.over_processes.unwrap_or(batch * height * width);
         let unbiased = count as f64 / count.saturating_sub(1).max(1) as f64;
-        BatchStatistics {
-            mean: tensor(output.mean),
-            variance: tensor::<B, 1>(output.variance) * unbiased,
-        }
+        BatchStatistics { mean: tensor(output.mean), variance: tensor(output.variance), unbiased }
     });
     (tensor(output.output), statistics)
 }
@@ -271,6 +282,17 @@ pub fn linear<B: Backend>(
     rectified: bool,
 ) -> Tensor<B, 2> {
     result(B::fused_linear(operand(input), operand(weight), operand(bias), rectified))
+}
+
+/// Zeroes the elements that `mask` drops, and enlarges the others, so that their mean stays.
+///
+/// - `values`: `[batch, ..]`
+/// - returns: the same shape
+pub fn dropout<B: Backend, const D: usize>(
+    values: Tensor<B, D>,
+    mask: &DropoutMask,
+) -> Tensor<B, D> {
+    tensor(B::fused_dropout(primitive(values), mask))
 }
 
 /// The rows of a table by index.

@@ -25,6 +25,7 @@ mod batch_statistics;
 mod conv2d;
 mod conv2d_relu_max_pool;
 mod cross_entropy;
+mod dropout;
 mod embedding;
 pub mod functional;
 mod global_average_pool;
@@ -32,6 +33,7 @@ mod linear;
 mod lstm;
 mod max_pool2d;
 mod moving_averages;
+mod normalized;
 mod operations;
 pub mod overrides;
 mod parameter;
@@ -64,6 +66,7 @@ pub use crate::{
     },
     batch_statistics::{SumOverProcesses, set_sum_over_processes},
     conv2d::{Conv2dGradients, Conv2dParents, Convolution, convolution, set_convolution},
+    dropout::DropoutMask,
     linear::{LinearGradients, LinearSaved},
     lstm::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,

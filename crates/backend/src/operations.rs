@@ -12,14 +12,14 @@ use burn::tensor::{
 };
 
 use crate::{
-    AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     Parameter, PlaneMap, RmsPropStep, SgdStep, Updated, adam, affine, batch_norm2d,
     conv2d::{self, Conv2dGradients, Conv2dParents},
-    conv2d_relu_max_pool, cross_entropy, embedding,
+    conv2d_relu_max_pool, cross_entropy, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, linear, lstm, max_pool2d, moving_averages, pixels, rescale, rms_prop, sgd,
-    square_sums,
+    global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
+    rms_prop, sgd, square_sums,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -177,8 +177,11 @@ pub trait Backend: burn::tensor::backend::Backend {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
     }
 
-    /// Multiplies `values` (any shape) by `factor` (`[1]`), which lies on the device.
-    fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
+    /// Multiplies tensors (any shapes) by `factor` (`[1]`), which lies on the device.
+    fn fused_rescale(
+        values: Vec<FloatTensor<Self>>,
+        factor: FloatTensor<Self>,
+    ) -> Vec<FloatTensor<Self>> {
         rescale::composed::<Self>(values, factor)
     }
 
@@ -293,6 +296,19 @@ pub trait Backend: burn::tensor::backend::Backend {
         global_average_pool::composed_backward::<Self>(gradient, input)
     }
 
+    /// Images `[batch, channels, height, width]` times factors, plus summands, `[channels]` each.
+    fn fused_normalized(
+        images: FloatTensor<Self>,
+        factors_and_summands: [FloatTensor<Self>; 2],
+    ) -> FloatTensor<Self> {
+        normalized::composed::<Self>(images, factors_and_summands)
+    }
+
+    /// Multiplies each element (any shape, `[batch, ..]`) by its factor in the mask.
+    fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
+        dropout::composed::<Self>(values, mask)
+    }
+
     /// Images of bytes as numbers between 0 and 1; see [`pixels`](crate::functional::pixels).
     fn fused_pixels(
         packed: IntTensor<Self>,
@@ -372,6 +388,10 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         global_average_pool::recorded::<B, C>(input)
     }
 
+    fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
+        dropout::recorded::<B, C>(values, mask)
+    }
+
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
         kept: f64,
@@ -380,6 +400,15 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         let pairs = pairs.into_iter().map(|pair| pair.map(Self::inner)).collect();
         let averages = B::fused_moving_averages(pairs, kept);
         averages.into_iter().map(Self::from_inner).collect()
+    }
+
+    fn fused_normalized(
+        images: FloatTensor<Self>,
+        factors_and_summands: [FloatTensor<Self>; 2],
+    ) -> FloatTensor<Self> {
+        use burn::tensor::backend::AutodiffBackend;
+        let factors_and_summands = factors_and_summands.map(Self::inner);
+        Self::from_inner(B::fused_normalized(Self::inner(images), factors_and_summands))
     }
 
     fn fused_pixels(

@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicU8, Ordering},
 };
 
-use burn::tensor::{DType, Tensor, ops::FloatTensor};
+use burn::tensor::{DType, Tensor, TensorMetadata, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -79,7 +79,7 @@ pub(crate) fn operand<B: Backend, const D: usize>(values: Tensor<B, D>) -> Float
     let trains = values.dtype() == DType::F32 && B::ad_enabled(&values.device());
     let lowered = precision().lowered().filter(|_| trains);
     primitive(match lowered {
-        Some(dtype) => values.cast(dtype),
+        Some(dtype) => return cast::<B>(primitive(values), dtype),
         None => values,
     })
 }
@@ -88,5 +88,15 @@ pub(crate) fn operand<B: Backend, const D: usize>(values: Tensor<B, D>) -> Float
 pub(crate) fn result<B: Backend, const D: usize>(product: FloatTensor<B>) -> Tensor<B, D> {
     let product = tensor::<B, D>(product);
     let lowered = [DType::BF16, DType::F16].contains(&product.dtype());
-    if lowered { product.cast(DType::F32) } else { product }
+    if lowered { tensor(cast::<B>(primitive(product), DType::F32)) } else { product }
+}
+
+/// The values in another type; maps and weights of convolutions with their channels last in memory,
+/// as those take them, where Burn would put the channels before the rows.
+fn cast<B: Backend>(values: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+    if values.rank() != 4 {
+        return B::float_cast(values, dtype.into());
+    }
+    let cast = B::float_cast(B::float_permute(values, &[0, 2, 3, 1]), dtype.into());
+    B::float_permute(cast, &[0, 3, 1, 2])
 }

@@ -39,8 +39,21 @@ impl Random {
 
     /// Four independent words of 32 random bits.
     pub fn words(&self, index: u64) -> [u32; 4] {
-        let [low, high] = halves(index);
-        philox([low, high, self.stream[0], self.stream[1]], self.key)
+        self.words_of_blocks::<1>(index).map(|[word]| word)
+    }
+
+    /// The words of `N` indices from `first` on: the first of each, the second of each, and so on.
+    #[inline(always)] // so that a kernel's instructions make them
+    pub(crate) fn words_of_blocks<const N: usize>(&self, first: u64) -> [[u32; N]; 4] {
+        let index: [u64; N] = std::array::from_fn(|block| first.wrapping_add(block as u64));
+        let [low, high] = [0, 1].map(|half| index.map(|index| halves(index)[half]));
+        philox([low, high, [self.stream[0]; N], [self.stream[1]; N]], self.key)
+    }
+
+    /// What makes the values, besides the index.
+    #[cfg(feature = "cube")]
+    pub(crate) fn key_and_stream(&self) -> [[u32; 2]; 2] {
+        [self.key, self.stream]
     }
 
     /// 64 random bits.
@@ -93,11 +106,18 @@ fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
 }
 
-fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+#[inline(always)]
+fn philox<const N: usize>(mut counter: [[u32; N]; 4], mut key: [u32; 2]) -> [[u32; N]; 4] {
     for _ in 0..10 {
-        let [low_0, high_0] = halves(0xd251_1f53 * u64::from(counter[0]));
-        let [low_1, high_1] = halves(0xcd9e_8d57 * u64::from(counter[2]));
-        counter = [high_1 ^ counter[1] ^ key[0], low_1, high_0 ^ counter[3] ^ key[1], low_0];
+        #[allow(clippy::needless_range_loop, reason = "a lane of four arrays")]
+        for lane in 0..N {
+            let [low_0, high_0] = halves(0xd251_1f53 * u64::from(counter[0][lane]));
+            let [low_1, high_1] = halves(0xcd9e_8d57 * u64::from(counter[2][lane]));
+            counter[0][lane] = high_1 ^ counter[1][lane] ^ key[0];
+            counter[2][lane] = high_0 ^ counter[3][lane] ^ key[1];
+            counter[1][lane] = low_1;
+            counter[3][lane] = low_0;
+        }
         key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
     }
     counter
@@ -110,7 +130,9 @@ mod tests {
     /// The known answers that Random123 publishes for Philox4x32-10.
     #[test]
     fn philox_gives_the_known_answers() {
-        let check = |counter, key, expected| assert_eq!(philox(counter, key), expected);
+        let check = |counter: [u32; 4], key, expected| {
+            assert_eq!(philox(counter.map(|word| [word]), key).map(|[word]| word), expected);
+        };
         check([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         check([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
         check(
@@ -118,6 +140,16 @@ mod tests {
             [0xa409_3822, 0x299f_31d0],
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1],
         );
+    }
+
+    #[test]
+    fn many_blocks_at_once_are_those_of_each_index() {
+        let random = Random::new(3, Purpose::Dropout, 9);
+        let first = u64::from(u32::MAX) - 2;
+        let words = random.words_of_blocks::<5>(first);
+        for block in 0..5 {
+            assert_eq!(words.map(|words| words[block]), random.words(first + block as u64));
+        }
     }
 
     #[test]

@@ -33,8 +33,11 @@ const MOMENTUM: f64 = 0.1;
 pub struct Pass<B: Backend> {
     training: Option<Training>,
     dropouts: u64,
-    statistics: HashMap<ParamId, Tensor<B, 1>>,
+    statistics: HashMap<ParamId, Statistic<B>>,
 }
+
+/// A batch's statistic, `[channels]`, and the factor by which it counts.
+type Statistic<B> = (Tensor<B, 1>, f64);
 
 #[derive(Debug)]
 struct Training {
@@ -91,8 +94,10 @@ impl<B: Backend> Pass<B> {
     }
 
     /// Keeps a batch's statistic, `[channels]`, for the running one with the identity `running`.
-    pub(crate) fn record(&mut self, running: ParamId, statistic: Tensor<B, 1>) {
-        self.statistics.insert(running, statistic);
+    ///
+    /// It is multiplied by `factor` when the pass is over, with those of all layers at once.
+    pub(crate) fn record(&mut self, running: ParamId, statistic: Tensor<B, 1>, factor: f64) {
+        self.statistics.insert(running, (statistic, factor));
     }
 
     /// What the next dropout layer of the pass draws from, and its first sample; none in
@@ -107,15 +112,16 @@ impl<B: Backend> Pass<B> {
 
 /// Finds the running statistics that are to be moved, each with that of the batch.
 struct Find<B: Backend> {
-    statistics: HashMap<ParamId, Tensor<B, 1>>,
+    statistics: HashMap<ParamId, Statistic<B>>,
     running: Vec<ParamId>,
     pairs: Vec<[FloatTensor<B>; 2]>,
 }
 
 impl<B: Backend> ModuleVisitor<B> for Find<B> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
-        let Some(batch) = self.statistics.remove(&parameter.id) else { return };
+        let Some((batch, factor)) = self.statistics.remove(&parameter.id) else { return };
         let running = parameter.val();
+        let batch = if factor == 1.0 { batch } else { batch * factor };
         let batch = batch.reshape(running.dims());
         self.running.push(parameter.id);
         self.pairs.push([running, batch].map(|statistic| statistic.into_primitive().tensor()));

@@ -82,9 +82,12 @@ impl<B: Backend> Gradients<B> {
 
     /// All gradients times `factor` (`[1]`).
     pub(crate) fn rescaled(self, factor: Tensor<B, 1>) -> Self {
-        let factor = factor.into_primitive().tensor();
-        let rescale = |gradient| B::fused_rescale(gradient, factor.clone());
-        Self(self.0.into_iter().map(|gradient| gradient.map(rescale)).collect())
+        let (there, gradients): (Vec<bool>, Vec<_>) =
+            self.0.into_iter().map(|gradient| (gradient.is_some(), gradient)).unzip();
+        let gradients = gradients.into_iter().flatten().collect();
+        let mut rescaled =
+            B::fused_rescale(gradients, factor.into_primitive().tensor()).into_iter();
+        Self(there.into_iter().map(|there| if there { rescaled.next() } else { None }).collect())
     }
 }
 

@@ -64,3 +64,12 @@ pub(super) fn elementwise<R: CubeRuntime>(
     let cube = CubeDim::new(client, elements);
     (calculate_cube_count_elemwise(client, elements, cube), cube)
 }
+
+/// So many cubes of [`UNITS`], by `CUBE_POS`, and perhaps some more.
+pub(super) fn cubes<R: CubeRuntime>(
+    client: &ComputeClient<R>,
+    count: usize,
+) -> (CubeCount, CubeDim) {
+    let cube = CubeDim::new_1d(UNITS as u32);
+    (calculate_cube_count_elemwise(client, count * UNITS, cube), cube)
+}

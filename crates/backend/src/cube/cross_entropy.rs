@@ -1,4 +1,4 @@
-//! Cross-entropy of the softmax: a unit for each sample forward, one for each logit backward.
+//! Cross-entropy of the softmax: some units for each sample forward, one for each logit backward.
 
 use burn::tensor::TensorMetadata;
 use burn_cubecl::{
@@ -9,10 +9,12 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{elementwise, empty},
+    buffers::{cubes, elementwise, empty},
+    lanes::{UNITS, largest_of_lane, sum_of_lane},
     registered::{Described, Lazy, register},
 };
 
+/// The units of a lane go through a row.
 #[cube(launch)]
 fn lose<I: Int>(
     logits: &Array<f32>,
@@ -20,26 +22,39 @@ fn lose<I: Int>(
     losses: &mut Array<f32>,
     probabilities: &mut Array<f32>,
     classes: usize,
+    #[comptime] lanes: usize,
     #[define(I)] _index: StorageType,
 ) {
-    let row = ABSOLUTE_POS;
-    if row < losses.len() {
-        let first = row * classes;
-        let mut largest = logits[first];
-        for class in 1..classes {
+    let unit = UNIT_POS as usize;
+    let row = CUBE_POS * lanes + unit % lanes;
+    let rows = losses.len();
+    let first = row * classes;
+    let begin = unit / lanes;
+    let mut largest = 0.0f32;
+    if row < rows {
+        largest = logits[first];
+        for class in range_stepped(begin, classes, UNITS / lanes) {
             largest = f32::max(largest, logits[first + class]);
         }
-        let mut sum = 0.0f32;
-        for class in 0..classes {
+    }
+    let largest = largest_of_lane(largest, lanes);
+    let mut sum = 0.0f32;
+    if row < rows {
+        for class in range_stepped(begin, classes, UNITS / lanes) {
             let power = f32::exp(logits[first + class] - largest);
             probabilities[first + class] = power;
             sum += power;
         }
-        for class in 0..classes {
+    }
+    let sum = sum_of_lane(sum, lanes);
+    if row < rows {
+        for class in range_stepped(begin, classes, UNITS / lanes) {
             probabilities[first + class] /= sum;
         }
-        let target = usize::cast_from(targets[row]);
-        losses[row] = f32::ln(sum) - (logits[first + target] - largest);
+        if begin == 0 {
+            let target = usize::cast_from(targets[row]);
+            losses[row] = f32::ln(sum) - (logits[first + target] - largest);
+        }
     }
 }
 
@@ -55,7 +70,8 @@ fn launch_forward<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> [CubeTensor<R>;
     let [logits, targets] = inputs.map(into_contiguous);
     let [rows, classes] = logits.meta.shape().dims();
     let (losses, probabilities) = (empty(&logits, [rows]), empty(&logits, [rows, classes]));
-    let (count, cube) = elementwise(&logits.client, rows);
+    let lanes = UNITS / classes.next_power_of_two().min(UNITS);
+    let (count, cube) = cubes(&logits.client, rows.div_ceil(lanes));
     let index = targets.dtype.into();
     lose::launch::<R>(
         &losses.client,
@@ -66,6 +82,7 @@ fn launch_forward<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> [CubeTensor<R>;
         losses.clone().into_array_arg(),
         probabilities.clone().into_array_arg(),
         classes,
+        lanes,
         index,
     );
     [losses, probabilities]

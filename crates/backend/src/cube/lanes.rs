@@ -24,3 +24,48 @@ pub(super) fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
     }
     sums[unit % lanes]
 }
+
+/// The largest of what every `lanes`th unit found, likewise.
+#[cube]
+pub(super) fn largest_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
+    let unit = UNIT_POS as usize;
+    let mut largest = SharedMemory::<f32>::new(UNITS);
+    largest[unit] = value;
+    sync_cube();
+    let mut half = CUBE_DIM as usize / 2;
+    while half >= lanes {
+        if unit < half {
+            let other = largest[unit + half];
+            largest[unit] = f32::max(largest[unit], other);
+        }
+        sync_cube();
+        half /= 2;
+    }
+    largest[unit % lanes]
+}
+
+/// Places of a cube that adds up columns: as many beside each other as it has lanes.
+pub(super) fn columns(width: usize, lanes: usize) -> (CubeCount, CubeDim) {
+    let count = CubeCount::Static(width.div_ceil(lanes) as u32, 1, 1);
+    (count, CubeDim::new_2d(lanes as u32, (UNITS / lanes) as u32))
+}
+
+/// The column of a matrix of this unit, where [`columns`] started it.
+#[cube]
+pub(super) fn column_of_unit(#[comptime] lanes: usize) -> usize {
+    CUBE_POS_X as usize * lanes + UNIT_POS_X as usize
+}
+
+/// The sum of the unit's column of a matrix `[rows, width]`, by all units of its lane; any number where
+/// there is no such column.
+#[cube]
+pub(super) fn sum_of_column(values: &Array<f32>, width: usize, #[comptime] lanes: usize) -> f32 {
+    let column = column_of_unit(lanes);
+    let mut sum = 0.0f32;
+    if column < width {
+        for row in range_stepped(UNIT_POS_Y as usize, values.len() / width, UNITS / lanes) {
+            sum += values[row * width + column];
+        }
+    }
+    sum_of_lane(sum, lanes)
+}

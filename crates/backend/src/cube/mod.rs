@@ -10,12 +10,15 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod conv2d;
 mod cross_entropy;
+mod dropout;
 mod embedding;
 mod lstm;
 mod moving_averages;
 mod pixels;
 mod relu_max_pool;
+mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
@@ -29,16 +32,16 @@ mod registered;
 
 use burn::tensor::{
     DType, TensorMetadata,
-    ops::{FloatTensor, FloatTensorOps, IntTensor, ModuleOps},
+    ops::{ActivationOps, FloatTensor, FloatTensorOps, IntTensor},
 };
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
 use burn_fusion::Fusion;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter, RmsPropStep,
-    SgdStep, Updated,
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    DropoutMask, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter,
+    RmsPropStep, SgdStep, Updated,
+    conv2d::{Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool,
     functional::Conv2dOptions,
     operations::each,
@@ -82,6 +85,16 @@ fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     let [batch, channels, height, width] = maps.shape().dims();
     let maps = B::float_permute(maps, &[0, 2, 3, 1]);
     B::float_reshape(maps, [batch, height * width, channels].into())
+}
+
+/// An operation on maps element by element, which Burn would list with the channels before the rows
+/// otherwise, so that the next convolution copied them.
+fn channels_last<B: Backend>(
+    maps: FloatTensor<B>,
+    operation: impl FnOnce(FloatTensor<B>) -> FloatTensor<B>,
+) -> FloatTensor<B> {
+    let done = operation(B::float_permute(maps, &[0, 2, 3, 1]));
+    B::float_permute(done, &[0, 3, 1, 2])
 }
 
 /// Whether there are elements, and so few that kernels can count beyond them in 32 bits.
@@ -143,6 +156,16 @@ where
         moving_averages::moving_averages(pairs, kept)
     }
 
+    fn fused_rescale(
+        values: Vec<FloatTensor<Self>>,
+        factor: FloatTensor<Self>,
+    ) -> Vec<FloatTensor<Self>> {
+        if !taken(values.iter().chain([&factor])) {
+            return crate::rescale::composed::<Self>(values, factor);
+        }
+        rescale::rescale(values, factor)
+    }
+
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
         if !taken(&values) {
             return crate::square_sums::composed::<Self>(values);
@@ -177,6 +200,32 @@ where
         Self::float_reshape(sums, [channels].into())
     }
 
+    fn fused_conv2d(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        options: &Conv2dOptions,
+    ) -> FloatTensor<Self> {
+        let output = conv2d::forward::<R, Self>(input, weight, bias, options);
+        if options.relu { channels_last::<Self>(output, Self::relu) } else { output }
+    }
+
+    fn fused_conv2d_backward(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        output: Option<FloatTensor<Self>>,
+        mut gradient: FloatTensor<Self>,
+        options: &Conv2dOptions,
+        wanted: Conv2dParents<bool>,
+    ) -> Conv2dGradients<Self> {
+        if let Some(output) = output {
+            let output = Self::float_permute(output, &[0, 2, 3, 1]);
+            gradient =
+                channels_last::<Self>(gradient, |gradient| Self::relu_backward(output, gradient));
+        }
+        conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
+    }
+
     fn fused_conv2d_relu_max_pool(
         input: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -186,7 +235,7 @@ where
         if !pooled(&input, &weight, options) {
             return conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options);
         }
-        let maps = Self::conv2d(input, weight, None, conv2d::burn_options(options));
+        let maps = conv2d::forward::<R, Self>(input, weight, None, options);
         relu_max_pool::forward(maps, bias).into()
     }
 
@@ -210,7 +259,7 @@ where
         }
         let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
         let gradient = relu_max_pool::backward(indices, gradient, maps.dims());
-        conv2d::gradients::<Self>(input, weight, gradient, options, wanted)
+        conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
     }
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -231,6 +280,25 @@ where
         }
         note_taken();
         pixels::images(packed, indices, shape)
+    }
+
+    fn fused_normalized(
+        images: FloatTensor<Self>,
+        [factors, summands]: [FloatTensor<Self>; 2],
+    ) -> FloatTensor<Self> {
+        // Broadcast over the last dimension, as the channels are.
+        channels_last::<Self>(images, |images| {
+            let each = |values: FloatTensor<Self>| {
+                let channels = values.shape()[0];
+                Self::float_reshape(values, [1, 1, 1, channels].into())
+            };
+            Self::float_add(Self::float_mul(images, each(factors)), each(summands))
+        })
+    }
+
+    fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
+        let applied = taken([&values]).then(|| dropout::apply(&values, *mask)).flatten();
+        applied.unwrap_or_else(|| crate::dropout::composed::<Self>(values, mask))
     }
 
     fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {

@@ -68,16 +68,18 @@ mod graphics {
 
     use burn_cubecl::cubecl::Runtime;
 
+    use crate::device::opened;
+
     #[cfg(feature = "cuda")]
     type Selected = burn_cubecl::cubecl::cuda::CudaRuntime;
     #[cfg(not(feature = "cuda"))]
     type Selected = burn_cubecl::cubecl::wgpu::WgpuRuntime;
 
-    /// Bytes of the first device.
+    /// Bytes of the process's device.
     #[cfg(feature = "cuda")]
     #[allow(unsafe_code)] // The driver's call is unsafe by signature.
     pub(crate) fn memory_bytes() -> Option<u64> {
-        let device = cudarc::driver::result::device::get(0).ok()?;
+        let device = cudarc::driver::result::device::get(opened().index as i32).ok()?;
         // SAFETY: the device is the driver's own.
         let bytes = unsafe { cudarc::driver::result::device::total_mem(device) };
         bytes.ok().map(|bytes| bytes as u64)
@@ -91,7 +93,7 @@ mod graphics {
 
     /// What CubeCL has reserved for tensors.
     pub(crate) fn memory_in_use() -> Option<u64> {
-        let usage = Selected::client(&Default::default()).memory_usage();
+        let usage = Selected::client(&opened()).memory_usage();
         usage.ok().map(|usage| usage.bytes_reserved)
     }
 }

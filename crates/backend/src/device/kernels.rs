@@ -13,8 +13,8 @@ use std::{
 
 use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::CacheConfig};
 
-/// What is kept for one version of Burn is of no use to another, and may be wrong there.
-const BURN: &str = "burn-0.21";
+/// What is kept for some versions of Burn and CubeCL is of no use to others, and may be wrong there.
+const BURN: &str = concat!("burn-", env!("BURN_DIGEST"));
 
 /// CubeCL finds a compiled kernel again by its name and types, whatever it computes, so the compiled
 /// ones have a folder for each state of this project's kernels.

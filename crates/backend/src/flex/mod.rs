@@ -11,6 +11,7 @@ mod affine;
 mod batch_norm2d;
 mod conv;
 mod cross_entropy;
+mod dropout;
 mod embedding;
 mod global_average_pool;
 mod linear;
@@ -42,8 +43,8 @@ use burn_flex::FlexTensor;
 
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, PlaneMap, RmsPropStep, SgdStep, Updated,
+    DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput,
+    LstmOutputGradients, LstmSaved, Parameter, PlaneMap, RmsPropStep, SgdStep, Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     functional::{Conv2dOptions, PoolOptions},
     operations::each,
@@ -150,8 +151,11 @@ impl Backend for Flex {
         each(parameters, |parameter| rms_prop::update(parameter, &diverged, step))
     }
 
-    fn fused_rescale(values: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self> {
-        rescale::by(values, factor)
+    fn fused_rescale(
+        values: Vec<FloatTensor<Self>>,
+        factor: FloatTensor<Self>,
+    ) -> Vec<FloatTensor<Self>> {
+        values.into_iter().map(|values| rescale::by(values, factor.clone())).collect()
     }
 
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
@@ -223,6 +227,10 @@ impl Backend for Flex {
         input: Shape,
     ) -> FloatTensor<Self> {
         global_average_pool::backward(gradient, input)
+    }
+
+    fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
+        dropout::apply(values, mask)
     }
 
     fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {

@@ -7,7 +7,7 @@ use crate::{overrides::note_taken, rescale};
 
 pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     if !all_f32([&values, &factor]) {
-        return rescale::composed::<burn::backend::Flex>(values, factor);
+        return rescale::composed::<burn::backend::Flex>(vec![values], factor).remove(0);
     }
     note_taken();
     let factor = elements(&factor)[0];

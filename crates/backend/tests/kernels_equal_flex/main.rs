@@ -7,6 +7,7 @@
 #![cfg(all(feature = "cpu", feature = "cube"))]
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+mod convolutions;
 mod losses;
 mod lstm;
 mod maps;

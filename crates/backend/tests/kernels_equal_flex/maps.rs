@@ -1,15 +1,15 @@
 //! Operations on pictures and maps.
 
 use backend::{
-    Backend, BatchNorm2d, BatchNorm2dSaved, BatchNorm2dWanted, Conv2dParents, Selected,
-    functional::{self, Conv2dOptions},
+    Backend, BatchNorm2d, BatchNorm2dSaved, BatchNorm2dWanted, DropoutMask, Selected, functional,
+    random::{Purpose, Random},
 };
 use burn::{
     backend::Flex,
-    tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor},
+    tensor::{Int, Tensor, TensorData, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, primitive};
+use crate::{assert_close, by_kernels, normal, primitive};
 
 #[derive(Clone, Copy, Debug)]
 struct Norm {
@@ -126,6 +126,45 @@ fn sums_and_means_of_maps() {
 }
 
 #[test]
+fn channels_are_normalised() {
+    fn of<B: Backend>() -> FloatTensor<B> {
+        let both = [primitive(normal::<B, 1>([3], 2)), primitive(normal::<B, 1>([3], 3))];
+        B::fused_normalized(primitive(normal::<B, 4>([5, 3, 7, 6], 1)), both)
+    }
+    assert_close("normalised", of::<Selected>(), of::<Flex>(), 1e-6);
+}
+
+#[test]
+fn images_under_affine_maps() {
+    fn of<B: Backend>(maps: &[[[f64; 3]; 2]]) -> FloatTensor<B> {
+        B::fused_affine(primitive(normal::<B, 4>([3, 2, 21, 30], 1)), maps)
+    }
+    let maps = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
+        [[0.9, -0.4, 2.3], [0.3, 1.2, -5.1]],
+        [[1.0, 0.0, 100.0], [0.0, 1.0, 0.0]],
+    ];
+    assert_close("affine", of::<Selected>(&maps), of::<Flex>(&maps), 1e-4);
+}
+
+#[test]
+fn dropout_draws_the_same() {
+    let random = Random::new(3, Purpose::Dropout, 1 << 40 | 7);
+    fn dropped<B: Backend>(shape: [usize; 3], mask: &DropoutMask) -> FloatTensor<B> {
+        B::fused_dropout(primitive(normal::<B, 3>(shape, 1)), mask)
+    }
+    for (shape, first_sample) in
+        [([1, 1, 1], 0), ([3, 1, 7], 5), ([5, 8, 9], 70_000), ([3, 70, 100], 1)]
+    {
+        for probability in [0.1, 0.5, 1.0] {
+            let mask = DropoutMask::new(probability, random, first_sample);
+            let ours = by_kernels(|| dropped::<Selected>(shape, &mask));
+            assert_close("dropout", ours, dropped::<Flex>(shape, &mask), 1e-7);
+        }
+    }
+}
+
+#[test]
 fn images_from_bytes() {
     // 3 x 5 x 7 bytes leave one over after whole words.
     let (shape, image) = ([3, 5, 7], 105);
@@ -145,48 +184,4 @@ fn images_from_bytes() {
             assert!((seen - *byte as f32 / 255.0).abs() < 1e-6, "{seen} for {byte} at {index}");
         }
     }
-}
-
-/// The output, and the gradients of input, weight and bias.
-fn pooled<B: Backend>(shape: [usize; 4], outputs: usize) -> [FloatTensor<B>; 4] {
-    let options = Conv2dOptions { padding: [1, 0], ..Default::default() };
-    let wanted = Conv2dParents { input: true, weight: true, bias: true };
-    let input = primitive(normal::<B, 4>(shape, 1));
-    let weight = B::laid_out(primitive(normal::<B, 4>([outputs, shape[1], 2, 3], 2)));
-    let bias = primitive(normal::<B, 1>([outputs], 3));
-    let (output, winners) =
-        B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
-    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4));
-    let both = [output.clone(), gradient];
-    let found =
-        B::fused_conv2d_relu_max_pool_backward(input, weight, both, winners, &options, wanted);
-    [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
-}
-
-#[test]
-fn convolution_relu_and_pooling() {
-    let cases = [([1, 1, 3, 5], 1), ([3, 2, 7, 10], 5), ([2, 9, 33, 20], 17)];
-    for (shape, outputs) in cases {
-        let ours = by_kernels(|| pooled::<Selected>(shape, outputs));
-        let reference = pooled::<Flex>(shape, outputs);
-        let names = ["output", "input", "weight", "bias"];
-        for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference)) {
-            assert_close(name, ours, reference, 1e-4);
-        }
-    }
-}
-
-#[test]
-fn what_is_not_a_number_comes_through_relu_and_pooling() {
-    let device = Default::default();
-    let maps = [f32::NAN, 1.0, 2.0, 3.0, 5.0, f32::NAN, -1.0, -2.0];
-    let maps = Tensor::<Selected, 1>::from_floats(maps, &device).reshape([2, 1, 2, 2]);
-    let weight = Tensor::<Selected, 4>::ones([1, 1, 1, 1], &device);
-    let bias = Tensor::<Selected, 1>::zeros([1], &device);
-    let [maps, weight] = [maps, weight].map(primitive);
-    let options = Conv2dOptions::default();
-    let (pooled, _) = by_kernels(|| {
-        Selected::fused_conv2d_relu_max_pool(maps, weight, primitive(bias), &options)
-    });
-    assert!(numbers::<Selected>(pooled).into_iter().all(f32::is_nan));
 }

@@ -31,11 +31,20 @@ fn parameters<B: Backend, const SLOTS: usize>() -> Vec<Parameter<B, SLOTS>> {
 }
 
 /// Checks updates by kernels against Flex's, and that of every other weight, which is held elsewhere
-/// too, that copy.
+/// too, that copy; and that training which has diverged changes nothing.
 fn check_update<const SLOTS: usize>(
-    ours: impl FnOnce(Parameters<Selected, SLOTS>, FloatTensor<Selected>) -> Updates<Selected, SLOTS>,
+    ours: impl Fn(Parameters<Selected, SLOTS>, FloatTensor<Selected>) -> Updates<Selected, SLOTS>,
     reference: impl FnOnce(Parameters<Flex, SLOTS>, FloatTensor<Flex>) -> Updates<Flex, SLOTS>,
 ) {
+    let diverged = primitive(Tensor::<Selected, 1>::ones([1], &Default::default()));
+    let stayed = by_kernels(|| ours(parameters(), diverged));
+    for ((weight, slots), before) in stayed.into_iter().zip(parameters::<Flex, SLOTS>()) {
+        assert_close("weight after divergence", weight, before.weight, 0.0);
+        for (slot, before) in slots.into_iter().zip(before.slots) {
+            assert_close("slot after divergence", slot, before, 0.0);
+        }
+    }
+
     let parameters_of_ours = parameters::<Selected, SLOTS>();
     let held: Vec<_> =
         parameters_of_ours.iter().step_by(2).map(|parameter| parameter.weight.clone()).collect();
@@ -127,5 +136,27 @@ fn moving_averages_of_many() {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.into_iter().zip(expected) {
         assert_close("average", found, expected, 1e-6);
+    }
+}
+
+#[test]
+fn many_are_rescaled() {
+    fn tensors<B: Backend>() -> Vec<FloatTensor<B>> {
+        let vectors = (1..70).map(|width| primitive(normal::<B, 1>([width], width as u64)));
+        let matrix = primitive(normal::<B, 2>([300, 70], 1).transpose());
+        vectors.chain([matrix]).collect()
+    }
+    fn factor<B: Backend>() -> FloatTensor<B> {
+        primitive(normal::<B, 1>([1], 9))
+    }
+    let held = tensors::<Selected>();
+    let found = by_kernels(|| Selected::fused_rescale(held.clone(), factor::<Selected>()));
+    let expected = Flex::fused_rescale(tensors::<Flex>(), factor::<Flex>());
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.into_iter().zip(expected) {
+        assert_close("rescaled", found, expected, 1e-7);
+    }
+    for (held, before) in held.into_iter().zip(tensors::<Flex>()) {
+        assert_close("held elsewhere", held, before, 0.0);
     }
 }

@@ -38,7 +38,7 @@ pub mod mix;
 pub mod window;
 
 use backend::{
-    Backend,
+    Backend, functional,
     random::{Purpose, Random},
 };
 use burn::tensor::{Int, Tensor, TensorData};
@@ -138,8 +138,8 @@ enum Normalisation<B: Backend> {
     Nothing,
     /// Of a single channel: plain numbers.
     One(f32, f32),
-    /// Of several: `[1, channels, 1, 1]` each.
-    Each(Tensor<B, 4>, Tensor<B, 4>),
+    /// Of several: factors and summands, `[channels]` each.
+    Each([Tensor<B, 1>; 2]),
 }
 
 impl<B: Backend> Normalisation<B> {
@@ -151,22 +151,15 @@ impl<B: Backend> Normalisation<B> {
         if let [(factor, summand)] = factors[..] {
             return Self::One(factor, summand);
         }
-        let channels = factors.len();
         let (factors, summands): (Vec<f32>, Vec<f32>) = factors.into_iter().unzip();
-        let tensor =
-            |values| Tensor::from_data(TensorData::new(values, [1, channels, 1, 1]), device);
-        Self::Each(tensor(factors), tensor(summands))
+        Self::Each([factors, summands].map(|values| Tensor::from_floats(&values[..], device)))
     }
 
     fn apply(&self, images: Tensor<B, 4>) -> Tensor<B, 4> {
-        // A value for each plane, one after the other, is what CPU backends broadcast at the speed
-        // of memory; one for each channel is not.
-        let batch = images.dims()[0];
-        let planes = |each: &Tensor<B, 4>| each.clone().repeat_dim(0, batch);
         match self {
             Self::Nothing => images,
             Self::One(factor, summand) => images * *factor + *summand,
-            Self::Each(factors, summands) => images * planes(factors) + planes(summands),
+            Self::Each(both) => functional::normalized(images, both.clone()),
         }
     }
 }

@@ -79,8 +79,8 @@ impl<B: Backend> BatchNorm2d<B> {
         let (output, statistics) =
             batch_norm2d(input, affine, by, BATCH_NORM_EPSILON, residual, rectified);
         if let Some(statistics) = statistics {
-            pass.record(self.running_mean.id, statistics.mean);
-            pass.record(self.running_var.id, statistics.variance);
+            pass.record(self.running_mean.id, statistics.mean, 1.0);
+            pass.record(self.running_var.id, statistics.variance, statistics.unbiased);
         }
         output
     }

@@ -1,16 +1,9 @@
 //! Dropout by counter.
 
-use backend::Backend;
-use burn::{
-    module::Module,
-    tensor::{Tensor, TensorData},
-};
+use backend::{Backend, DropoutMask, functional};
+use burn::{module::Module, tensor::Tensor};
 
 use crate::Pass;
-
-/// Draws of a mask have so many bits, eight of them from one block of random words.
-const DRAW_BITS: u32 = 16;
-const DRAWS: u32 = 1 << DRAW_BITS;
 
 /// Inverted dropout: in a training pass each element is zero with `probability`, else enlarged,
 /// so that its mean stays; in evaluation nothing happens.
@@ -36,26 +29,9 @@ impl Dropout {
         input: Tensor<B, D>,
         pass: &mut Pass<B>,
     ) -> Tensor<B, D> {
-        let dropped = (self.probability * f64::from(DRAWS)).round() as u32;
         let Some((random, first_sample)) = pass.next_dropout() else { return input };
-        if dropped == 0 {
-            return input;
-        }
-        let shape = input.dims();
-        let elements: usize = shape[1..].iter().product();
-        let kept = if dropped >= DRAWS { 0.0 } else { DRAWS as f32 / (DRAWS - dropped) as f32 };
-        let blocks = elements.div_ceil(8);
-        let mut mask = Vec::with_capacity(shape[0] * blocks * 8);
-        for sample in 0..shape[0] {
-            let first_block = (first_sample + sample) as u64 * blocks as u64;
-            for block in 0..blocks as u64 {
-                let words = random.words(first_block + block);
-                let draws = words.into_iter().flat_map(|word| [word % DRAWS, word >> DRAW_BITS]);
-                mask.extend(draws.map(|draw| if draw < dropped { 0.0 } else { kept }));
-            }
-            mask.truncate((sample + 1) * elements);
-        }
-        input.clone() * Tensor::from_data(TensorData::new(mask, shape), &input.device())
+        let mask = DropoutMask::new(self.probability, random, first_sample);
+        if mask.is_empty() { input } else { functional::dropout(input, &mask) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
-use crate::cube::lanes::{UNITS, sum_of_lane};
+use crate::cube::lanes::{UNITS, column_of_unit, sum_of_column, sum_of_lane};
 
 /// The sum of each channel in a segment and that of the squares around the segment's mean, both
 /// `[segments, channels]`.
@@ -17,7 +17,7 @@ pub(super) fn sum_values(
     segment: usize,
     #[comptime] lanes: usize,
 ) {
-    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
+    let channel = column_of_unit(lanes);
     let begin = CUBE_POS_Y as usize * segment;
     let end = clamp_max(begin + segment, input.len() / channels);
     let mut origin = 0.0f32;
@@ -50,22 +50,21 @@ pub(super) fn join_statistics(
     variance: &mut Array<f32>,
     places: usize,
     segment: usize,
+    #[comptime] lanes: usize,
 ) {
-    let channel = ABSOLUTE_POS;
+    let channel = column_of_unit(lanes);
     let channels = mean.len();
+    let middle = sum_of_column(sums, channels, lanes) / f32::cast_from(places as u32);
+    let mut around = 0.0f32;
     if channel < channels {
-        let segments = sums.len() / channels;
-        let mut total = 0.0f32;
-        for i in 0..segments {
-            total += sums[i * channels + channel];
-        }
-        let middle = total / f32::cast_from(places as u32);
-        let mut around = 0.0f32;
-        for i in 0..segments {
+        for i in range_stepped(UNIT_POS_Y as usize, sums.len() / channels, UNITS / lanes) {
             let count = f32::cast_from((clamp_max((i + 1) * segment, places) - i * segment) as u32);
             let distance = sums[i * channels + channel] / count - middle;
             around += squares[i * channels + channel] + distance * distance * count;
         }
+    }
+    let around = sum_of_lane(around, lanes);
+    if UNIT_POS_Y == 0 && channel < channels {
         mean[channel] = middle;
         variance[channel] = around / f32::cast_from(places as u32);
     }
@@ -161,7 +160,7 @@ pub(super) fn sum_gradients(
     #[comptime] rectified: Rectified,
 ) {
     let channels = normal.mean.len();
-    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
+    let channel = column_of_unit(lanes);
     let begin = CUBE_POS_Y as usize * segment;
     let end = clamp_max(begin + segment, input.len() / channels);
     let mut sum = 0.0f32;
@@ -192,16 +191,13 @@ pub(super) fn join_gradients(
     products: &Array<f32>,
     of_shift: &mut Array<f32>,
     of_scale: &mut Array<f32>,
+    #[comptime] lanes: usize,
 ) {
-    let channel = ABSOLUTE_POS;
+    let channel = column_of_unit(lanes);
     let channels = of_shift.len();
-    if channel < channels {
-        let mut sum = 0.0f32;
-        let mut product = 0.0f32;
-        for i in 0..sums.len() / channels {
-            sum += sums[i * channels + channel];
-            product += products[i * channels + channel];
-        }
+    let sum = sum_of_column(sums, channels, lanes);
+    let product = sum_of_column(products, channels, lanes);
+    if UNIT_POS_Y == 0 && channel < channels {
         of_shift[channel] = sum;
         of_scale[channel] = product;
     }

@@ -1,8 +1,8 @@
 //! Batch normalisation over maps that lie channel by channel within a place, `[batch, height, width,
 //! channels]`, as CubeCL's convolutions write and read them.
 //!
-//! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then a
-//! unit for each channel adds up the segments. A third kernel goes over the elements.
+//! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then
+//! others add up the segments. A third kernel goes over the elements.
 
 mod kernels;
 
@@ -21,7 +21,7 @@ use self::kernels::{
 };
 use super::{
     buffers::{elementwise, empty},
-    lanes::UNITS,
+    lanes::{UNITS, columns},
     registered::{Described, Lazy, register},
 };
 use crate::{
@@ -85,7 +85,7 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
         lanes,
     );
     let [mean, variance] = [(); 2].map(|()| empty(input, [channels]));
-    let (count, cube) = elementwise(client, channels);
+    let (count, cube) = columns(channels, lanes);
     join_statistics::launch::<R>(
         client,
         count,
@@ -96,6 +96,7 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
         variance.clone().into_array_arg(),
         places,
         segment,
+        lanes,
     );
     [mean, variance]
 }
@@ -235,7 +236,7 @@ fn launch_backward<R: CubeRuntime>(
         rectified,
     );
     let [of_shift, of_scale] = [(); 2].map(|()| empty(&input, [channels]));
-    let (count, cube) = elementwise(client, channels);
+    let (count, cube) = columns(channels, lanes);
     join_gradients::launch::<R>(
         client,
         count,
@@ -244,6 +245,7 @@ fn launch_backward<R: CubeRuntime>(
         products.into_array_arg(),
         of_shift.clone().into_array_arg(),
         of_scale.clone().into_array_arg(),
+        lanes,
     );
 
     let of_input = empty(&input, input.meta.shape().clone());

@@ -1,0 +1,171 @@
+//! Convolutions: Burn's kernels, but for the gradient of the weight, and for those that round no operand.
+//!
+//! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where convolutions are to be exact
+//! ([`Convolution::Exact`]), only those that do not are taken.
+
+mod weight_gradient;
+
+use burn::tensor::{
+    DType, Shape, TensorMetadata,
+    ops::{ConvTransposeOptions, conv::calculate_padding_out},
+};
+use burn_cubecl::CubeTuneId;
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
+    kernel::conv::{
+        ConvStrategy, ConvTranspose2dStrategy, conv_forward, conv_transpose2d, conv_weight_backward,
+    },
+    tensor::CubeTensor,
+};
+
+use super::registered::{Described, Lazy, register};
+use crate::{
+    Backend, Convolution,
+    conv2d::{Conv2dGradients, Conv2dParents, burn_options, convolution},
+    functional::Conv2dOptions,
+};
+
+/// What holds for the kernels that are taken.
+const RUNS: &str = "a kernel without tensor cores takes every shape";
+
+/// Convolution without ReLU.
+pub(super) fn forward<R, B>(
+    input: Lazy<R>,
+    weight: Lazy<R>,
+    bias: Option<Lazy<R>>,
+    options: &Conv2dOptions,
+) -> Lazy<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let options = *options;
+    if !exact(&input) {
+        return B::conv2d(input, weight, bias, burn_options(&options));
+    }
+    let ([batch, _, height, width], [outputs, _, rows, columns]) =
+        (input.shape().dims(), weight.shape().dims());
+    let [height, width] = options.output_size([height, width], [rows, columns]);
+    let outputs = [Described::new([batch, outputs, height, width], input.dtype())];
+    let has_bias = bias.is_some();
+    let bias = bias.unwrap_or_else(|| weight.clone());
+    let [maps] = register("conv2d_exact", [input, weight, bias], outputs, move |inputs| {
+        let [input, weight, bias] = inputs;
+        let (bias, options) = (has_bias.then_some(bias), burn_options(&options));
+        [conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS)]
+    });
+    maps
+}
+
+/// The gradients that are wanted, from that of what the convolution returned before ReLU.
+pub(super) fn gradients<R, B>(
+    input: Lazy<R>,
+    weight: Lazy<R>,
+    gradient: Lazy<R>,
+    options: &Conv2dOptions,
+    wanted: Conv2dParents<bool>,
+) -> Conv2dGradients<B>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
+    let [of_input, of_weight] = sizes;
+    Conv2dParents {
+        input: wanted.input.then(|| {
+            if exact(&gradient) {
+                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
+            }
+            let (input, weight) = (input.clone(), weight.clone());
+            B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
+        }),
+        weight: wanted.weight.then(|| {
+            if weight_gradient::takes(&input, &gradient, of_weight, options) {
+                return of_weight_by_fastest(input, gradient.clone(), of_weight, options);
+            }
+            B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options(options))
+        }),
+        bias: wanted.bias.then(|| B::fused_channel_sums(gradient)),
+    }
+}
+
+fn exact<R: CubeRuntime>(values: &Lazy<R>) -> bool {
+    convolution() == Convolution::Exact && values.dtype() == DType::F32
+}
+
+/// The gradient of an input of the shape `size`, with no operand rounded.
+fn input_gradient<R: CubeRuntime>(
+    gradient: Lazy<R>,
+    weight: Lazy<R>,
+    size: [usize; 4],
+    options: &Conv2dOptions,
+) -> Lazy<R> {
+    let outputs = [Described::new(size, gradient.dtype())];
+    let ([_, _, rows, columns], [_, _, height, width]) =
+        (weight.shape().dims(), gradient.shape().dims());
+    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+    let (kernel, returned) = ([rows, columns], [height, width]);
+    // Rows and columns at the end that no window reached.
+    let left = std::array::from_fn(|axis| {
+        let [step, zeros, spread] = [stride, padding, dilation].map(|along| along[axis]);
+        calculate_padding_out(kernel[axis], step, zeros, spread, size[2 + axis], returned[axis])
+    });
+    let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
+    let [of_input] = register("conv2d_x_exact", [gradient, weight], outputs, move |inputs| {
+        let ([gradient, weight], options) = (inputs, options.clone());
+        let by = ConvTranspose2dStrategy::Direct;
+        [conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)]
+    });
+    of_input
+}
+
+/// The gradient of a weight of the shape `size`: by Burn's kernels or this project's, whichever is
+/// found to be faster; where convolutions are exact by the latter.
+fn of_weight_by_fastest<R: CubeRuntime>(
+    input: Lazy<R>,
+    gradient: Lazy<R>,
+    size: [usize; 4],
+    options: &Conv2dOptions,
+) -> Lazy<R> {
+    let outputs = [Described::new(size, gradient.dtype())];
+    let (exact, options) = (exact(&input), *options);
+    let launch = move |[input, gradient]: [CubeTensor<R>; 2]| match exact {
+        true => [weight_gradient::launch(input, gradient, size, &options)],
+        false => [tuned(input, gradient, size, options)],
+    };
+    let [of_weight] = register("conv2d_weight", [input, gradient], outputs, launch);
+    of_weight
+}
+
+/// Input, gradient, and the shape of the weight.
+type Inputs<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
+
+fn tuned<R: CubeRuntime>(
+    input: CubeTensor<R>,
+    gradient: CubeTensor<R>,
+    size: [usize; 4],
+    options: Conv2dOptions,
+) -> CubeTensor<R> {
+    static TUNER: LocalTuner<String, CubeTuneId> = local_tuner!();
+    let candidates = TUNER.init(|| {
+        let key = |(input, _, size, options): &Inputs<R>| {
+            let input: [usize; 4] = input.meta.shape().dims();
+            format!("{input:?} {size:?} {options:?}")
+        };
+        let burn = |(input, gradient, size, options): Inputs<R>| {
+            let (size, options) = (Shape::from(size), burn_options(&options));
+            conv_weight_backward(input, gradient, size, options, ConvStrategy::Autotune)
+                .map_err(|error| format!("{error:?}"))
+        };
+        let ours = |(input, gradient, size, options): Inputs<R>| {
+            Ok::<_, String>(weight_gradient::launch(input, gradient, size, &options))
+        };
+        TunableSet::new(key, |_: &String, inputs: &Inputs<R>| inputs.clone())
+            .with(Tunable::new("burn", burn))
+            .with(Tunable::new("in_parts", ours))
+    });
+    let id = CubeTuneId::new(&input.client, &input.device);
+    let client = input.client.clone();
+    TUNER.execute(&id, &client, candidates, (input, gradient, size, options))
+}

@@ -1,0 +1,112 @@
+//! Dropout by counter, forward and backward; the mask is computed where it is needed, and not kept.
+//!
+//! Overrides: Flex (`flex/dropout.rs`), CUDA and WGPU (`cube/dropout.rs`).
+
+use burn::backend::autodiff::{
+    Autodiff,
+    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
+    grads::Gradients,
+    ops::{Backward, Ops, OpsKind},
+};
+use burn::tensor::{Shape, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
+
+use crate::{
+    Backend,
+    operations::{flat, shaped},
+    overrides::note_composed,
+    primitive::register,
+    random::Random,
+};
+
+/// Draws have so many bits, and eight of them come from one block of random words.
+pub(crate) const DRAW_BITS: u32 = 16;
+pub(crate) const DRAWS: u32 = 1 << DRAW_BITS;
+pub(crate) const DRAWS_OF_BLOCK: usize = 8;
+
+/// Which elements of a batch are dropped: a function of the random values, the sample, and the
+/// element's place in it.
+#[derive(Clone, Copy, Debug)]
+pub struct DropoutMask {
+    pub(crate) random: Random,
+    pub(crate) first_sample: usize,
+    /// An element whose draw is below is dropped.
+    pub(crate) dropped: u32,
+}
+
+impl DropoutMask {
+    /// - `probability`: in `0..=1`, rounded to a multiple of 2^-16
+    /// - `first_sample`: the number of the batch's first sample
+    pub fn new(probability: f64, random: Random, first_sample: usize) -> Self {
+        let dropped = (probability * f64::from(DRAWS)).round() as u32;
+        Self { random, first_sample, dropped }
+    }
+
+    /// Whether nothing is dropped.
+    pub fn is_empty(&self) -> bool {
+        self.dropped == 0
+    }
+
+    /// What elements that are kept are multiplied by, so that the mean stays.
+    pub(crate) fn kept(&self) -> f32 {
+        match DRAWS.checked_sub(self.dropped) {
+            Some(kept @ 1..) => DRAWS as f32 / kept as f32,
+            _ => 0.0,
+        }
+    }
+
+    /// The factor of each element of a batch of this shape.
+    fn factors(&self, shape: &Shape) -> Vec<f32> {
+        let elements = elements_of_sample(shape);
+        let blocks = elements.div_ceil(DRAWS_OF_BLOCK);
+        let mut factors = Vec::with_capacity(shape.num_elements() + DRAWS_OF_BLOCK);
+        for sample in 0..shape[0] {
+            let first_block = (self.first_sample + sample) as u64 * blocks as u64;
+            for block in 0..blocks as u64 {
+                let words = self.random.words(first_block + block);
+                let draws = words.into_iter().flat_map(|word| [word % DRAWS, word >> DRAW_BITS]);
+                let factor = |draw| if draw < self.dropped { 0.0 } else { self.kept() };
+                factors.extend(draws.map(factor));
+            }
+            factors.truncate((sample + 1) * elements);
+        }
+        factors
+    }
+}
+
+pub(crate) fn elements_of_sample(shape: &Shape) -> usize {
+    shape.iter().skip(1).product()
+}
+
+pub(crate) fn composed<B: Backend>(values: FloatTensor<B>, mask: &DropoutMask) -> FloatTensor<B> {
+    note_composed();
+    let (shape, device) = (values.shape(), B::float_device(&values));
+    let factors = TensorData::new(mask.factors(&shape), [shape.num_elements()]);
+    let factors = Tensor::<B, 1>::from_data(factors, (&device, values.dtype()));
+    shaped(flat::<B>(values) * factors, &shape)
+}
+
+#[derive(Debug)]
+struct Recorded;
+
+impl<B: Backend> Backward<B, 1> for Recorded {
+    type State = DropoutMask;
+
+    fn backward(self, ops: Ops<DropoutMask, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<B>(&ops.node);
+        let gradient = B::fused_dropout(gradient, &ops.state);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        register::<B, 1>(gradients, parents, [Some(gradient)]);
+    }
+}
+
+pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
+    values: FloatTensor<Autodiff<B, C>>,
+    mask: &DropoutMask,
+) -> FloatTensor<Autodiff<B, C>> {
+    let node = values.node.clone();
+    let output = B::fused_dropout(values.primitive, mask);
+    match Backward::<B, 1>::prepare::<C>(Recorded, [node]).compute_bound().stateful() {
+        OpsKind::Tracked(step) => step.finish(*mask, output),
+        OpsKind::UnTracked(step) => step.finish(output),
+    }
+}
