@@ -38,6 +38,12 @@ pub(super) fn print(text: &str) {
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
+/// Prints to stderr what the user should know.
+pub(super) fn print_note(message: &str) {
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(stderr(), "note: {message}");
+}
+
 /// Prints every problem as a line on what is wrong and a line on what to do.
 pub(super) fn print_failure(failure: &Failure) {
     let mut stderr = stderr().lock();

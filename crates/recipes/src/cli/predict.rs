@@ -13,7 +13,11 @@ use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
 use super::output::{self, Output};
-use crate::{ExitCode, Failure, console::rounded};
+use crate::{
+    ExitCode, Failure,
+    console::rounded,
+    run_directory::{CONFIG, SUMMARY},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
@@ -188,14 +192,21 @@ fn print_cells(cells: &[String]) {
     output::print(&String::from_utf8_lossy(&row));
 }
 
-/// The model file of a finished run.
+/// The model file of a run; tells where the run has gone on since it was written.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let shown = run.display();
     let wrong = |message: String, help: &str| Err(Failure::new(ExitCode::UserData, message, help));
     let path = run.join("model.safetensors");
+    let is_run = run.join(CONFIG).is_file();
     if path.is_file() {
+        if is_run && !run.join(SUMMARY).exists() {
+            output::print_note(&format!(
+                "the run `{shown}` is not finished: its model is the one that it had before it \
+                 went on; for a new one: recipes resume {shown}"
+            ));
+        }
         Ok(path)
-    } else if run.join("config.toml").is_file() {
+    } else if is_run {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
             &format!("go on with it: `recipes resume {shown}`"),
