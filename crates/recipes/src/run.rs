@@ -129,7 +129,7 @@ impl<'a> Start<'a> {
         let directory = self.directory.clone();
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
-            (true, true) => Some(RunDirectory::of(directory, config, environment)),
+            (true, true) => Some(RunDirectory::reopen(directory, config, environment)?),
             (true, false) => Some(RunDirectory::create(directory, config, environment)?),
         };
         let mut notes = notes.to_vec();

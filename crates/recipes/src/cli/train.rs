@@ -20,7 +20,7 @@ use crate::{
     console::{duration, grouped, rounded},
     registry::{self, DEFAULT, Recipe},
     report::REPORT,
-    run_directory::{ordered, unused_name},
+    run_directory::{Reserved, ordered, refuse_if_used},
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -57,7 +57,16 @@ pub(super) fn run(
     check_alike(group, &layers)?;
 
     let mut console = Console::new(common.progress);
-    let directory = arguments.run_dir.clone().unwrap_or_else(|| unused_name(recipe.name));
+    // The first process chooses the directory, before anything is read that takes its time.
+    let reserved = match &arguments.run_dir {
+        None if group.leads() => Some(Reserved::below(Path::new("runs"), recipe.name)?),
+        _ => None,
+    };
+    let named = arguments.run_dir.clone().unwrap_or_default();
+    let directory = reserved.as_ref().map_or(named, |reserved| reserved.path.clone());
+    if group.leads() {
+        refuse_if_used(&directory)?;
+    }
     let directory = of_first(group, directory)?;
     let start = Start {
         observer: &mut console,

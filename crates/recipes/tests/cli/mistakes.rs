@@ -110,6 +110,10 @@ fn runs_are_checked() {
 
     folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
     check(&folder, "predict run none.csv", 3, "cannot read `none.csv`");
+    // Found before the data are read, which may take long.
+    let taken = "train mlp --set data.source=csv --set data.path=none.csv --set data.target=0 \
+                 --run-dir run";
+    check(&folder, taken, 3, "the run directory `run` has a run already");
     folder.write("rows.csv", "1,2,3\n");
     check(&folder, "predict run rows.csv", 3, "rows.csv");
     let model = std::fs::read(folder.path("run/model.safetensors")).unwrap();
