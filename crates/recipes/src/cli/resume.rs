@@ -13,8 +13,12 @@ use super::{
     train::describe,
 };
 use crate::{
-    Console, ExitCode, Failure, Start, config::Layer, registry, run_directory::CONFIG,
-    summary::of_finished,
+    Console, ExitCode, Failure, Start,
+    config::Layer,
+    record::Record,
+    registry,
+    run_directory::{CONFIG, refuse_if_in_use},
+    settings::longer,
 };
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +26,8 @@ pub(super) struct ResumeArguments {
     /// The run directory
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Make the run longer: `training.epochs=N` or `training.max_steps=N`; may be given many times
+    /// Make the run longer: `training.epochs=N` or `training.max_steps=N`, and `training.patience=`
+    /// where it stopped early; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -35,23 +40,22 @@ pub(super) fn run(
     group: &Group,
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
-    let shown = directory.display();
     // The first process looks at the run, for all of them.
     let config = if group.leads() { config_of(directory)? } else { String::new() };
     let config = String::from_utf8(group.broadcast(config.into_bytes())?).unwrap_or_default();
     let looks = group.leads() && arguments.settings.is_empty();
-    let finished = if looks { of_finished(directory)? } else { None };
-    if group.broadcast(vec![u8::from(finished.is_some())])? == [1] {
-        let Some(summary) = finished else { return Ok(()) };
+    let record = if looks { Record::read(directory)? } else { Record::default() };
+    if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
+        let Some(summary) = record.summary else { return Ok(()) };
         output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
-            let help = format!(
-                "to make it longer: recipes resume {shown} --set training.epochs={}",
-                2 * summary.epochs
-            );
-            format!("the run is finished already\n{text}{help}\n")
+            let longer = longer(directory, &record.settings, summary);
+            format!("the run is finished already\n{text}to make it longer: {longer}\n")
         });
         return Ok(());
+    }
+    if group.leads() {
+        refuse_if_in_use(directory)?; // before anything is read that takes its time
     }
 
     let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
