@@ -130,6 +130,7 @@ impl<B: Backend> Frozen<B> {
             done += images.dims()[0];
             features.extend(self.forward(images).into_data().iter::<f32>());
             start.prepare("computing features", done, of);
+            start.stop_if_asked()?;
         }
         Ok(features)
     }

@@ -139,6 +139,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     ) -> Result<Self, Failure> {
         let ImageConfig { data, augment, training, .. } = config;
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
+        start.stop_if_asked()?;
         let classes = images.classes().to_vec();
         let ImageSet { preprocessing, notes, skipped, .. } = images;
         let evaluation =

@@ -64,6 +64,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = training.seed;
     training.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
+    start.stop_if_asked()?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.

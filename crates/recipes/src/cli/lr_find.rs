@@ -63,7 +63,7 @@ pub(super) fn run(
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     let mut console = Console::new(common.progress);
     let range = Range { from, to, steps };
-    let test = range_test(recipe, &layers, range, stop_on_signals()?, &mut console)?;
+    let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;
     if let Some(file) = &arguments.output {
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;

@@ -66,7 +66,7 @@ pub(super) fn run(
     let mut console = Console::new(common.progress);
     let start = Start {
         observer: &mut console,
-        interrupt: stop_on_signals()?,
+        interrupt: stop_on_signals(group.leads())?,
         directory: directory.clone(),
         resumes: true,
         command_line: std::env::args().collect(),

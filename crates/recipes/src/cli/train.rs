@@ -70,7 +70,7 @@ pub(super) fn run(
     let directory = of_first(group, directory)?;
     let start = Start {
         observer: &mut console,
-        interrupt: stop_on_signals()?,
+        interrupt: stop_on_signals(group.leads())?,
         directory: directory.clone(),
         resumes: false,
         command_line: std::env::args().collect(),
