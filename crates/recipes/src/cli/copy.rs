@@ -32,6 +32,5 @@ pub(super) fn run(arguments: &CopyArguments) -> Result<(), Failure> {
         ));
     }
     store::write_whole(&arguments.file, recipe.toml.as_bytes()).map_err(Failure::user_data)?;
-    print(&format!("wrote {shown}; edit it, then: recipes train {shown}\n"));
-    Ok(())
+    print(&format!("wrote {shown}; edit it, then: recipes train {shown}\n"))
 }

@@ -39,8 +39,7 @@ pub(super) fn run(options: &DevicesArguments, output: &Output) -> Result<(), Fai
         Ok::<_, Failure>(Line { device, peaks })
     };
     let lines = device::list().into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
-    output.result(&lines, |lines| lines.iter().map(text).collect());
-    Ok(())
+    output.result(&lines, |lines| lines.iter().map(text).collect())
 }
 
 fn text(line: &Line) -> String {

@@ -36,8 +36,7 @@ pub(super) fn run(
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let data = arguments.data.as_deref();
     let report = evaluate(&arguments.run, &model, data, &device, &mut progress)?;
-    output.result(&report, describe);
-    Ok(())
+    output.result(&report, describe)
 }
 
 fn describe(report: &EvaluationReport) -> String {

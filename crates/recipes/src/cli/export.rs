@@ -76,8 +76,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     })?;
     output.result(&written, |Exported { file, bytes, sha256 }| {
         format!("wrote {}, {bytes} bytes, SHA-256 {sha256}\n", file.display())
-    });
-    Ok(())
+    })
 }
 
 fn write_safetensors(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {

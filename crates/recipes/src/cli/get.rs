@@ -50,8 +50,7 @@ pub(super) fn run(
     let settings =
         vec![format!("data.source={}", set.source), format!("data.path={}", path.display())];
     let got = Got { name: set.name, folder, settings, recipe: set.recipe };
-    output.result(&got, describe);
-    Ok(())
+    output.result(&got, describe)
 }
 
 fn describe(got: &Got) -> String {

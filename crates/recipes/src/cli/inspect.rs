@@ -115,8 +115,7 @@ pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), F
         };
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
-    output.result(&inspection, describe);
-    Ok(())
+    output.result(&inspection, describe)
 }
 
 impl InspectArguments {

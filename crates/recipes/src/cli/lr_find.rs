@@ -68,8 +68,7 @@ pub(super) fn run(
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
-    output.result(&test, describe);
-    Ok(())
+    output.result(&test, describe)
 }
 
 fn chart(test: &RangeTest) -> Chart {

@@ -87,8 +87,7 @@ pub(super) fn run(
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     let device_memory_bytes = device::memory_bytes();
-    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe);
-    Ok(())
+    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe)
 }
 
 fn learning_rate_chart(plan: &Plan) -> Chart {

@@ -50,8 +50,7 @@ pub(super) fn run(
     output.result(&written, |Written { file, verdict, notes }| {
         let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
         format!("{verdict}\n{notes}wrote {}\n", file.display())
-    });
-    Ok(())
+    })
 }
 
 /// Writes the report of a run that has ended. A run is no failure because of its report.

@@ -43,7 +43,7 @@ pub(super) fn run(
     let finished = if looks { of_finished(directory)? } else { None };
     if group.broadcast(vec![u8::from(finished.is_some())])? == [1] {
         let Some(summary) = finished else { return Ok(()) };
-        output.result(&summary, |summary| {
+        return output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
             let help = format!(
                 "to make it longer: recipes resume {shown} --set training.epochs={}",
@@ -51,7 +51,6 @@ pub(super) fn run(
             );
             format!("the run is finished already\n{text}{help}\n")
         });
-        return Ok(());
     }
 
     let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
@@ -74,8 +73,7 @@ pub(super) fn run(
         report::write_at_the_end(directory, &ended, &mut console);
     }
     let summary = ended?;
-    output.result(&summary, |summary| describe(summary, directory, false));
-    Ok(())
+    output.result(&summary, |summary| describe(summary, directory, false))
 }
 
 /// The settings of a run.

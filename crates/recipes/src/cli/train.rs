@@ -74,8 +74,7 @@ pub(super) fn run(
     }
     let summary = ended?;
     let is_default = arguments.recipe.is_none();
-    output.result(&summary, |summary| describe(summary, &directory, is_default));
-    Ok(())
+    output.result(&summary, |summary| describe(summary, &directory, is_default))
 }
 
 /// The recipe that an argument names, with the layer of the file if it names one.

@@ -64,6 +64,34 @@ fn help_and_completions_go_to_stdout() {
     assert!(folder.run("help train").stdout.contains("Examples:"));
 }
 
+/// What is written nowhere must not count as done.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let folder = Folder::new();
+    folder.write("table.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n");
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=kind";
+    folder.run(&format!("train mlp {data} --max-steps 2 --run-dir run")).succeeded();
+    for arguments in [
+        "list",
+        "--help",
+        "completions bash",
+        "predict run table.csv",
+        "predict run table.csv --csv",
+        "eval run --data table.csv --json",
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = folder.run_into(arguments, full);
+        assert_eq!(ran.code, Some(1), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("cannot be written to standard output"), "{ran:#?}");
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader); // as `head` does once it has enough
+        let ran = folder.run_into(arguments, writer);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{arguments}");
+    }
+}
+
 #[test]
 fn data_are_inspected_and_pictured() {
     let folder = Folder::new();

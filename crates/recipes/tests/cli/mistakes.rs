@@ -30,6 +30,26 @@ fn the_command_line_is_checked() {
 }
 
 #[test]
+fn what_the_command_line_takes_is_named() {
+    let folder = Folder::new();
+    let help = |arguments: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+        let help = ran.stderr.lines().find_map(|line| line.strip_prefix("help: "));
+        help.unwrap_or_else(|| panic!("{ran:#?}")).to_owned()
+    };
+    assert_eq!(help("export run --format pt"), "there are safetensors, onnx");
+    let near = "did you mean `onnx`? There are safetensors, onnx";
+    assert_eq!(help("export run --format onx"), near);
+    assert_eq!(help("export run --formt onnx"), "did you mean `--format`?");
+
+    let ran = folder.run("data");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+    assert!(ran.stderr.contains("Usage: recipes data") && ran.stderr.contains("inspect"));
+    assert!(!ran.stderr.contains("error: "), "{ran:#?}");
+}
+
+#[test]
 fn settings_are_checked() {
     let folder = Folder::new();
     let check = |set: &str, message| check(&folder, &format!("train mlp --set {set}"), 2, message);
