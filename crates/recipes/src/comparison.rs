@@ -33,7 +33,7 @@ pub(crate) struct Comparison {
 /// A run, or several that differ only in their seeds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    pub(crate) runs: Vec<PathBuf>,
+    pub(crate) runs: Vec<String>,
     pub(crate) recipe: String,
     pub(crate) seeds: Vec<u64>,
     pub(crate) epochs: Spread,
@@ -195,7 +195,7 @@ impl Row {
             Spread::of(&metrics.iter().map(|metrics| metrics[name]).collect::<Vec<f64>>())
         };
         Self {
-            runs: group.iter().map(|run| run.record.directory.clone()).collect(),
+            runs: group.iter().map(|run| run.record.directory.display().to_string()).collect(),
             recipe: group[0].record.recipe.clone(),
             seeds: group.iter().map(|run| run.summary.seed).collect(),
             epochs: spread(&|run| run.summary.epochs as f64),
@@ -211,9 +211,9 @@ impl Row {
     }
 
     fn name(&self) -> String {
-        let first = self.runs[0].display();
+        let first = &self.runs[0];
         match self.runs.len() {
-            1 => first.to_string(),
+            1 => first.clone(),
             runs => format!("{first} and {} more", runs - 1),
         }
     }

@@ -26,7 +26,7 @@ pub(super) struct ReportArguments {
 /// What was written.
 #[derive(Serialize)]
 struct Written {
-    file: PathBuf,
+    file: String,
     verdict: String,
     notes: Vec<String>,
 }
@@ -46,10 +46,11 @@ pub(super) fn run(
     let mut console = Console::new(progress);
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let verdict = report::write(&arguments.run, &file, &mut progress)?;
+    let file = file.display().to_string();
     let written = Written { file, verdict: verdict.sentence, notes: verdict.notes };
     output.result(&written, |Written { file, verdict, notes }| {
         let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
-        format!("{verdict}\n{notes}wrote {}\n", file.display())
+        format!("{verdict}\n{notes}wrote {file}\n")
     })
 }
 

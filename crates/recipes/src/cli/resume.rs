@@ -13,8 +13,8 @@ use super::{
     train::describe,
 };
 use crate::{
-    Console, ExitCode, Failure, Start, config::Layer, registry, run_directory::CONFIG,
-    summary::of_finished,
+    Console, ExitCode, Failure, Start, config::Layer, environment::command_line, registry,
+    run_directory::CONFIG, summary::of_finished,
 };
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(super) fn run(
         interrupt: stop_on_signals()?,
         directory: directory.clone(),
         resumes: true,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began,
         group: group.clone(),
     };

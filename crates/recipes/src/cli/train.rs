@@ -18,6 +18,7 @@ use crate::{
     Console, Failure, Start, Summary,
     config::Layer,
     console::{duration, grouped, rounded},
+    environment::command_line,
     registry::{self, DEFAULT, Recipe},
     report::REPORT,
     run_directory::{ordered, unused_name},
@@ -64,7 +65,7 @@ pub(super) fn run(
         interrupt: stop_on_signals()?,
         directory: directory.clone(),
         resumes: false,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began,
         group: group.clone(),
     };

@@ -92,6 +92,28 @@ fn a_result_that_cannot_be_written_is_a_failure() {
     }
 }
 
+#[cfg(target_os = "linux")] // others refuse such names
+#[test]
+fn paths_need_not_be_unicode() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 2 --progress quiet --run-dir other").succeeded();
+    let check = |before: &[&str], after: &[&str]| {
+        let run = OsStr::from_bytes(b"caf\xe9");
+        let output = folder.command().args(before).arg(run).args(after).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{before:?}: {stderr}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("caf\u{fffd}"), "{before:?}: {stdout}");
+    };
+    check(&["train", "mlp", "--max-steps", "2", "--progress", "quiet", "--run-dir"], &[]);
+    check(&["resume"], &["--set", "training.max_steps=3"]);
+    check(&["report"], &["--json"]);
+    check(&["export"], &["--format", "onnx", "--json"]);
+    check(&["compare", "other"], &["--json"]);
+}
+
 #[test]
 fn data_are_inspected_and_pictured() {
     let folder = Folder::new();
