@@ -17,6 +17,7 @@ use crate::{
     record::Record,
     report::{overlaid, same, shown},
     run_directory::ordered,
+    shell::quoted_path,
 };
 
 /// The setting that may differ within a row.
@@ -153,7 +154,10 @@ impl Finished {
             return Err(Failure::new(
                 ExitCode::UserData,
                 format!("the run `{shown}` is not finished"),
-                format!("go on with it: `recipes resume {shown}`, or leave it out"),
+                format!(
+                    "go on with it: `recipes resume {}`, or leave it out",
+                    quoted_path(directory)
+                ),
             ));
         };
         let mut settings = record.settings.clone();
@@ -275,7 +279,7 @@ impl Spread {
         }
     }
 
-    /// A measure in four decimals.
+    /// A measure.
     fn told(self) -> String {
         self.with(rounded)
     }

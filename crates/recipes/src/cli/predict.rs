@@ -13,7 +13,7 @@ use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
 use super::output::{self, Output};
-use crate::{ExitCode, Failure, console::rounded};
+use crate::{ExitCode, Failure, console::significant, shell::quoted_path};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
@@ -40,6 +40,9 @@ enum Line<'a> {
 
 /// Images that are decoded, and predicted, at a time.
 const IMAGES_AT_A_TIME: usize = 64;
+
+/// The digits of a predicted value that a person is shown; f32 has hardly more.
+const DIGITS: usize = 6;
 
 /// Lines are printed when so many bytes of them have come together.
 const BUFFERED_BYTES: usize = 1 << 16;
@@ -182,7 +185,9 @@ impl Printer<'_> {
 
 fn text(line: &Line<'_>) -> String {
     match line {
-        Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
+        Line::Value { input, value } => {
+            format!("{input}: {}\n", significant(f64::from(*value), DIGITS))
+        }
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability| {
                 format!("{class} ({:.1} %)", probability * 100.0)
@@ -211,7 +216,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     } else if run.join("config.toml").is_file() {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
-            &format!("go on with it: `recipes resume {shown}`"),
+            &format!("go on with it: `recipes resume {}`", quoted_path(run)),
         )
     } else if run.is_dir() {
         wrong(
