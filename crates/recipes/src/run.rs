@@ -30,6 +30,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
+    shell::quoted_path,
 };
 
 /// What a recipe is given to run with.
@@ -218,7 +219,7 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
-                format!("to go on: recipes resume {shown}"),
+                format!("to go on: recipes resume {}", quoted_path(self.path())),
             ));
         }
         let parameters = weights::count(&trained.model);

@@ -13,6 +13,7 @@ use super::output::Output;
 use crate::{
     ExitCode, Failure, Progress,
     download::{self, DataSet, DownloadError},
+    shell::quoted,
 };
 
 #[derive(Debug, clap::Args)]
@@ -57,11 +58,6 @@ pub(super) fn run(
 fn describe(got: &Got) -> String {
     let settings = got.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
     format!("{}\nrecipes train {}{}\n", got.folder, got.recipe, settings.collect::<String>())
-}
-
-/// As a shell takes it.
-fn quoted(setting: &str) -> String {
-    if setting.contains(char::is_whitespace) { format!("'{setting}'") } else { setting.to_owned() }
 }
 
 /// A bar on a terminal; elsewhere a line at the start, if anything.

@@ -117,7 +117,7 @@ fn run(
         Some(Command::Export(options)) => export::run(&options, output),
         Some(Command::Report(options)) => report::run(&options, arguments.common.progress, output),
         Some(Command::Compare(options)) => compare::run(&options, output),
-        Some(Command::Copy(options)) => copy::run(&options),
+        Some(Command::Copy(options)) => copy::run(&options, output),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
             get::run(&options, arguments.common.progress, output)

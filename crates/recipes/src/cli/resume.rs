@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Console, ExitCode, Failure, Start, config::Layer, environment::command_line, registry,
-    run_directory::CONFIG, summary::of_finished,
+    run_directory::CONFIG, shell::quoted_path, summary::of_finished,
 };
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,6 @@ pub(super) fn run(
     group: &Group,
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
-    let shown = directory.display();
     // The first process looks at the run, for all of them.
     let config = if group.leads() { config_of(directory)? } else { String::new() };
     let config = String::from_utf8(group.broadcast(config.into_bytes())?).unwrap_or_default();
@@ -46,7 +45,8 @@ pub(super) fn run(
         return output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
             let help = format!(
-                "to make it longer: recipes resume {shown} --set training.epochs={}",
+                "to make it longer: recipes resume {} --set training.epochs={}",
+                quoted_path(directory),
                 2 * summary.epochs
             );
             format!("the run is finished already\n{text}{help}\n")
@@ -84,7 +84,10 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("`{shown}` is not a run: it has no `{CONFIG}`"),
-            format!("name a run directory, or begin a run: recipes train mlp --run-dir {shown}"),
+            format!(
+                "name a run directory, or begin a run: recipes train mlp --run-dir {}",
+                quoted_path(directory)
+            ),
         ));
     }
     fs::read_to_string(&config).map_err(|error| {

@@ -15,13 +15,14 @@ use super::{
     signals::stop_on_signals,
 };
 use crate::{
-    Console, Failure, Start, Summary,
+    Console, ExitCode, Failure, Start, Summary,
     config::Layer,
     console::{duration, grouped, rounded},
     environment::command_line,
     registry::{self, DEFAULT, Recipe},
     report::REPORT,
-    run_directory::{ordered, unused_name},
+    run_directory::{CONFIG, ordered, unused_name},
+    shell::quoted_path,
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -80,12 +81,35 @@ pub(super) fn run(
 
 /// The recipe that an argument names, with the layer of the file if it names one.
 pub(super) fn recipe_and_file(named: &str) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
-    if !is_file(named) {
-        return Ok((registry::find(named)?, Vec::new()));
+    match registry::find(named) {
+        Ok(recipe) => return Ok((recipe, Vec::new())),
+        Err(failure) => {
+            refuse_run(Path::new(named))?;
+            if !is_file(named) {
+                return Err(failure);
+            }
+        }
     }
     let layer = Layer::file(Path::new(named));
     let recipe = registry::find(layer.recipe_name()?)?;
     Ok((recipe, vec![layer]))
+}
+
+/// Refuses the directory of a run, in the place of which its configuration could be meant.
+fn refuse_run(named: &Path) -> Result<(), Failure> {
+    let config = named.join(CONFIG);
+    if !config.is_file() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`{}` is a run, not a recipe or a configuration", named.display()),
+        format!(
+            "to go on with it: recipes resume {}; its settings are in {}",
+            quoted_path(named),
+            quoted_path(&config)
+        ),
+    ))
 }
 
 /// Whether the argument of `train` is a file rather than a recipe's name.

@@ -18,6 +18,7 @@ use crate::{
     ExitCode, Failure,
     config::{self, Check, Checker, Layer},
     image_set::Progress,
+    record::not_a_run,
     registry,
     run_directory::CONFIG,
 };
@@ -84,7 +85,11 @@ pub(crate) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    let layer = Layer::file(&run.join(CONFIG));
+    let config = run.join(CONFIG);
+    if !config.is_file() {
+        return Err(not_a_run(run));
+    }
+    let layer = Layer::file(&config);
     let recipe = registry::find(&model.description().recipe)?;
     let recipe = Layer::recipe(recipe.name, recipe.toml);
     match model.description().input() {

@@ -8,6 +8,7 @@ use crate::{
     Failure, Summary,
     console::{duration, grouped, rounded},
     record::{EpochRecord, Record, held_out},
+    shell::quoted_path,
 };
 
 /// What a report begins with.
@@ -82,8 +83,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
-    let shown = record.directory.display();
-    let resume = format!("To go on: `recipes resume {shown}`.");
+    let resume = format!("To go on: `recipes resume {}`.", quoted_path(&record.directory));
     if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
         let sentence = format!("{recipe} was interrupted after {place}{loss}.");
         return Verdict { sentence, notes: vec![resume] };
@@ -188,7 +188,7 @@ fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
         format!(
             "The validation loss was still falling; to train longer: \
              `recipes resume {} --set training.epochs={}`.",
-            record.directory.display(),
+            quoted_path(&record.directory),
             2 * summary.epochs
         )
     })

@@ -25,6 +25,25 @@ fn a_copy_can_be_edited_and_trained_and_is_never_overwritten() {
 
     assert_eq!(folder.run("copy mlp my.toml").code, Some(3));
     assert_eq!(folder.read("my.toml"), edited);
+
+    let copied = folder.run("copy cnn other.toml --json").succeeded().json();
+    assert_eq!(copied, serde_json::json!({"recipe": "cnn", "file": "other.toml"}));
+}
+
+#[test]
+fn commands_that_are_told_can_be_pasted_into_a_shell() {
+    let folder = Folder::new();
+    let run = |arguments: &[&str]| folder.command().args(arguments).output().unwrap();
+    let copied = run(&["copy", "mlp", "my file.toml"]);
+    let stdout = String::from_utf8(copied.stdout).unwrap();
+    assert!(stdout.ends_with("then: recipes train 'my file.toml'\n"), "{stdout}");
+
+    let train = ["train", "mlp", "--max-steps", "2", "--run-dir", "it's a run"];
+    assert!(run(&train).status.success());
+    let refused = run(&train);
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains(r"recipes resume 'it'\''s a run';"), "{stderr}");
 }
 
 #[test]

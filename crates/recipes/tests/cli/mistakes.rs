@@ -129,12 +129,19 @@ fn runs_are_checked() {
     check(&folder, "train mlp --run-dir file", 3, "`file` cannot be a run directory");
 
     folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
+    check(&folder, "train run", 2, "`run` is a run, not a recipe");
+    check(&folder, "plan ./run", 2, "`./run` is a run, not a recipe");
+    let resumes = "to go on with it: recipes resume ./run; its settings are in ./run/config.toml";
+    assert!(folder.run("train ./run").stderr.contains(resumes));
     check(&folder, "predict run none.csv", 3, "cannot read `none.csv`");
     folder.write("rows.csv", "1,2,3\n");
     check(&folder, "predict run rows.csv", 3, "rows.csv");
     let model = std::fs::read(folder.path("run/model.safetensors")).unwrap();
     folder.write("run/model.safetensors", &model[..model.len() / 2]);
     check(&folder, "predict run rows.csv", 3, "not a usable safetensors file");
+    folder.write("run/model.safetensors", &model);
+    std::fs::remove_file(folder.path("run/config.toml")).unwrap();
+    check(&folder, "eval run --data rows.csv", 3, "`run` is not a run: it has no `config.toml`");
 }
 
 #[test]
