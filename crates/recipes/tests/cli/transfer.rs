@@ -150,6 +150,14 @@ fn weights_and_backbone_must_fit() {
         "--set model.weights=imagenet",
         "there are no weights of `vgg-small` that were trained on ImageNet",
     );
+    // What would change nothing is refused.
+    let normalise = "`data.normalise` has no effect with `model.weights = \"shipped\"`";
+    check("--set data.normalise=unit", normalise);
+    let tune = "`model.fine_tune` has no effect with `model.weights = \"none\"`";
+    check("--set model.weights=none --set model.fine_tune=true", tune);
+    let factor = "`model.fine_tune_factor` has no effect with `model.fine_tune = false`";
+    check("--set model.fine_tune_factor=0.5", factor);
+    check("--set model.fine_tune_factor=0.5", "or set `model.fine_tune = true`");
 }
 
 #[test]
