@@ -67,6 +67,11 @@ impl Console {
         }
     }
 
+    /// Tells what the user should know.
+    pub(crate) fn note(&self, message: &str) {
+        self.line(&format!("note: {message}"));
+    }
+
     fn line(&self, text: &str) {
         match &self.view {
             View::Bar(bar) => bar.println(text),
@@ -174,7 +179,7 @@ impl Observer for Console {
             &Event::Resume { epochs, steps, step, .. } => {
                 self.on_start(epochs, steps, step);
                 if !matches!(self.view, View::Quiet) {
-                    self.line(&format!("note: the run goes on after step {step} of {steps}"));
+                    self.note(&format!("the run goes on after step {step} of {steps}"));
                 }
             }
             &Event::Step(report) => self.on_step(report),
@@ -187,7 +192,7 @@ impl Observer for Console {
                 }
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
-            Event::Warning { message } => self.line(&format!("note: {message}")),
+            Event::Warning { message } => self.note(message),
             Event::End { step, .. } => self.on_end(*step),
             Event::Checkpoint { .. } | Event::Sample { .. } => {}
         }

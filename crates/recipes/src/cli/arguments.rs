@@ -155,7 +155,7 @@ Example:
     #[command(after_help = "\
 Examples:
   recipes data inspect csv table.csv --target price
-  recipes data inspect image-folder photos --sheet photos.png
+  recipes data inspect image-folder photos --sheet sheet.png
   recipes data inspect digits --sheet digits.png
   recipes data inspect shapes --sheet shapes.png --augment rotate=15 horizontal_flip=0.5")]
     Inspect(InspectArguments),

@@ -123,9 +123,11 @@ fn run(
             get::run(&options, arguments.common.progress, output)
         }
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
-            inspect::run(&options, output)
+            inspect::run(&options, arguments.common.progress, output)
         }
-        Some(Command::Devices(options)) => devices::run(&options, output),
+        Some(Command::Devices(options)) => {
+            devices::run(&options, arguments.common.progress, output)
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use training::{Event, Observer as _};
 
 use super::output::{Output, refuse_existing};
 use crate::{
@@ -61,8 +60,6 @@ pub(super) fn write_at_the_end(
     console: &mut Console,
 ) {
     if let Err(failure) = report::write_at_the_end(run, ended) {
-        let message = format!("the report could not be written: {failure}");
-        // The console never fails.
-        let _ = console.observe(&Event::Warning { message });
+        console.note(&format!("the report could not be written: {failure}"));
     }
 }

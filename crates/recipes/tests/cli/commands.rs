@@ -151,6 +151,23 @@ fn data_are_inspected_and_pictured() {
     assert_eq!((&found["samples"], &found["skipped"]), (&2.into(), &1.into()));
     assert!(found["problems"][0].as_str().unwrap().contains("2.jpg"), "{found}");
 
+    // Of all splits, and a picture of the user's is not written over.
+    std::fs::create_dir(folder.path("split")).unwrap();
+    std::fs::rename(folder.path("photos"), folder.path("split/train")).unwrap();
+    for name in ["val", "test"] {
+        std::fs::create_dir_all(folder.path("split").join(name).join("cat")).unwrap();
+        folder.write(&format!("split/{name}/cat/3.jpg"), "not a picture");
+        let picture = folder.path("split").join(name).join("cat/4.png");
+        std::fs::copy(folder.path("digits.png"), picture).unwrap();
+    }
+    let found = folder.run("data inspect image-folder split --json").succeeded().json();
+    let splits = serde_json::json!({"train": 2, "validation": 1, "test": 1});
+    assert_eq!((&found["splits"], &found["skipped"]), (&splits, &3.into()), "{found}");
+    let refused = folder.run("data inspect image-folder split --sheet split/train/cat/1.png");
+    assert_eq!(refused.code, Some(3), "{refused:#?}");
+    assert!(refused.stderr.contains("`split/train/cat/1.png` exists"), "{refused:#?}");
+    folder.run("data inspect digits --sheet digits.png --force").succeeded();
+
     let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
     folder.run(augmented).succeeded();
     assert!(std::fs::read(folder.path("shapes.png")).unwrap().starts_with(b"\x89PNG"));
