@@ -339,12 +339,9 @@ mod tests {
 
     fn report() -> EvaluationReport {
         EvaluationReport {
-            split: "test",
-            samples: 12,
-            metrics: [("accuracy".to_owned(), 0.75)].into(),
             classes: ["cat", "horse"].map(str::to_owned).into(),
-            per_class: Vec::new(),
             confusion: vec![vec![4, 0], vec![3, 5]],
+            ..EvaluationReport::of("test", 12, [("accuracy".to_owned(), 0.75)].into())
         }
     }
 
