@@ -20,7 +20,7 @@ use crate::{
     console::{duration, grouped, rounded},
     environment::command_line,
     registry::{self, DEFAULT, Recipe},
-    report::REPORT,
+    report::{REPORT, measures_at_the_end},
     run_directory::{CONFIG, ordered, unused_name},
     shell::quoted_path,
 };
@@ -144,6 +144,14 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     }
     text += &format!("the run is in {shown}");
     text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };
+    let held_out = summary.validation.is_some() || summary.test.is_some();
+    if held_out && !measures_at_the_end(summary) {
+        text += &format!(
+            "measuring it again, for its mistakes, would have taken long; to add them to the report: \
+             recipes report {}\n",
+            quoted_path(directory)
+        );
+    }
     if is_default {
         text += "\nnext, try:\n  \
                  recipes list\n  \
@@ -151,4 +159,32 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
                  recipes train mlp --set data.source=csv --set data.path=YOUR.csv --set data.target=-1\n";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_without_mistakes_says_how_to_add_them() {
+        let told = |seconds_training: f64, held_out: bool| {
+            let mut summary = json!({
+                "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
+                "seed": 0, "epochs": 1, "steps": 40, "samples": 100, "parameters": 9,
+                "trainable_parameters": 9, "seconds": 100.0, "seconds_training": seconds_training,
+                "train": {"loss": 0.25}, "skipped_records": 0,
+            });
+            if held_out {
+                summary["validation"] = json!({"loss": 0.5});
+            }
+            let summary = serde_json::from_value(summary).unwrap();
+            describe(&summary, Path::new("my runs/a"), false)
+        };
+        let command = "to add them to the report: recipes report 'my runs/a'\n";
+        assert!(told(50.0, true).ends_with(command), "{}", told(50.0, true));
+        assert!(!told(99.0, true).contains("recipes report"));
+        assert!(!told(50.0, false).contains("recipes report"));
+    }
 }
