@@ -13,6 +13,8 @@ use crate::config::{Problem, Problems};
 /// What a failure is about; its number is the program's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCode {
+    /// Nothing failed: whoever read the results has enough of them.
+    Done = 0,
     /// A bug, or something unexpected such as a full disk.
     Unexpected = 1,
     /// The command line or the configuration.

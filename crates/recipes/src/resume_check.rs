@@ -14,6 +14,7 @@ use training::{Group, Stop};
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
+    environment::command_line,
     registry::Recipe,
     run::{Silent, temporary_folder},
     run_directory::TIME_COLUMNS,
@@ -67,7 +68,7 @@ pub fn verify(
             interrupt,
             directory: folder.path().join(name),
             resumes,
-            command_line: std::env::args().collect(),
+            command_line: command_line(),
             began: Instant::now(),
             group: group.clone(),
         };

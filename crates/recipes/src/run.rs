@@ -30,6 +30,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
+    shell::quoted_path,
 };
 
 /// What a recipe is given to run with.
@@ -82,7 +83,7 @@ impl<'a> Start<'a> {
             return Ok(());
         }
         let help = match self.resumes {
-            true => format!("to go on: recipes resume {}", self.directory.display()),
+            true => format!("to go on: recipes resume {}", quoted_path(&self.directory)),
             false => "run the command again".to_owned(),
         };
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
@@ -235,7 +236,7 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
-                format!("to go on: recipes resume {shown}"),
+                format!("to go on: recipes resume {}", quoted_path(self.path())),
             ));
         }
         let parameters = weights::count(&trained.model);

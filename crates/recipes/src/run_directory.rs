@@ -17,7 +17,7 @@ use training::{Event, Keeper, Metrics, Observer, ObserverError, Pace};
 
 use crate::{
     ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes,
-    tensorboard::Scalars, time,
+    shell::quoted_path, tensorboard::Scalars, time,
 };
 
 /// The resolved configuration.
@@ -315,7 +315,10 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("the run directory `{shown}` has a run already"),
-            format!("to go on with it: recipes resume {shown}; or name another with `--run-dir`"),
+            format!(
+                "to go on with it: recipes resume {}; or name another with `--run-dir`",
+                quoted_path(path)
+            ),
         ));
     }
     if entries {

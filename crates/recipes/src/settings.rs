@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use training::EndStatus;
 
-use crate::{ExitCode, Failure, Summary};
+use crate::{ExitCode, Failure, Summary, shell::quoted_path};
 
 /// What no update depends on: when checkpoints are written, how many threads read, who is told, and
 /// for how long a better loss is waited for.
@@ -71,7 +71,7 @@ pub(crate) fn longer(
     let ended_by =
         [twice(EPOCHS, summary.epochs as u64), twice(MAX_STEPS, summary.steps), patience];
     let changes: String = ended_by.into_iter().flatten().collect();
-    format!("recipes resume {}{changes}", directory.display())
+    format!("recipes resume {}{changes}", quoted_path(directory))
 }
 
 /// The values that are not tables, by dotted key.

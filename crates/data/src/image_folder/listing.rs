@@ -36,12 +36,13 @@ pub(super) struct ImageFile {
     pub(super) modified: Option<SystemTime>,
 }
 
-/// Lists the images to train on: each folder is a class.
-pub(super) fn list_train(folder: &Path) -> Result<Listing, ImageFolderError> {
+/// Lists the images to train on: each folder is a class, of which there must be two unless
+/// `one_class`.
+pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, ImageFolderError> {
     let classes = class_names(folder)?;
     match classes.as_slice() {
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
-        [class] => {
+        [class] if !one_class => {
             Err(ImageFolderError::SingleClass { path: folder.to_owned(), class: class.clone() })
         }
         present => list(folder, &classes, present),

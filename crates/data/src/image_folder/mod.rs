@@ -66,7 +66,7 @@ pub struct ImageFolderSplits {
 ///
 /// # Errors
 ///
-/// Where there are not two classes to train on, a class has no images, or a class to validate or
+/// Where there are not two classes to train on (unless one will do), a class has no images, or a class to validate or
 /// test is not among those to train on (the other way round is no error).
 ///
 /// # Examples
@@ -89,7 +89,7 @@ pub struct ImageFolderSplits {
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
     let folders = layout::find_splits(&options.path)?;
-    let train = listing::list_train(&folders.train)?;
+    let train = listing::list_train(&folders.train, options.one_class)?;
     let held_out = |folder: Option<PathBuf>| {
         let listing = folder.map(|folder| listing::list_held_out(&folder, &train)).transpose()?;
         Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))

@@ -15,10 +15,12 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Start,
     config::Layer,
+    environment::command_line,
     record::Record,
     registry,
     run_directory::{CONFIG, refuse_if_in_use},
     settings::longer,
+    shell::quoted_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -47,12 +49,11 @@ pub(super) fn run(
     let record = if looks { Record::read(directory)? } else { Record::default() };
     if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
         let Some(summary) = record.summary else { return Ok(()) };
-        output.result(&summary, |summary| {
+        return output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
             let longer = longer(directory, &record.settings, summary);
             format!("the run is finished already\n{text}to make it longer: {longer}\n")
         });
-        return Ok(());
     }
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
@@ -69,7 +70,7 @@ pub(super) fn run(
         interrupt: stop_on_signals(group.leads())?,
         directory: directory.clone(),
         resumes: true,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began,
         group: group.clone(),
     };
@@ -78,8 +79,7 @@ pub(super) fn run(
         report::write_at_the_end(directory, &ended, &mut console);
     }
     let summary = ended?;
-    output.result(&summary, |summary| describe(summary, directory, false));
-    Ok(())
+    output.result(&summary, |summary| describe(summary, directory, false))
 }
 
 /// The settings of a run.
@@ -90,7 +90,10 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("`{shown}` is not a run: it has no `{CONFIG}`"),
-            format!("name a run directory, or begin a run: recipes train mlp --run-dir {shown}"),
+            format!(
+                "name a run directory, or begin a run: recipes train mlp --run-dir {}",
+                quoted_path(directory)
+            ),
         ));
     }
     fs::read_to_string(&config).map_err(|error| {

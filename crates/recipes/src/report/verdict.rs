@@ -83,8 +83,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
-    let shown = record.directory.display();
-    let resume = format!("To go on: `recipes resume {shown}`.");
+    let resume = format!("To go on: `recipes resume {}`.", quoted_path(&record.directory));
     if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
         let sentence = format!("{recipe} was interrupted after {place}{loss}.");
         return Verdict { sentence, notes: vec![resume] };

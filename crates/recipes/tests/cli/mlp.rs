@@ -159,6 +159,25 @@ fn a_value_is_predicted_in_the_units_of_the_table() {
     let ran = folder.run_with("predict run - --json", "x\n100\n").succeeded();
     let value = ran.json()["value"].as_f64().unwrap();
     assert!((value - 6000.0).abs() < 300.0, "{value}");
+    // For a person: no thousands are marked, and nothing is rounded away.
+    let text = folder.run_with("predict run -", "x\n100\n").succeeded().stdout;
+    let shown: f64 = text.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((shown - value).abs() < 0.006, "{text} {value}");
+}
+
+#[test]
+fn small_values_are_told_from_0() {
+    let folder = Folder::new();
+    let rows: String = (0..300).map(|x| format!("{x},{}e-8\n", 1000 + 50 * x)).collect();
+    folder.write("table.csv", format!("x,current\n{rows}"));
+    let options = "--set data.source=csv --set data.path=table.csv --set data.target=current";
+    folder.run(&format!("train mlp {options} --run-dir run")).succeeded();
+    let text = folder.run_with("predict run -", "x\n100\n").succeeded().stdout;
+    let value: f64 = text.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((value - 6e-5).abs() < 1e-5, "{text}");
+    let text = folder.run("eval run").succeeded().stdout;
+    let error = text.lines().find_map(|line| line.trim().strip_prefix("rmse")).unwrap();
+    assert!(error.trim().parse::<f64>().unwrap() > 0.0, "{text}");
 }
 
 /// The explained share of a variance that is zero would have no form in JSON.

@@ -85,6 +85,9 @@ fn a_picture_that_is_none_is_named_or_skipped() {
     let ran = folder.run(&skipped).succeeded();
     assert_eq!(ran.json()["skipped_records"], 1);
     assert!(ran.stderr.contains("notes.jpg"), "{}", ran.stderr);
+    let measured = folder.run("eval run --data photos").succeeded().stdout;
+    assert!(measured.starts_with("the data that was named, 40 samples\nnote: skipped `"));
+    assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 
     let refused = folder.run("predict run photos/dark/notes.jpg");
     assert_eq!(refused.code, Some(3));
