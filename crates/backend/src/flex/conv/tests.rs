@@ -194,6 +194,8 @@ fn winograds_algorithm_equals_plain_loops() {
         Case::new(40, 1, [48, 16], [8, 6], [3, 3], padded(0)),
         Case::new(2, 1, [80, 80], [8, 8], [3, 3], padded(1)),
         Case::new(0, 1, [16, 16], [8, 8], [3, 3], padded(1)),
+        Case::new(2, 1, [16, 32], [7, 7], [3, 3], padded(4)), // the last tiles see padding alone
+        Case::new(2, 1, [16, 16], [5, 6], [3, 3], padded(7)), // and the first ones
         Case::new(2, 1, [352, 352], [8, 7], [3, 3], padded(1)), // too many kernels for each task
     ];
     for case in cases {
@@ -221,9 +223,12 @@ fn winograds_algorithm_equals_plain_loops() {
             winograd::weight_gradient(level, &maps, &case.input, gradient, &mut ours);
             assert_close(&ours, &weight, 1e-4, &format!("gradient of the weight, {what}"));
 
+            let Some(maps) = Maps::input_gradient(geometry) else {
+                assert!(geometry.padding[0] > 2, "{what}");
+                continue;
+            };
             let mut ours = vec![f32::NAN; input.len()];
             let epilogue = Epilogue { bias: None, relu: false };
-            let maps = Maps::input_gradient(geometry).unwrap();
             let kernels = Kernels::Turned;
             winograd::correlate(
                 level,

@@ -106,8 +106,9 @@ impl Maps {
         let [top, left] = self.padding;
         let columns = self.columns();
         let (buffer, planes) = buffer.split_at_mut((TILE + 2) * columns * V::LANES);
-        // The rows that are inside of the image.
-        let rows = first.saturating_sub(top)..(first + TILE + 2).saturating_sub(top).min(height);
+        // The rows that are inside of the image: none where there are only rows of padding.
+        let inside = |row: usize| row.saturating_sub(top).min(height);
+        let rows = inside(first)..inside(first + TILE + 2);
         // What is outside of the image stays zero for all channels.
         buffer.fill(0.0);
         for channel in (0..self.inputs).step_by(V::LANES) {
