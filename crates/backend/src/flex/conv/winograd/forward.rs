@@ -10,7 +10,7 @@ use super::{
             simd::{Kernel, Level, Vector},
         },
         correlation::{Epilogue, TASKS, width},
-        pack::{ToPlanes, ToPositions, strides},
+        pack::{ToPlanes, ToPositions, odd_stride, strides},
         pooled::{PoolRows, Source, Target},
         tile::{Products, Put, VECTORS, cut, most_rows, tile},
     },
@@ -63,9 +63,9 @@ pub(in crate::flex::conv) fn correlate(
         kernels: transformed.storage(),
         epilogue,
         output,
-        // An odd number of cache lines apart: the 36 matrices are written side by side.
-        input_matrix: tiles * maps.inputs + 16,
-        output_matrix: tiles * maps.outputs + 16,
+        // The 36 matrices are written side by side.
+        input_matrix: odd_stride(tiles * maps.inputs),
+        output_matrix: odd_stride(tiles * maps.outputs),
         tiles: strides(tiles, maps.inputs),
         channels: strides(maps.inputs, 1),
     };
