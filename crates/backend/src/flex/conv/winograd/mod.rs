@@ -9,13 +9,11 @@
 //! way in and out. A task takes so many rows of tiles that all of it stays in the cache.
 
 mod forward;
+mod kernels;
 mod transform;
 mod weight_gradient;
 
-pub(super) use self::{
-    forward::{Kernels, correlate},
-    weight_gradient::weight_gradient,
-};
+pub(super) use self::{forward::correlate, kernels::Kernels, weight_gradient::weight_gradient};
 use super::geometry::Geometry;
 
 /// Numbers of a transformed tile.
