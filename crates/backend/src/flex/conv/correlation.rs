@@ -266,7 +266,7 @@ impl Kernel for Strip<'_> {
                     .unwrap_or(self.rows.end);
                 let from = (row - self.rows.start) * columns;
                 let positions = &of.position_offsets[from..(end - self.rows.start) * columns];
-                for (start, count) in cut(positions.len(), most_rows(vectors)) {
+                for (start, count) in cut(positions.len(), most_rows(V::LANES, vectors)) {
                     let products = Products {
                         source: self.source,
                         rows: &positions[start..start + count],

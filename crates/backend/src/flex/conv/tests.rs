@@ -1,10 +1,15 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
-use super::super::{parallel::Shared, pool::Windows};
+use super::super::{
+    parallel::Shared,
+    pool::Windows,
+    simd::{Kernel, Vector},
+};
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
-    pack::odd_stride,
+    pack::{odd_stride, strides},
     pooled::plane_sums,
+    tile::{Products, Put, VECTORS, most_rows, tile},
     weight_gradient,
     winograd::{self, Kernels, Maps},
 };
@@ -162,6 +167,54 @@ fn odd_strides_are_odd_numbers_of_cache_lines() {
         let stride = odd_stride(numbers);
         assert!((numbers..numbers + 32).contains(&stride), "{stride} for {numbers}");
         assert_eq!(stride % 32, 16, "{stride} for {numbers}");
+    }
+}
+
+/// Tiles of every size, with sums of small whole numbers, which are exact.
+struct EveryTile;
+
+impl Kernel for EveryTile {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let source: Vec<f32> = (0..64).map(|index| (index % 7) as f32).collect();
+        for vectors in 1..=VECTORS {
+            let width = vectors * V::LANES;
+            let weights: Vec<f32> = (0..6 * width).map(|index| (index % 5) as f32).collect();
+            for count in 1..=most_rows(V::LANES, vectors) {
+                let products = Products {
+                    source: source.as_ptr(),
+                    rows: &strides(count, 3),
+                    table: &strides(3, 2),
+                    weights: weights.as_ptr(),
+                    weight_step: width,
+                    outer: 2,
+                    outer_source: 1,
+                    outer_weight: 3 * width,
+                };
+                let mut sums = vec![f32::NAN; count * width];
+                let put = Put { sums: sums.as_mut_ptr(), stride: width };
+                // SAFETY: the last row and step read number 38 of the source, the weights have six
+                // steps, and the sums a row for each row.
+                unsafe { tile::<V>(vectors, &products, &put) };
+                for (index, sum) in sums.iter().enumerate() {
+                    let (row, lane) = (index / width, index % width);
+                    let product = |step: usize| {
+                        source[3 * row + 2 * (step % 3) + step / 3] * weights[step * width + lane]
+                    };
+                    let expected: f32 = (0..6).map(product).sum();
+                    assert_eq!(*sum, expected, "row {row} of {count}, {vectors} vectors");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_every_size_equal_plain_sums() {
+    for level in Level::all() {
+        level.run(EveryTile);
     }
 }
 

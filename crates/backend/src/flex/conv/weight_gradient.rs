@@ -272,7 +272,7 @@ impl Kernel for Accumulate<'_> {
             unsafe { transposition.transpose::<V>() };
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };
-        for (start, rows) in cut(plan.pairs.len(), most_rows(vectors)) {
+        for (start, rows) in cut(plan.pairs.len(), most_rows(V::LANES, vectors)) {
             let products = Products {
                 source: chunk.source,
                 rows: &plan.pairs[start..start + rows],

@@ -333,7 +333,7 @@ impl Kernel for Multiply<'_, '_> {
         for matrix in 0..MATRICES {
             for channel in (0..outputs).step_by(width) {
                 let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
-                for (start, count) in cut(tiles, most_rows(vectors)) {
+                for (start, count) in cut(tiles, most_rows(V::LANES, vectors)) {
                     let products = Products {
                         source: input.pointer(matrix, 0, 0),
                         rows: &job.tiles[start..start + count],

@@ -293,7 +293,7 @@ impl Kernel for Multiply<'_> {
         let Maps { inputs, outputs, .. } = *job.maps;
         let channel = block * width(job.level, outputs);
         let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
-        for (start, count) in cut(inputs, most_rows(vectors)) {
+        for (start, count) in cut(inputs, most_rows(V::LANES, vectors)) {
             let products = Products {
                 source: input[matrix * job.input_matrix..].as_ptr(),
                 rows: &job.channels[start..start + count],
