@@ -19,7 +19,8 @@ use super::{
     transform,
 };
 
-/// Bytes of transformed inputs and outputs of one task: they stay in a second-level cache.
+/// Bytes of transformed inputs and outputs of one task, so that they stay in a second-level cache.
+/// A task has whole rows of tiles, though, and one of a wide map may be more.
 const TASK_BYTES: usize = 640 << 10;
 /// Tiles of a task at least, so that the kernels are read from the cache often enough.
 const TILES: usize = 24;

@@ -6,7 +6,7 @@
 //! with the kernels turned, and the weight gradient is the adjoint, with the same saving.
 //!
 //! Transforms work on vectors of channels; rows of a map are transposed into a small buffer on the
-//! way in and out. A task takes so many rows of tiles that all of it stays in the cache.
+//! way in and out. A task takes so many rows of tiles that most of it stays in the cache.
 
 mod forward;
 mod kernels;
