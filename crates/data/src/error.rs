@@ -107,6 +107,20 @@ pub enum DataError {
         /// Its first cell of the lower part.
         text: String,
     },
+    /// A column of numbers with one text or a few in many of its cells.
+    #[error("{}:{line}: column `{column}` is {percent} % numbers, and `{text}` here", path.display())]
+    TextAmongNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Where the first text stands.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The share of numbers among the cells with a value.
+        percent: u64,
+        /// The first text.
+        text: String,
+    },
     /// Two columns of one name.
     #[error("{}:1: two columns are called `{column}`", path.display())]
     DuplicateColumn {
@@ -328,6 +342,10 @@ impl DataError {
             Self::Cell { line, source, .. } => cell_help(*line, source)?,
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or set {} to \"categorical\" or \"drop\"",
+                override_key(column)
+            ),
+            Self::TextAmongNumbers { column, .. } => format!(
+                "leave the cells empty if their values are missing, or set {} to \"categorical\" or \"drop\"",
                 override_key(column)
             ),
             Self::DuplicateColumn { .. } => "rename one in the header".into(),

@@ -139,6 +139,31 @@ fn columns_that_change_their_type() {
 }
 
 #[test]
+fn a_text_among_numbers_is_no_category() {
+    let text = |missing: &str| {
+        let row = |i: usize| match i % 10 {
+            0 => format!("{missing},{},{}\n", 3 * i, i % 2),
+            _ => format!("{},{},{}\n", 2 * i, 3 * i, i % 2),
+        };
+        let rows: String = (1..=200).map(row).collect();
+        format!("income,x,y\n{rows}")
+    };
+    let help = "leave the cells empty if their values are missing, \
+                or set `data.columns.\"income\"` to \"categorical\" or \"drop\"";
+    check_text(&text("N/A"), "a.csv:11: column `income` is 90 % numbers, and `N/A` here", help);
+
+    let columns = |text: String, set: Option<ColumnOverride>| {
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.columns.extend(set.map(|set| ("income".into(), set)));
+        });
+        result.unwrap().preprocessing.width()
+    };
+    assert_eq!(columns(text(""), None), 2);
+    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Categorical)), 182);
+    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Drop)), 1);
+}
+
+#[test]
 fn columns_that_are_not_there() {
     let text = rows_and("1,u,0");
     let check = |set: &dyn Fn(&mut CsvOptions), error: &str, help: &str| {
