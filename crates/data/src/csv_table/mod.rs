@@ -1,8 +1,8 @@
 //! The CSV source: a file of rows becomes splits of encoded samples.
 //!
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
-//! pass (`schema`) decides what each column holds, the second (`records`) keeps the numbers in
-//! their smallest form. Then the rows are split, the statistics of the training rows become the
+//! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
+//! the places of categories. Then the rows are split, the statistics of the training rows become the
 //! preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
 //! as rows to predict are later.
 
