@@ -64,6 +64,22 @@ pub enum DataError {
         path: PathBuf,
         /// Where its row begins.
         line: u64,
+        /// Whether it is UTF-16 by its zeros or its byte order mark.
+        utf16: bool,
+    },
+    /// The file is packed.
+    #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Lines that end as they did on old Macs.
+    #[error("{}:{line}: a line ends in a carriage return alone", path.display())]
+    BareReturn {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
     },
     /// A quoted cell that never ends.
     #[error("{}:{line}: a quote that opens in this row is never closed", path.display())]
@@ -330,8 +346,13 @@ impl DataError {
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
                 "name a file with at least a row for each class".into()
             }
-            Self::NotUtf8 { .. } => {
-                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`".into()
+            Self::NotUtf8 { utf16, .. } => format!(
+                "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
+                if *utf16 { "utf-16" } else { "latin1" }
+            ),
+            Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
+            Self::BareReturn { .. } => {
+                "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
             }
             Self::OpenQuote { .. } => {
                 "close the quote, or double it where it is part of the text".into()

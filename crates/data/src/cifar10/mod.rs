@@ -114,7 +114,7 @@ fn read_classes(folder: &Folder) -> Result<Vec<String>, DataError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        DataError::NotUtf8 { path: path.clone(), line }
+        DataError::NotUtf8 { path: path.clone(), line, utf16: false }
     })?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let classes: Vec<String> = lines.map(str::to_owned).collect();

@@ -7,6 +7,7 @@
 //! as rows to predict are later.
 
 // From the file to the numbers.
+mod first_row;
 mod header;
 mod options;
 mod reader;
