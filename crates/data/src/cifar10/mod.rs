@@ -30,6 +30,9 @@ const TRAINING_BATCHES: usize = 5;
 /// The folder that the archive unpacks to.
 const ARCHIVE_FOLDER: &str = "cifar-10-batches-bin";
 
+/// What a batch of the Python version, a pickle of protocol 2, begins with. No label does.
+const PICKLE: [u8; 2] = [0x80, 2];
+
 /// The classes of the data set, in the order of its `batches.meta.txt`.
 const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
@@ -89,6 +92,10 @@ fn read_images(batches: &[PathBuf], classes: &[String]) -> Result<ImagesInMemory
 fn read_batch(path: &Path, pixels: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<(), DataError> {
     let mut file = BinaryFile::open(path)?;
     let bytes = file.take_up_to((BATCH_RECORDS * RECORD_BYTES) as u64)?;
+    // It is longer, but not by a mishap.
+    if bytes.starts_with(&PICKLE) {
+        return Err(Cifar10Error::Pickle { path: path.to_owned() }.into());
+    }
     file.end()?;
     let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
     if records.is_empty() || !rest.is_empty() {
