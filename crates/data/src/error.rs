@@ -25,6 +25,12 @@ pub enum DataError {
         /// The path.
         path: PathBuf,
     },
+    /// What can be read once only.
+    #[error("`{}` is a pipe or a device, a file is expected", path.display())]
+    Stream {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file may not be read.
     #[error("no permission to read `{}`", path.display())]
     Permission {
@@ -337,6 +343,9 @@ impl DataError {
                 "check `data.path` and its like; they start at the current directory".into()
             }
             Self::Directory { .. } => "name a CSV file in it".into(),
+            Self::Stream { .. } => {
+                "it is read more than once, and again by a resumed run; write it to a file".into()
+            }
             Self::Permission { .. } => {
                 "let the user who runs this read it, as `chmod u+r` does".into()
             }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use data::{
     DataError, TableSplits, Task,
-    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows},
+    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -72,6 +72,31 @@ fn files_that_cannot_be_read() {
         "a.csv:3: the text is not UTF-8",
         "iconv",
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn streams_are_no_files_to_train_on() {
+    let (_folder, result) = read(&[("a.csv", b"x,y\n1,0\n2,1\n")], |_, _| {});
+    let preprocessing = result.unwrap().preprocessing;
+    for stream in ["/dev/null", "/dev/zero"] {
+        let check = |set: &dyn Fn(&mut CsvOptions)| {
+            check(
+                &[("a.csv", b"x,y\n1,0\n2,1\n")],
+                |_, options| set(options),
+                &format!("`{stream}` is a pipe or a device, a file is expected"),
+                "write it to a file",
+            );
+        };
+        check(&|options| options.path = stream.into());
+        check(&|options| options.validation_path = Some(stream.into()));
+        check(&|options| options.test_path = Some(stream.into()));
+    }
+    // What is read once may be a stream.
+    let error = read_table(Path::new("/dev/null"), &preprocessing, None).unwrap_err();
+    assert_eq!(error.to_string(), "`/dev/null` is empty");
+    let rows = read_rows(&b"x\n1\n"[..], "stdin", &preprocessing).unwrap();
+    assert_eq!(rows.len(), 1);
 }
 
 #[cfg(unix)]

@@ -31,10 +31,17 @@ pub use self::{
 /// Reads the training file and those named beside it, and encodes their rows.
 ///
 /// A validation file takes the place of rows held out from the training file.
+///
+/// # Errors
+///
+/// Where a file is none but a pipe, cannot be read, or has what no table of samples has.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
+    // The training file is read twice, and all of them again where a run is resumed.
+    let others = options.validation_path.iter().chain(&options.test_path);
+    [&options.path].into_iter().chain(others).try_for_each(|path| reader::refuse_stream(path))?;
     let schema = schema::infer(options)?;
     let records = records::read(&options.path, &schema)?;
 

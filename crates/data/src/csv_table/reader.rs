@@ -56,6 +56,15 @@ impl Row {
     }
 }
 
+/// Refuses what cannot be read again, as a pipe.
+pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
+    let metadata = fs::metadata(path).map_err(|source| DataError::io(path, source))?;
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok(());
+    }
+    Err(DataError::Stream { path: path.to_owned() })
+}
+
 impl CsvReader<'static> {
     pub(super) fn open(path: &Path) -> Result<Self, DataError> {
         let error = |source| DataError::io(path, source);
