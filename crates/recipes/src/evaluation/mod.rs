@@ -27,7 +27,7 @@ use crate::{
 pub struct EvaluationReport {
     /// `test`, `validation`, or `given` for data that was named.
     pub split: &'static str,
-    /// Samples, or tokens of a text.
+    /// Samples, or tokens of a text that were predicted.
     pub samples: usize,
     /// The loss and what else is measured.
     pub metrics: Metrics,
