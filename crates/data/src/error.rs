@@ -6,8 +6,13 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
-    npy::NpyError, text::TextError,
+    CellError, FileError,
+    cifar10::Cifar10Error,
+    idx::IdxError,
+    image_folder::ImageFolderError,
+    names::{list, nearest},
+    npy::NpyError,
+    text::TextError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -452,27 +457,6 @@ fn cell_help(line: u64, error: &CellError) -> Option<String> {
 
 fn override_key(column: &str) -> String {
     format!("`data.columns.{column:?}`")
-}
-
-/// The candidate that `name` is most likely a slip of, if one is near.
-fn nearest<'a>(name: &str, candidates: &'a [String]) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate.as_str())
-}
-
-/// The first names of a list, quoted.
-fn list(names: &[String]) -> String {
-    const SHOWN: usize = 10;
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    if names.len() > SHOWN {
-        list.push(format!("and {} more", names.len() - SHOWN));
-    }
-    list.join(", ")
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
 //! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
-//! the places of categories. Then the rows are split, the statistics of the training rows become the
-//! preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
+//! the places of categories. Then the rows are split, the statistics of the training rows become
+//! the preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
 //! as rows to predict are later.
 
 // From the file to the numbers.
