@@ -274,6 +274,13 @@ fn decode(
     progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Source, usize), Failure> {
+    if let Some(first) = folder.first_ignored() {
+        let what = match folder.ignored() {
+            1 => format!("`{}`", first.display()),
+            count => format!("{count} files, as `{}`", first.display()),
+        };
+        notes.push(format!("passed over {what}: only files named as images are read"));
+    }
     let bytes = folder.shape().bytes() * folder.labels().len();
     let mut progress = |done, of| progress("decoding images", done, of);
     let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {

@@ -62,7 +62,7 @@ pub fn train<B: AutodiffBackend>(
     let backbone = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    training.choose_arithmetic::<B>(device)?;
+    config.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
     start.stop_if_asked()?;
     let classes = images.classes().to_vec();

@@ -31,7 +31,7 @@ pub struct EvaluationReport {
     /// The split of the data that was named, where it has several: `test`, else `validation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_split: Option<&'static str>,
-    /// Samples, or tokens of a text.
+    /// Samples, or tokens of a text that were predicted.
     pub samples: usize,
     /// The loss and what else is measured.
     pub metrics: Metrics,

@@ -31,7 +31,7 @@ pub(super) fn examine(
         return Err(changed(model.description()));
     };
     let (split, table) = match data {
-        Some(path) => ("given", read_table(path, preprocessing, None)?),
+        Some(path) => ("given", read_table(path, preprocessing, config.data.header)?),
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;

@@ -125,7 +125,7 @@ fn a_text_has_its_perplexity() {
     }
     folder.write("other.txt", "hgfedcba ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
-    assert_eq!(report["samples"], 450);
+    assert_eq!(report["samples"], 448); // 28 windows, all of which are measured
 }
 
 #[test]
