@@ -6,8 +6,13 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
-    npy::NpyError, text::TextError,
+    CellError, FileError,
+    cifar10::Cifar10Error,
+    idx::IdxError,
+    image_folder::ImageFolderError,
+    names::{list, nearest},
+    npy::NpyError,
+    text::TextError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -22,6 +27,12 @@ pub enum DataError {
     /// The path leads to a directory.
     #[error("`{}` is a directory, a file is expected", path.display())]
     Directory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// What can be read once only.
+    #[error("`{}` is a pipe or a device, a file is expected", path.display())]
+    Stream {
         /// The path.
         path: PathBuf,
     },
@@ -60,6 +71,22 @@ pub enum DataError {
     /// Bytes that are no UTF-8 text.
     #[error("{}:{line}: the text is not UTF-8", path.display())]
     NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+        /// Whether it is UTF-16 by its zeros or its byte order mark.
+        utf16: bool,
+    },
+    /// The file is packed.
+    #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Lines that end as they did on old Macs.
+    #[error("{}:{line}: a line ends in a carriage return alone", path.display())]
+    BareReturn {
         /// The file.
         path: PathBuf,
         /// Where its row begins.
@@ -105,6 +132,20 @@ pub enum DataError {
         /// The column's name.
         column: String,
         /// Its first cell of the lower part.
+        text: String,
+    },
+    /// A column of numbers with one text or a few in many of its cells.
+    #[error("{}:{line}: column `{column}` is {percent} % numbers, and `{text}` here", path.display())]
+    TextAmongNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Where the first text stands.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The share of numbers among the cells with a value.
+        percent: u64,
+        /// The first text.
         text: String,
     },
     /// Two columns of one name.
@@ -307,6 +348,9 @@ impl DataError {
                 "check `data.path` and its like; they start at the current directory".into()
             }
             Self::Directory { .. } => "name a CSV file in it".into(),
+            Self::Stream { .. } => {
+                "it is read more than once, and again by a resumed run; write it to a file".into()
+            }
             Self::Permission { .. } => {
                 "let the user who runs this read it, as `chmod u+r` does".into()
             }
@@ -316,8 +360,13 @@ impl DataError {
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
                 "name a file with at least a row for each class".into()
             }
-            Self::NotUtf8 { .. } => {
-                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`".into()
+            Self::NotUtf8 { utf16, .. } => format!(
+                "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
+                if *utf16 { "utf-16" } else { "latin1" }
+            ),
+            Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
+            Self::BareReturn { .. } => {
+                "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
             }
             Self::OpenQuote { .. } => {
                 "close the quote, or double it where it is part of the text".into()
@@ -328,6 +377,10 @@ impl DataError {
             Self::Cell { line, source, .. } => cell_help(*line, source)?,
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or set {} to \"categorical\" or \"drop\"",
+                override_key(column)
+            ),
+            Self::TextAmongNumbers { column, .. } => format!(
+                "leave the cells empty if their values are missing, or set {} to \"categorical\" or \"drop\"",
                 override_key(column)
             ),
             Self::DuplicateColumn { .. } => "rename one in the header".into(),
@@ -404,27 +457,6 @@ fn cell_help(line: u64, error: &CellError) -> Option<String> {
 
 fn override_key(column: &str) -> String {
     format!("`data.columns.{column:?}`")
-}
-
-/// The candidate that `name` is most likely a slip of, if one is near.
-fn nearest<'a>(name: &str, candidates: &'a [String]) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate.as_str())
-}
-
-/// The first names of a list, quoted.
-fn list(names: &[String]) -> String {
-    const SHOWN: usize = 10;
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    if names.len() > SHOWN {
-        list.push(format!("and {} more", names.len() - SHOWN));
-    }
-    list.join(", ")
 }
 
 #[cfg(test)]

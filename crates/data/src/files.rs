@@ -11,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::DataError;
 
 /// What a gzip file begins with. No format that is read here begins so.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.

@@ -57,6 +57,8 @@ mod error;
 #[cfg(feature = "sources")]
 mod loader;
 #[cfg(feature = "sources")]
+mod names;
+#[cfg(feature = "sources")]
 pub mod order;
 #[cfg(feature = "sources")]
 pub mod split;

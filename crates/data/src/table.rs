@@ -100,15 +100,15 @@ pub(crate) fn matrix<T>(rows: usize, width: usize) -> Result<Vec<T>, DataError> 
 }
 
 /// Mean and deviation of numbers, if there are any; `numbers` begins anew with each call.
-pub(crate) fn moments<I: Iterator<Item = f32>>(numbers: impl Fn() -> I) -> Option<(f64, f64)> {
+pub(crate) fn moments<I: Iterator<Item = f64>>(numbers: impl Fn() -> I) -> Option<(f64, f64)> {
     let first = numbers().next()?;
     // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
     if numbers().all(|number| number == first) {
-        return Some((f64::from(first), 0.0));
+        return Some((first, 0.0));
     }
     let count = numbers().count() as f64;
-    let mean = numbers().map(f64::from).sum::<f64>() / count;
-    let variance = numbers().map(|number| (f64::from(number) - mean).powi(2)).sum::<f64>() / count;
+    let mean = numbers().sum::<f64>() / count;
+    let variance = numbers().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
     Some((mean, variance.sqrt()))
 }
 

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use data::{
     DataError, TableSplits, Task,
-    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows},
+    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -76,6 +76,31 @@ fn files_that_cannot_be_read() {
 
 #[cfg(unix)]
 #[test]
+fn streams_are_no_files_to_train_on() {
+    let (_folder, result) = read(&[("a.csv", b"x,y\n1,0\n2,1\n")], |_, _| {});
+    let preprocessing = result.unwrap().preprocessing;
+    for stream in ["/dev/null", "/dev/zero"] {
+        let check = |set: &dyn Fn(&mut CsvOptions)| {
+            check(
+                &[("a.csv", b"x,y\n1,0\n2,1\n")],
+                |_, options| set(options),
+                &format!("`{stream}` is a pipe or a device, a file is expected"),
+                "write it to a file",
+            );
+        };
+        check(&|options| options.path = stream.into());
+        check(&|options| options.validation_path = Some(stream.into()));
+        check(&|options| options.test_path = Some(stream.into()));
+    }
+    // What is read once may be a stream.
+    let error = read_table(Path::new("/dev/null"), &preprocessing, None).unwrap_err();
+    assert_eq!(error.to_string(), "`/dev/null` is empty");
+    let rows = read_rows(&b"x\n1\n"[..], "stdin", &preprocessing).unwrap();
+    assert_eq!(rows.len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn files_without_permission() {
     use std::os::unix::fs::PermissionsExt;
@@ -136,6 +161,31 @@ fn columns_that_change_their_type() {
         options.columns.insert("x".into(), ColumnOverride::Categorical);
     });
     assert_eq!(result.unwrap().preprocessing.feature_names(), ["x=7", "x=seven"]);
+}
+
+#[test]
+fn a_text_among_numbers_is_no_category() {
+    let text = |missing: &str| {
+        let row = |i: usize| match i % 10 {
+            0 => format!("{missing},{},{}\n", 3 * i, i % 2),
+            _ => format!("{},{},{}\n", 2 * i, 3 * i, i % 2),
+        };
+        let rows: String = (1..=200).map(row).collect();
+        format!("income,x,y\n{rows}")
+    };
+    let help = "leave the cells empty if their values are missing, \
+                or set `data.columns.\"income\"` to \"categorical\" or \"drop\"";
+    check_text(&text("N/A"), "a.csv:11: column `income` is 90 % numbers, and `N/A` here", help);
+
+    let columns = |text: String, set: Option<ColumnOverride>| {
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.columns.extend(set.map(|set| ("income".into(), set)));
+        });
+        result.unwrap().preprocessing.width()
+    };
+    assert_eq!(columns(text(""), None), 2);
+    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Categorical)), 182);
+    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Drop)), 1);
 }
 
 #[test]

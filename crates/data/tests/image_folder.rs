@@ -64,6 +64,7 @@ fn classes_and_files_are_sorted_and_others_are_passed_over() {
     assert_eq!(splits.train.classes(), ["10", "2"], "sorted as text");
     assert_eq!(splits.train.labels(), [0, 0, 1, 1]);
     assert_eq!(splits.train.ignored(), 2);
+    assert_eq!(splits.train.first_ignored(), Some(&*root.path().join("2/Thumbs.db")));
     assert_eq!(splits.train.path(0), root.path().join("10/a.png"));
     assert_eq!(brightness(&splits.train), [2, 1, 3, 4]);
     assert_eq!(load_brightness(splits.train), [2, 1, 3, 4]);

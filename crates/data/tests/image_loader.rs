@@ -5,9 +5,10 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, Receiver, Sender},
     },
     thread,
+    time::Duration,
 };
 
 use backend::{Part, Selected, device::Device};
@@ -124,10 +125,10 @@ fn labels_are_checked_before_they_are_uploaded() {
     assert_eq!(error.help().unwrap(), "labels run from 0 to 4");
 }
 
-/// Reads as often as it is asked and breaks at one image.
+/// Tells of each image that it is asked for, and breaks at one of them.
 struct Breaking {
     images: ImagesInMemory,
-    reads: Arc<AtomicUsize>,
+    reads: Sender<()>,
     at: usize,
     how: fn() -> Result<(), DataError>,
 }
@@ -146,7 +147,7 @@ impl ImageSource for Breaking {
     }
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
+        let _ = self.reads.send(()); // not every test listens
         if index == self.at {
             (self.how)()?;
         }
@@ -158,9 +159,9 @@ fn breaking(
     at: usize,
     how: fn() -> Result<(), DataError>,
     workers: usize,
-) -> (ImageLoader<Selected>, Arc<AtomicUsize>) {
-    let reads = Arc::new(AtomicUsize::new(0));
-    let source = Breaking { images: numbered(80), reads: Arc::clone(&reads), at, how };
+) -> (ImageLoader<Selected>, Receiver<()>) {
+    let (told, reads) = mpsc::channel();
+    let source = Breaking { images: numbered(80), reads: told, at, how };
     (open(source, 8, Residency::Host, workers).unwrap(), reads)
 }
 
@@ -196,8 +197,25 @@ fn little_is_read_ahead_and_nothing_for_nobody() {
     for (workers, most) in [(0, 8), (1, 24), (4, 24)] {
         let (loader, reads) = breaking(usize::MAX, || Ok(()), workers);
         assert!(loader.batches(0, 0).next().unwrap().is_ok());
-        drop(loader); // waits for its workers
-        assert!(reads.load(Ordering::SeqCst) <= most, "{workers} workers");
+        drop(loader); // waits for its workers, and ends the reads
+        assert!(reads.iter().count() <= most, "{workers} workers");
+    }
+}
+
+#[test]
+fn two_batches_are_read_ahead_by_workers() {
+    for (workers, ahead) in [(0, 0), (1, 16), (4, 16)] {
+        let (loader, reads) = breaking(usize::MAX, || Ok(()), workers);
+        let mut batches = loader.batches(0, 0);
+        assert!(batches.next().unwrap().is_ok());
+        // They come though nobody asks for them; no worker needs a minute.
+        for read in 0..8 + ahead {
+            let told = reads.recv_timeout(Duration::from_secs(60));
+            assert!(told.is_ok(), "{workers} workers stop after {read} images");
+        }
+        drop(batches);
+        drop(loader);
+        assert_eq!(reads.iter().count(), 0, "{workers} workers");
     }
 }
 

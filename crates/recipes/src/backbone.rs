@@ -88,6 +88,16 @@ impl Check for Model {
         checker.require("model.dropout", share, "at least 0 and below 1");
         let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor.is_finite();
         checker.require("model.fine_tune_factor", factor, "above 0");
+        let tuning = ["model.fine_tune", "model.fine_tune_factor"];
+        if self.weights == "none" {
+            checker.only_with("model.weights", "shipped", &tuning);
+            return;
+        }
+        // Pixels are brought to what the weights were trained on.
+        checker.only_with("model.weights", "none", &["data.normalise"]);
+        if !self.fine_tune {
+            checker.only_with("model.fine_tune", "true", &tuning[1..]);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     record::Record,
     report::{overlaid, same, shown},
     run_directory::ordered,
+    shell::quoted_path,
 };
 
 /// The setting that may differ within a row.
@@ -33,7 +34,7 @@ pub(crate) struct Comparison {
 /// A run, or several that differ only in their seeds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    pub(crate) runs: Vec<PathBuf>,
+    pub(crate) runs: Vec<String>,
     pub(crate) recipe: String,
     pub(crate) seeds: Vec<u64>,
     pub(crate) epochs: Spread,
@@ -153,7 +154,10 @@ impl Finished {
             return Err(Failure::new(
                 ExitCode::UserData,
                 format!("the run `{shown}` is not finished"),
-                format!("go on with it: `recipes resume {shown}`, or leave it out"),
+                format!(
+                    "go on with it: `recipes resume {}`, or leave it out",
+                    quoted_path(directory)
+                ),
             ));
         };
         let mut settings = record.settings.clone();
@@ -195,7 +199,7 @@ impl Row {
             Spread::of(&metrics.iter().map(|metrics| metrics[name]).collect::<Vec<f64>>())
         };
         Self {
-            runs: group.iter().map(|run| run.record.directory.clone()).collect(),
+            runs: group.iter().map(|run| run.record.directory.display().to_string()).collect(),
             recipe: group[0].record.recipe.clone(),
             seeds: group.iter().map(|run| run.summary.seed).collect(),
             epochs: spread(&|run| run.summary.epochs as f64),
@@ -211,9 +215,9 @@ impl Row {
     }
 
     fn name(&self) -> String {
-        let first = self.runs[0].display();
+        let first = &self.runs[0];
         match self.runs.len() {
-            1 => first.to_string(),
+            1 => first.clone(),
             runs => format!("{first} and {} more", runs - 1),
         }
     }
@@ -275,7 +279,7 @@ impl Spread {
         }
     }
 
-    /// A measure in four decimals.
+    /// A measure.
     fn told(self) -> String {
         self.with(rounded)
     }

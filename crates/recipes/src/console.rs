@@ -67,6 +67,11 @@ impl Console {
         }
     }
 
+    /// Tells what the user should know.
+    pub(crate) fn note(&self, message: &str) {
+        self.line(&format!("note: {message}"));
+    }
+
     fn line(&self, text: &str) {
         match &self.view {
             View::Bar(bar) => bar.println(text),
@@ -83,9 +88,10 @@ impl Console {
         let done = step.saturating_sub(self.first_step).max(1) as f64;
         let left = elapsed / done * self.steps.saturating_sub(step) as f64;
         format!(
-            "step {step}/{}, loss {loss:.4}{}, learning rate {}, gradient norm {}, {}, \
+            "step {step}/{}, loss {}{}, learning rate {}, gradient norm {}, {}, \
              data wait {:.0} %{}, {} elapsed, {} left",
             self.steps,
+            rounded(loss),
             self.validation.as_ref().map(describe).unwrap_or_default(),
             two_digits(learning_rate),
             two_digits(gradient_norm),
@@ -117,7 +123,7 @@ impl Console {
                 bar.set_position(last.step);
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
                 let speed = speed(last.pace);
-                bar.set_message(format!("loss {:.4}{validation}, {speed}", last.loss));
+                bar.set_message(format!("loss {}{validation}, {speed}", rounded(last.loss)));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
                 self.last_status = Instant::now();
@@ -173,7 +179,7 @@ impl Observer for Console {
             &Event::Resume { epochs, steps, step, .. } => {
                 self.on_start(epochs, steps, step);
                 if !matches!(self.view, View::Quiet) {
-                    self.line(&format!("note: the run goes on after step {step} of {steps}"));
+                    self.note(&format!("the run goes on after step {step} of {steps}"));
                 }
             }
             &Event::Step(report) => self.on_step(report),
@@ -181,12 +187,12 @@ impl Observer for Console {
                 self.validation.clone_from(validation);
                 if matches!(self.view, View::Plain) {
                     let measured = validation.as_ref().map(describe).unwrap_or_default();
-                    let epochs = self.epochs;
-                    self.line(&format!("Epoch [{epoch}/{epochs}], Loss: {last_loss:.4}{measured}"));
+                    let (epochs, loss) = (self.epochs, rounded(*last_loss));
+                    self.line(&format!("Epoch [{epoch}/{epochs}], Loss: {loss}{measured}"));
                 }
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
-            Event::Warning { message } => self.line(&format!("note: {message}")),
+            Event::Warning { message } => self.note(message),
             Event::End { step, .. } => self.on_end(*step),
             Event::Checkpoint { .. } | Event::Sample { .. } => {}
         }
@@ -233,9 +239,27 @@ pub(crate) fn size(bytes: f64) -> String {
     }
 }
 
-/// Four decimals, or none where they would say nothing.
+/// A measure in at least four significant digits: four decimals, more where there are zeros before
+/// them, and none of a large one.
 pub(crate) fn rounded(value: f64) -> String {
-    if value.abs() < 1000.0 { format!("{value:.4}") } else { grouped(value) }
+    match value.abs() {
+        0.0 | 0.1..1000.0 => format!("{value:.4}"),
+        0.01..0.1 => format!("{value:.5}"),
+        0.001..0.01 => format!("{value:.6}"),
+        0.0..0.001 => format!("{value:.3e}"),
+        _ => grouped(value),
+    }
+}
+
+/// A value of a table in so many significant digits, with no zeros at its end, but whole digits as
+/// they are; with an exponent only where there would be many zeros.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    let kept: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
+    match kept.abs() {
+        0.0 | 1e-4..1e15 if kept.abs() >= 10f64.powi(digits as i32) => value.round().to_string(),
+        0.0 | 1e-4..1e15 => kept.to_string(),
+        _ => format!("{kept:e}"),
+    }
 }
 
 /// Two significant digits, with an exponent only where there would be many zeros.
@@ -290,6 +314,18 @@ mod tests {
         assert_eq!(two_digits(f64::NAN), "NaN");
         assert_eq!(rounded(0.47651), "0.4765");
         assert_eq!(rounded(68_628.3), "68,628");
+        assert_eq!(rounded(0.0), "0.0000");
+        assert_eq!(rounded(-0.020_501), "-0.02050");
+        assert_eq!(rounded(0.001_234_56), "0.001235");
+        assert_eq!(rounded(0.000_012_34), "1.234e-5");
+        assert_eq!(rounded(f64::NAN), "NaN");
+        assert_eq!(significant(1234.561, 6), "1234.56");
+        assert_eq!(significant(f64::from(0.1_f32), 6), "0.1");
+        assert_eq!(significant(-12_345_678.9, 6), "-12345679");
+        assert_eq!(significant(0.000_012_345_678, 6), "1.23457e-5");
+        assert_eq!(significant(3e-9, 5), "3e-9");
+        assert_eq!(significant(0.0, 6), "0");
+        assert_eq!(significant(f64::INFINITY, 6), "inf");
         assert_eq!(duration(0.84), "0.8 s");
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(12_000.0), "3 h 20 min");

@@ -2,6 +2,11 @@
 
 use serde::Serialize;
 
+/// The arguments of this process, for the record; what is not valid Unicode is replaced.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
 /// Versions, machine and command of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Environment {

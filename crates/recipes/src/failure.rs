@@ -13,6 +13,8 @@ use crate::config::{Problem, Problems};
 /// What a failure is about; its number is the program's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCode {
+    /// Nothing failed: whoever read the results has enough of them.
+    Done = 0,
     /// A bug, or something unexpected such as a full disk.
     Unexpected = 1,
     /// The command line or the configuration.
@@ -127,7 +129,7 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
-            TrainError::OtherRun { .. } => ExitCode::UserData,
+            TrainError::OtherRun { .. } | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
             TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),

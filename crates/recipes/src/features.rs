@@ -62,26 +62,26 @@ impl<B: Backend> Frozen<B> {
         self.network
     }
 
-    /// The features of all images of a split in their order, from `directory` if they are there.
-    /// Also returns a sentence on where they came from.
+    /// The features of all images of a split in their order, from `directory` if they are there,
+    /// where they are kept if that is possible. Also returns a sentence on where they came from.
     pub(crate) fn features(
         &self,
         split: &Arc<dyn ImageSource>,
-        directory: &Path,
+        directory: Option<&Path>,
         start: &mut Start<'_>,
     ) -> Result<(Table, String), Failure> {
         let began = Instant::now();
         let key = self.key(split.as_ref())?;
-        let path = directory.join(format!("{key}.safetensors"));
+        let path = directory.map(|directory| directory.join(format!("{key}.safetensors")));
         let images = split.labels().len();
         let count = self.shape().iter().product();
         let group = start.group.clone();
         group.check_same("other data", &key)?;
-        let found = read(&path, images, count);
+        let found = path.as_ref().and_then(|path| Some((read(path, images, count)?, path)));
         let mut lacking = [if found.is_some() { 0.0 } else { 1.0 }];
         group.sum_f64(&mut lacking)?;
         if lacking == [0.0]
-            && let Some(features) = found
+            && let Some((features, path)) = found
         {
             let note = format!("the features of {images} images come from `{}`", path.display());
             return Ok((table(features, split.labels()), note));
@@ -90,20 +90,25 @@ impl<B: Backend> Frozen<B> {
         if !group.leads() {
             return Ok((table(features, split.labels()), String::new()));
         }
-        create_directory(directory)?;
         let tensors = [
             ("features", StoredTensor::new(vec![images, count], features)?),
             ("targets", StoredTensor::new(vec![images], floats(split.labels()))?),
         ];
         let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
         let mut file = TensorFile { tensors, ..TensorFile::default() };
-        file.write(&path)?;
+        // They have been computed, so where they cannot be kept the run goes on all the same.
+        let kept = match (directory, &path) {
+            (Some(directory), Some(path)) => {
+                match create_directory(directory).and_then(|()| file.write(path)) {
+                    Ok(()) => format!("and are kept in `{}`", path.display()),
+                    Err(error) => format!("and could not be kept: {error}"),
+                }
+            }
+            _ => "and could not be kept: name a folder in `BURN_RECIPES_DATA`".to_owned(),
+        };
         let features = file.tensors.remove("features").expect("just put there").into_parts().1;
         let seconds = began.elapsed().as_secs_f64();
-        let note = format!(
-            "the features of {images} images took {seconds:.1} s, and are kept in `{}`",
-            path.display()
-        );
+        let note = format!("the features of {images} images took {seconds:.1} s, {kept}");
         Ok((table(features, split.labels()), note))
     }
 
@@ -130,6 +135,7 @@ impl<B: Backend> Frozen<B> {
             done += images.dims()[0];
             features.extend(self.forward(images).into_data().iter::<f32>());
             start.prepare("computing features", done, of);
+            start.stop_if_asked()?;
         }
         Ok(features)
     }

@@ -9,7 +9,7 @@ use data::{
     cifar10::read_cifar10,
     drawn::{digits, shapes},
     idx::read_idx,
-    image_folder::{ImageFolder, open_image_folder},
+    image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
 };
 use inference::{Description, Preprocessing};
 use models::Architecture;
@@ -139,6 +139,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     ) -> Result<Self, Failure> {
         let ImageConfig { data, augment, training, .. } = config;
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
+        start.stop_if_asked()?;
         let classes = images.classes().to_vec();
         let ImageSet { preprocessing, notes, skipped, .. } = images;
         let evaluation =
@@ -173,7 +174,16 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     }
 }
 
-/// Images to measure on: the source's test split, else its validation split, else all it has.
+/// Images to measure on.
+pub(crate) struct GivenImages {
+    pub(crate) source: Source,
+    /// Which split of the data they are; none where they are all of it.
+    pub(crate) split: Option<&'static str>,
+    /// What the user should know, a sentence each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The images to measure on: the source's test split, else its validation split, else all it has.
 ///
 /// # Errors
 ///
@@ -182,9 +192,20 @@ pub(crate) fn read_given(
     data: &ImageData,
     seed: u64,
     progress: &mut Progress<'_>,
-) -> Result<Source, Failure> {
-    let found = Found::read(data, seed, progress)?;
-    Ok(fit(found.test.or(found.validation).unwrap_or(found.train), data))
+) -> Result<GivenImages, Failure> {
+    let Found { train, validation, test, notes, .. } = match data.source {
+        ImageOrigin::ImageFolder => {
+            let options = ImageFolderOptions { one_class: true, ..data.folder_options() };
+            Found::read_folder(&options, data, progress)?
+        }
+        _ => Found::read(data, seed, progress)?,
+    };
+    let (source, split) = match (test, validation) {
+        (Some(test), _) => (test, Some("test")),
+        (None, Some(validation)) => (validation, Some("validation")),
+        (None, None) => (train, None),
+    };
+    Ok(GivenImages { source: fit(source, data), split, notes })
 }
 
 /// The splits as the source has them.
@@ -213,7 +234,9 @@ impl Found {
             }
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
-            ImageOrigin::ImageFolder => return Self::read_folder(data, progress),
+            ImageOrigin::ImageFolder => {
+                return Self::read_folder(&data.folder_options(), data, progress);
+            }
         };
         Ok(Self {
             train: Arc::new(splits.train),
@@ -224,8 +247,12 @@ impl Found {
         })
     }
 
-    fn read_folder(data: &ImageData, progress: &mut Progress<'_>) -> Result<Self, Failure> {
-        let folder = open_image_folder(&data.folder_options())?;
+    fn read_folder(
+        options: &ImageFolderOptions,
+        data: &ImageData,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Failure> {
+        let folder = open_image_folder(options)?;
         let (mut notes, mut skipped) = (Vec::new(), 0);
         let mut decode = |folder: ImageFolder| {
             let (source, bad) = decode(folder, data, progress, &mut notes)?;
@@ -247,6 +274,13 @@ fn decode(
     progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Source, usize), Failure> {
+    if let Some(first) = folder.first_ignored() {
+        let what = match folder.ignored() {
+            1 => format!("`{}`", first.display()),
+            count => format!("{count} files, as `{}`", first.display()),
+        };
+        notes.push(format!("passed over {what}: only files named as images are read"));
+    }
     let bytes = folder.shape().bytes() * folder.labels().len();
     let mut progress = |done, of| progress("decoding images", done, of);
     let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {

@@ -37,6 +37,7 @@ mod record;
 mod run;
 mod run_directory;
 mod settings;
+mod shell;
 mod summary;
 mod tensorboard;
 mod time;

@@ -7,7 +7,10 @@ use std::time::Instant;
 use serde::Serialize;
 use training::{EndStatus, Event, Group, Observer, ObserverError, StepReport, Stop};
 
-use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
+use crate::{
+    ExitCode, Failure, Start, config::Layer, environment::command_line, registry::Recipe,
+    run::temporary_folder,
+};
 
 /// The test is over once the loss is so many times the lowest.
 const BREAKS_OUT: f64 = 4.0;
@@ -79,7 +82,7 @@ pub fn range_test(
         interrupt,
         directory: folder.path().join("run"),
         resumes: false,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began: Instant::now(),
         group: Group::alone(),
     };

@@ -192,7 +192,8 @@ pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
 }
 
-fn not_a_run(directory: &Path) -> Failure {
+/// The error of a directory that is none of a run.
+pub(crate) fn not_a_run(directory: &Path) -> Failure {
     let shown = directory.display();
     let message = if directory.is_dir() {
         format!("`{shown}` is not a run: it has no `{CONFIG}`")

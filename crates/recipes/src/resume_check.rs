@@ -12,8 +12,9 @@ use store::{TensorFile, sha256_hex};
 use training::{Group, Stop};
 
 use crate::{
-    ExitCode, Failure, Start,
+    ExitCode, Failure, Start, Summary,
     config::Layer,
+    environment::command_line,
     registry::Recipe,
     run::{Silent, temporary_folder},
     run_directory::TIME_COLUMNS,
@@ -28,9 +29,9 @@ pub struct Verdict {
     pub identical: bool,
     /// Of all numbers in weights and optimizer state.
     pub largest_difference: f64,
-    /// Updates of each run.
+    /// Updates that each run made.
     pub steps: u64,
-    /// After which of them the second run was stopped.
+    /// After which of them the second run was stopped, by its checkpoints.
     pub stops: Vec<u64>,
     /// The SHA-256 over all that was compared of the run that was never stopped.
     pub straight: String,
@@ -38,12 +39,16 @@ pub struct Verdict {
     pub resumed: String,
 }
 
-/// Trains for `steps` updates, once straight and once with two stops, each in a folder of its own
-/// that is removed again. All processes of a group do so together, and the first one compares.
+/// The fewest updates in which a run can be stopped twice.
+const FEWEST_STEPS: u64 = 3;
+
+/// Trains for `steps` updates, or as many as the run has, once straight and once with two stops,
+/// each in a folder of its own that is removed again. All processes of a group do so together, and
+/// the first one compares.
 ///
 /// # Errors
 ///
-/// Whatever either run fails with.
+/// Whatever either run fails with; where it is too short to be stopped twice, or does not stop.
 pub fn verify(
     recipe: &Recipe,
     layers: &[Layer],
@@ -51,7 +56,7 @@ pub fn verify(
     group: &Group,
 ) -> Result<Verdict, Failure> {
     let folder = temporary_folder()?;
-    let run = |name: &str, resumes, stop_after: Option<u64>| {
+    let run = |name: &str, resumes, stop_after: Option<u64>| -> Result<Summary, Failure> {
         let mut layers = layers.to_vec();
         layers.push(Layer::max_steps(steps));
         let interrupt = Stop::default();
@@ -63,19 +68,39 @@ pub fn verify(
             interrupt,
             directory: folder.path().join(name),
             resumes,
-            command_line: std::env::args().collect(),
+            command_line: command_line(),
             began: Instant::now(),
             group: group.clone(),
         };
-        match (recipe.train)(layers, start) {
-            Err(failure) if failure.exit_code != ExitCode::Interrupted => Err(failure),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        (recipe.train)(layers, start)
     };
-    let stops = vec![steps / 3, steps * 2 / 3 + 1];
-    run("straight", false, None)?;
-    run("resumed", false, Some(stops[0]))?;
-    run("resumed", true, Some(stops[1]))?;
+    let steps = run("straight", false, None)?.steps;
+    if steps < FEWEST_STEPS {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!(
+                "this run of `{}` is over after step {steps}, too soon for two stops",
+                recipe.name
+            ),
+            "raise `training.epochs`, or give it more data",
+        ));
+    }
+    let mut stops = Vec::new();
+    for (resumes, stop_after) in [(false, steps / 3), (true, steps * 2 / 3 + 1)] {
+        match run("resumed", resumes, Some(stop_after)) {
+            Err(failure) if failure.exit_code == ExitCode::Interrupted => {}
+            Err(failure) => return Err(failure),
+            Ok(_) => return Err(did_not_stop(stop_after)),
+        }
+        if group.leads() {
+            let checkpoint = last_checkpoint(&folder.path().join("resumed"));
+            let stopped_after = checkpoint.as_deref().and_then(step_of);
+            if stopped_after != Some(stop_after) {
+                return Err(did_not_stop(stop_after));
+            }
+            stops.push(stop_after);
+        }
+    }
     run("resumed", true, None)?;
 
     let verdict = if group.leads() {
@@ -86,6 +111,14 @@ pub fn verify(
     };
     let verdict = group.broadcast(verdict)?;
     Ok(serde_json::from_slice(&verdict).expect("it was just written"))
+}
+
+fn did_not_stop(step: u64) -> Failure {
+    Failure::new(
+        ExitCode::Unexpected,
+        format!("the run did not stop after step {step}, as it was asked to"),
+        "nothing was proved; this is a bug: please report it",
+    )
 }
 
 fn compare(
@@ -160,14 +193,61 @@ impl Outcome {
 /// The checkpoint with the highest step.
 fn last_checkpoint(run: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(run.join("checkpoints")).ok()?;
-    let step = |path: &PathBuf| -> Option<u64> {
-        path.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
-    };
-    entries.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(step)
+    entries.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(|path| step_of(path))
+}
+
+/// After which step a checkpoint was written.
+fn step_of(checkpoint: &Path) -> Option<u64> {
+    checkpoint.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
 }
 
 fn tensor_files(checkpoint: PathBuf) -> Vec<PathBuf> {
     let entries = fs::read_dir(checkpoint).into_iter().flatten();
     let is_tensors = |path: &PathBuf| path.extension().is_some_and(|name| name == "safetensors");
     entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_tensors).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mlp;
+
+    fn verify_mlp(recipe: &Recipe, settings: &[&str], steps: u64) -> Result<Verdict, Failure> {
+        let small = ["data.samples=80", "training.batch_size=40"];
+        let layers: Vec<Layer> =
+            small.iter().chain(settings).map(|setting| Layer::set(setting)).collect();
+        verify(recipe, &layers, steps, &Group::alone())
+    }
+
+    #[test]
+    fn what_is_told_is_what_was_done() {
+        let told = |settings: &[&str], steps| {
+            let verdict = verify_mlp(&mlp::RECIPE, settings, steps).unwrap();
+            assert!(verdict.identical, "{verdict:?}");
+            (verdict.steps, verdict.stops)
+        };
+        assert_eq!(told(&[], 9), (9, vec![3, 7]));
+        assert_eq!(told(&["training.epochs=2"], 40), (4, vec![1, 3]));
+        assert_eq!(told(&[], 3), (3, vec![1, 3]));
+    }
+
+    #[test]
+    fn a_run_too_short_for_stops_proves_nothing() {
+        let failure = verify_mlp(&mlp::RECIPE, &["training.epochs=1"], 40).unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Usage);
+        assert!(failure.to_string().contains("is over after step 2"), "{failure}");
+    }
+
+    #[test]
+    fn a_run_that_does_not_stop_proves_nothing() {
+        let deaf = Recipe {
+            train: |layers, start| {
+                (mlp::RECIPE.train)(layers, Start { interrupt: Stop::default(), ..start })
+            },
+            ..mlp::RECIPE
+        };
+        let failure = verify_mlp(&deaf, &[], 9).unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Unexpected);
+        assert!(failure.to_string().contains("did not stop after step 3"), "{failure}");
+    }
 }

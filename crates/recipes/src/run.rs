@@ -30,6 +30,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
+    shell::quoted_path,
 };
 
 /// What a recipe is given to run with.
@@ -72,6 +73,22 @@ impl<'a> Start<'a> {
         let _ = self.observer.observe(&event);
     }
 
+    /// Ends what comes before the first step, if that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Interrupted`].
+    pub(crate) fn stop_if_asked(&self) -> Result<(), Failure> {
+        if !self.interrupt.requested() {
+            return Ok(());
+        }
+        let help = match self.resumes {
+            true => format!("to go on: recipes resume {}", quoted_path(&self.directory)),
+            false => "run the command again".to_owned(),
+        };
+        Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
+    }
+
     /// The device of this process, and its name.
     pub(crate) fn device(&self) -> Result<(Device, String), Failure> {
         if self.group.is_shared() {
@@ -101,7 +118,7 @@ impl<'a> Start<'a> {
     ///
     /// # Errors
     ///
-    /// Where the directory is in use, or the system refuses.
+    /// Where the directory is in use, the system refuses, or the run was asked to stop.
     pub fn open<C: Serialize>(
         self,
         recipe: &str,
@@ -122,6 +139,7 @@ impl<'a> Start<'a> {
             settings: serde_json::to_value(config)
                 .map_err(|error| unwritable(error.to_string()))?,
         };
+        self.stop_if_asked()?;
         // A rank that cannot read its data ends all of them before there is a directory.
         self.group.meet()?;
         let ranks = self.group.share().of;
@@ -129,7 +147,7 @@ impl<'a> Start<'a> {
         let directory = self.directory.clone();
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
-            (true, true) => Some(RunDirectory::of(directory, config, environment)),
+            (true, true) => Some(RunDirectory::reopen(directory, config, environment)?),
             (true, false) => Some(RunDirectory::create(directory, config, environment)?),
         };
         let mut notes = notes.to_vec();
@@ -218,7 +236,7 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
-                format!("to go on: recipes resume {shown}"),
+                format!("to go on: recipes resume {}", quoted_path(self.path())),
             ));
         }
         let parameters = weights::count(&trained.model);
@@ -327,6 +345,27 @@ mod tests {
             group: Group::alone(),
         };
         (mlp::RECIPE.train)(settings.iter().map(|setting| Layer::set(setting)).collect(), start)
+    }
+
+    #[test]
+    fn a_stop_before_the_first_step_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("run");
+        let interrupt = Stop::default();
+        interrupt.request();
+        let start = Start {
+            observer: &mut Silent,
+            interrupt,
+            directory: directory.clone(),
+            resumes: false,
+            command_line: Vec::new(),
+            began: Instant::now(),
+            group: Group::alone(),
+        };
+        let failure = (mlp::RECIPE.train)(Vec::new(), start).unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Interrupted);
+        assert_eq!(failure.to_string(), "interrupted before the first step");
+        assert!(!directory.exists());
     }
 
     /// The weights, the metrics without their times, and the names of all files.

@@ -10,19 +10,24 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{
-    AppendLog, StoreError, TensorFile, create_directory, is_unfinished, remove, write_whole,
+    AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
+    is_unfinished, remove, write_whole,
 };
 use training::{Event, Keeper, Metrics, Observer, ObserverError, Pace};
 
 use crate::{
     ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes,
-    tensorboard::Scalars, time,
+    shell::quoted_path, tensorboard::Scalars, time,
 };
 
 /// The resolved configuration.
 pub(crate) const CONFIG: &str = "config.toml";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
+/// The trained model.
+const MODEL: &str = "model.safetensors";
+/// Held by the process that writes the run. It stays, and says nothing of the run.
+const LOCK: &str = ".lock";
 
 /// The last columns of `metrics.csv`, which differ from run to run.
 pub(crate) const TIME_COLUMNS: usize = 3;
@@ -38,6 +43,7 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
+    _lock: FileLock,
     config: Resolved,
     environment: Environment,
     opened: Instant,
@@ -63,7 +69,8 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// Where there is something already, or the system refuses.
+    /// Where there is something already, another process is about to begin there, or the system
+    /// refuses.
     pub(crate) fn create(
         path: PathBuf,
         config: Resolved,
@@ -71,12 +78,23 @@ impl RunDirectory {
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
         create_directory(&path).map_err(Failure::user_data)?;
-        Ok(Self::of(path, config, environment))
+        let directory = Self::reopen(path, config, environment)?;
+        refuse_if_used(&directory.path)?; // by a process that has given it back since
+        Ok(directory)
     }
 
     /// The directory of a run, into which nothing is written before it is known to go on there.
-    pub(crate) fn of(path: PathBuf, config: Resolved, environment: Environment) -> Self {
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// Where another process writes it, or the system refuses.
+    pub(crate) fn reopen(
+        path: PathBuf,
+        config: Resolved,
+        environment: Environment,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            _lock: lock(&path)?,
             path,
             config,
             environment,
@@ -85,18 +103,86 @@ impl RunDirectory {
             events: None,
             metrics: None,
             scalars: None,
-        }
+        })
     }
 
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
-        model.write(&self.path.join("model.safetensors"))?;
+        model.write(&self.path.join(MODEL))?;
         write_json(&self.path.join(SUMMARY), summary)
     }
 
     /// Seconds that earlier processes spent on this run, as far as they count.
     pub(crate) fn seconds_before(&self) -> f64 {
         self.seconds_before
+    }
+
+    fn events_path(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    fn metrics_path(&self) -> PathBuf {
+        self.path.join("metrics.csv")
+    }
+
+    fn write_settings(&self) -> Result<(), StoreError> {
+        write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
+        write_json(&self.path.join("environment.json"), &self.environment)
+    }
+
+    /// Begins the logs, or cuts them back to what they were at `mark`.
+    fn open_logs(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        let (events, metrics) = (self.events_path(), self.metrics_path());
+        match mark {
+            Some(mark) => self.events = Some(AppendLog::reopen(&events, mark.events_bytes)?),
+            None => {
+                remove(&events)?;
+                self.events = Some(AppendLog::create(&events)?);
+            }
+        }
+        match mark {
+            Some(mark) if mark.metrics_bytes > 0 => {
+                self.metrics = Some(AppendLog::reopen(&metrics, mark.metrics_bytes)?);
+            }
+            _ => remove(&metrics)?,
+        }
+        if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
+            let length = mark.map_or(0, |mark| mark.scalars_bytes);
+            self.scalars = Some(Scalars::open(&self.path, length)?);
+        }
+        Ok(())
+    }
+
+    /// Refuses to write over what a run came to.
+    fn refuse_to_begin_again(&self) -> Result<(), Failure> {
+        let Some(result) = [SUMMARY, MODEL].into_iter().find(|name| self.path.join(name).exists())
+        else {
+            return Ok(());
+        };
+        let shown = self.path.display();
+        Err(Failure::new(
+            ExitCode::UserData,
+            format!("the run `{shown}` has a `{result}`, but no checkpoint to go on from"),
+            format!(
+                "bring `{shown}/checkpoints` back, or begin another run: \
+                 recipes train {shown}/{CONFIG}"
+            ),
+        ))
+    }
+
+    /// Refuses to go on without a log, before any of them is cut back.
+    fn refuse_without_logs(&self, mark: &Mark) -> Result<(), Failure> {
+        let logs = [(self.events_path(), true), (self.metrics_path(), mark.metrics_bytes > 0)];
+        let Some((lost, _)) = logs.into_iter().find(|(path, needed)| *needed && !path.is_file())
+        else {
+            return Ok(());
+        };
+        let shown = self.path.display();
+        Err(Failure::new(
+            ExitCode::UserData,
+            format!("the run `{shown}` cannot go on: `{}` is gone", lost.display()),
+            format!("bring the file back, or begin another run: recipes train {shown}/{CONFIG}"),
+        ))
     }
 
     fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
@@ -118,7 +204,7 @@ impl RunDirectory {
         let log = match &mut self.metrics {
             Some(log) => log,
             None => {
-                let mut log = AppendLog::create(&self.path.join("metrics.csv"))?;
+                let mut log = AppendLog::create(&self.metrics_path())?;
                 let names: String =
                     validation.iter().map(|(name, _)| format!("validation_{name},")).collect();
                 log.append(&format!(
@@ -175,32 +261,23 @@ impl Keeper for RunDirectory {
     }
 
     fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
-        let (events, metrics) = (self.path.join("events.jsonl"), self.path.join("metrics.csv"));
         let mark = mark.map(Mark::deserialize).transpose()?;
-        if let Some(mark) = &mark {
-            refuse_changes(&mark.settings, &self.config.settings)?;
+        match &mark {
+            Some(mark) => {
+                refuse_changes(&mark.settings, &self.config.settings)?;
+                self.refuse_without_logs(mark)?;
+                self.seconds_before = mark.seconds;
+                self.open_logs(Some(mark))?;
+                self.write_settings()?;
+            }
+            None => {
+                self.refuse_to_begin_again()?;
+                self.write_settings()?; // by which a start that is cut short here is a run
+                self.open_logs(None)?;
+            }
         }
-        remove(&self.path.join(SUMMARY))?; // the run is not finished, or not any more
-        write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
-        write_json(&self.path.join("environment.json"), &self.environment)?;
-        if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
-            let length = mark.as_ref().map_or(0, |mark| mark.scalars_bytes);
-            self.scalars = Some(Scalars::open(&self.path, length)?);
-        }
-        let Some(mark) = mark else {
-            remove(&events)?;
-            remove(&metrics)?;
-            self.events = Some(AppendLog::create(&events)?);
-            return Ok(());
-        };
-        self.seconds_before = mark.seconds;
-        self.events = Some(AppendLog::reopen(&events, mark.events_bytes)?);
-        if mark.metrics_bytes > 0 {
-            self.metrics = Some(AppendLog::reopen(&metrics, mark.metrics_bytes)?);
-        } else {
-            remove(&metrics)?;
-        }
-        Ok(())
+        // Only now is the run not finished any more, if it was.
+        Ok(remove(&self.path.join(SUMMARY))?)
     }
 }
 
@@ -212,11 +289,16 @@ pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
     ordered
 }
 
-fn refuse_if_used(path: &Path) -> Result<(), Failure> {
+/// Refuses a directory for a new run in which there is something already.
+///
+/// # Errors
+///
+/// Where there is, or the system refuses to look.
+pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let left = |entry: io::Result<fs::DirEntry>| {
         // What a start that was cut short leaves is nobody's.
-        entry.map_or(true, |entry| !is_unfinished(&entry.path()))
+        entry.map_or(true, |entry| !is_unfinished(&entry.path()) && entry.file_name() != LOCK)
     };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries.into_iter().any(left),
@@ -233,7 +315,10 @@ fn refuse_if_used(path: &Path) -> Result<(), Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("the run directory `{shown}` has a run already"),
-            format!("to go on with it: recipes resume {shown}; or name another with `--run-dir`"),
+            format!(
+                "to go on with it: recipes resume {}; or name another with `--run-dir`",
+                quoted_path(path)
+            ),
         ));
     }
     if entries {
@@ -246,22 +331,100 @@ fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A name under `runs/` that nothing has yet.
-pub(crate) fn unused_name(recipe: &str) -> PathBuf {
-    let name = PathBuf::from("runs").join(format!("{recipe}-{}", time::now_compact()));
-    let numbered = (2..).map(|number| {
-        let mut name = name.clone().into_os_string();
-        name.push(format!("-{number}"));
-        PathBuf::from(name)
-    });
-    std::iter::once(name.clone())
-        .chain(numbered)
-        .find(|name| !name.exists())
-        .expect("an unlimited supply of names")
+/// Refuses a run that another process writes.
+///
+/// # Errors
+///
+/// Where one does, or the system refuses.
+pub(crate) fn refuse_if_in_use(path: &Path) -> Result<(), Failure> {
+    lock(path).map(drop)
+}
+
+fn lock(path: &Path) -> Result<FileLock, Failure> {
+    let lock = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)?;
+    lock.ok_or_else(|| {
+        Failure::new(
+            ExitCode::UserData,
+            format!("the run directory `{}` is in use by another process", path.display()),
+            "wait until that has ended, or stop it first",
+        )
+    })
+}
+
+/// A new directory for a run, which goes again with this value where nothing was put into it.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    pub(crate) path: PathBuf,
+    created: Vec<PathBuf>, // the innermost first
+}
+
+impl Reserved {
+    /// Creates a directory below `folder` that is named after the recipe and the time.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub(crate) fn below(folder: &Path, recipe: &str) -> Result<Self, Failure> {
+        let name = format!("{recipe}-{}", time::now_compact());
+        let above = (!folder.exists()).then(|| folder.to_owned());
+        let mut path = folder.join(&name);
+        let mut number = 1;
+        while !create_new_directory(&path).map_err(Failure::user_data)? {
+            number += 1;
+            path = folder.join(format!("{name}-{number}"));
+        }
+        let created = std::iter::once(path.clone()).chain(above).collect();
+        Ok(Self { path, created })
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        for path in &self.created {
+            // The system refuses to remove a directory that has something in it.
+            if fs::remove_dir(path).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let mut text = serde_json::to_string_pretty(value).expect("plain data has a form in JSON");
     text.push('\n');
     write_whole(path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_given_once_and_goes_again_if_nothing_comes_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = folder.path().join("runs");
+        let reserved: Vec<Reserved> =
+            (0..3).map(|_| Reserved::below(&runs, "mlp").unwrap()).collect();
+        let paths: Vec<PathBuf> = reserved.iter().map(|reserved| reserved.path.clone()).collect();
+        assert!(paths.iter().all(|path| path.is_dir()), "{paths:?}");
+        assert!(paths[0] != paths[1] && paths[1] != paths[2] && paths[0] != paths[2], "{paths:?}");
+
+        fs::write(paths[1].join(CONFIG), "").unwrap();
+        drop(reserved);
+        assert_eq!(fs::read_dir(&runs).unwrap().count(), 1);
+        fs::remove_dir_all(&runs).unwrap();
+        drop(Reserved::below(&runs, "mlp").unwrap());
+        assert!(!runs.exists());
+    }
+
+    #[test]
+    fn a_directory_with_nothing_but_a_lock_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path()).unwrap();
+        refuse_if_used(folder.path()).unwrap();
+        let refused = refuse_if_in_use(folder.path()).unwrap_err();
+        assert!(refused.to_string().ends_with("is in use by another process"), "{refused}");
+        drop(held);
+        refuse_if_in_use(folder.path()).unwrap();
+    }
 }

@@ -1,15 +1,21 @@
 //! Which settings may change between the start of a run and its resumption.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
+use training::EndStatus;
 
-use crate::{ExitCode, Failure};
+use crate::{ExitCode, Failure, Summary, shell::quoted_path};
 
-/// What no result depends on: when checkpoints are written, how many threads read, and who is told.
-const FREE: [&str; 3] = ["checkpoint.", "data.workers", "output.tensorboard"];
+/// What no update depends on: when checkpoints are written, how many threads read, who is told, and
+/// for how long a better loss is waited for.
+const FREE: [&str; 4] = ["checkpoint.", "data.workers", "output.tensorboard", PATIENCE];
 /// What may grow, so that a run goes on beyond its end.
-const MAY_GROW: [&str; 2] = ["training.epochs", "training.max_steps"];
+const MAY_GROW: [&str; 2] = [EPOCHS, MAX_STEPS];
+
+const EPOCHS: &str = "training.epochs";
+const MAX_STEPS: &str = "training.max_steps";
+const PATIENCE: &str = "training.patience";
 
 /// Refuses to resume a run under settings that would change its result.
 ///
@@ -36,7 +42,7 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         "leave them as they were, or begin another run: `recipes train RUN/config.toml`; \
-         only `training.epochs` and `training.max_steps` may grow",
+         only `training.epochs` and `training.max_steps` may grow, and `training.patience` change",
     ))
 }
 
@@ -46,6 +52,26 @@ fn grows(then: &Value, now: &Value) -> bool {
         (Some(_), None) => now.as_str() == Some(""), // a limit that is taken away
         _ => false,
     }
+}
+
+/// The command that makes a finished run longer: it changes whatever ended it.
+///
+/// - `settings`: of the run, by dotted key
+pub(crate) fn longer(
+    directory: &Path,
+    settings: &BTreeMap<String, Value>,
+    summary: &Summary,
+) -> String {
+    let twice = |key: &str, reached: u64| {
+        let limit = settings.get(key).and_then(Value::as_u64).filter(|&limit| reached >= limit)?;
+        Some(format!(" --set {key}={}", limit.saturating_mul(2)))
+    };
+    let patience =
+        (summary.status == EndStatus::StoppedEarly).then(|| format!(" --set {PATIENCE}="));
+    let ended_by =
+        [twice(EPOCHS, summary.epochs as u64), twice(MAX_STEPS, summary.steps), patience];
+    let changes: String = ended_by.into_iter().flatten().collect();
+    format!("recipes resume {}{changes}", quoted_path(directory))
 }
 
 /// The values that are not tables, by dotted key.
@@ -98,8 +124,36 @@ mod tests {
             "a resumed run cannot change its settings: `optimizer.learning_rate` was 0.1 and is \
              0.2, `training.epochs` was 5 and is 4, `training.max_steps` was 10 and is 9"
         );
+        for (then, now) in [(json!(3), json!("")), (json!(""), json!(2)), (json!(3), json!(2))] {
+            let patience = |epochs| json!({ "training": { "patience": epochs } });
+            assert!(refuse_changes(&patience(then), &patience(now)).is_ok());
+        }
         let no_limit = settings(5, json!(""), 0.1);
         assert!(refuse_changes(&no_limit, &began_with).is_err(), "a limit is no growth");
+    }
+
+    #[test]
+    fn a_run_is_made_longer_by_what_ended_it() {
+        let check = |max_steps: Value, status: &str, epochs: u64, steps: u64, expected: &str| {
+            let summary = json!({
+                "recipe": "mlp", "status": status, "backend": "cpu", "device": "a CPU", "seed": 0,
+                "epochs": epochs, "steps": steps, "samples": 9, "parameters": 9,
+                "trainable_parameters": 9, "seconds": 1.0, "seconds_training": 1.0,
+                "train": {"loss": 0.25}, "skipped_records": 0,
+            });
+            let summary = serde_json::from_value(summary).unwrap();
+            let command =
+                longer(Path::new("runs/a"), &leaves(&settings(5, max_steps, 0.1)), &summary);
+            assert_eq!(command, format!("recipes resume runs/a {expected}"));
+        };
+        check(json!(""), "finished", 5, 50, "--set training.epochs=10");
+        check(json!(20), "finished", 2, 20, "--set training.max_steps=40");
+        check(json!(60), "finished", 5, 50, "--set training.epochs=10");
+        let both = "--set training.epochs=10 --set training.max_steps=90";
+        check(json!(45), "finished", 5, 45, both);
+        check(json!(""), "stopped_early", 3, 30, "--set training.patience=");
+        let both = "--set training.epochs=10 --set training.patience=";
+        check(json!(""), "stopped_early", 5, 50, both);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn train<B: AutodiffBackend>(
     device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.training.choose_arithmetic::<B>(device)?;
+    config.choose_arithmetic::<B>(device)?;
 
     // The data: what is read, how it is batched, and what is measured on.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;

@@ -2,8 +2,8 @@
 
 use std::{fs, io, path::Path};
 
-use serde::{Deserialize, Serialize};
-use training::{Best, EndStatus, Metrics};
+use serde::{Deserialize, Deserializer, Serialize};
+use training::{Best, EndStatus, Measured, Metrics};
 
 use crate::{ExitCode, Failure, run_directory::SUMMARY};
 
@@ -38,12 +38,21 @@ pub struct Summary {
     /// Seconds of training steps, waiting for data and logging included.
     pub seconds_training: f64,
     /// Measured on the training split, while it was trained on.
+    #[serde(deserialize_with = "measured")]
     pub train: Metrics,
     /// Measured on the validation split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "measured_if_held_out"
+    )]
     pub validation: Option<Metrics>,
     /// Measured on the test split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "measured_if_held_out"
+    )]
     pub test: Option<Metrics>,
     /// The best epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +63,16 @@ pub struct Summary {
 
 fn one() -> usize {
     1
+}
+
+fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
+    Measured::deserialize(deserializer).map(Metrics::from)
+}
+
+fn measured_if_held_out<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Metrics>, D::Error> {
+    Ok(Option::<Measured>::deserialize(deserializer)?.map(Metrics::from))
 }
 
 /// What the run came to, if it is finished.
@@ -74,5 +93,41 @@ pub(crate) fn of_finished(directory: &Path) -> Result<Option<Summary>, Failure> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(damaged(error.to_string())),
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_is_written_and_read_again() {
+        let metrics = |loss| Metrics::from([("loss".to_owned(), loss), ("rmse".to_owned(), 2.0)]);
+        let summary = Summary {
+            recipe: "mlp".to_owned(),
+            status: EndStatus::Finished,
+            backend: "cpu".to_owned(),
+            device: "a CPU".to_owned(),
+            ranks: 1,
+            seed: 0,
+            epochs: 1,
+            steps: 1,
+            samples: 1,
+            parameters: 1,
+            trainable_parameters: 1,
+            seconds: 1.0,
+            seconds_training: 1.0,
+            train: metrics(f64::NAN),
+            validation: Some(metrics(f64::NEG_INFINITY)),
+            test: None,
+            best: None,
+            skipped_records: 0,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(SUMMARY), serde_json::to_vec(&summary).unwrap()).unwrap();
+        let read = of_finished(folder.path()).unwrap().unwrap();
+        let validation = read.validation.unwrap();
+        assert!(read.train["loss"].is_nan() && validation["loss"].is_nan());
+        assert_eq!((validation["rmse"], read.test), (2.0, None));
     }
 }

@@ -61,10 +61,14 @@ impl<B: Backend> TableEvaluation<B> {
     ) -> Self {
         let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
-            (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => vec![
-                ("rmse", MetricSummary::Root { unit: *deviation }),
-                ("r2", MetricSummary::Explained { variance: variance(values) }),
-            ],
+            (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
+                let variance = variance(values);
+                // Of values that are all the same nothing can be explained.
+                let explained =
+                    (variance > 0.0).then_some(("r2", MetricSummary::Explained { variance }));
+                let error = ("rmse", MetricSummary::Root { unit: *deviation });
+                std::iter::once(error).chain(explained).collect()
+            }
             _ => vec![("accuracy", MetricSummary::Mean)],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device);

@@ -80,12 +80,50 @@ pub(crate) fn written<B: Backend>(
     generator.map_or_else(|_| String::new(), |generator| generator.take(WRITTEN).collect())
 }
 
-/// At most so many streams as training has, and no more than the text has windows.
+/// A text as streams to measure on, about as many as training has.
+///
+/// # Errors
+///
+/// Where the text is too short for a window.
 pub(crate) fn evaluation_streams(
     tokens: Tokens,
     rows: usize,
     sequence_length: usize,
 ) -> Result<Streams, DataError> {
-    let rows = (tokens.len() / (sequence_length + 1)).clamp(1, rows);
+    let rows = evaluation_rows(tokens.len(), rows, sequence_length);
     Ok(Streams::new(tokens, rows, sequence_length)?)
+}
+
+/// So many streams that the least is left over at their ends: half as many as `rows` to `rows`, and
+/// no more than the text has windows. With `rows` alone up to half of the text might stay out.
+fn evaluation_rows(tokens: usize, rows: usize, sequence_length: usize) -> usize {
+    let targets = tokens.saturating_sub(1);
+    let windows = |rows: usize| (targets / rows).checked_div(sequence_length).unwrap_or(0);
+    let most = rows.min(windows(1)).max(1);
+    // Of those that use equally many windows the last, which needs the fewest batches.
+    ((most / 2).max(1)..=most).max_by_key(|&rows| rows * windows(rows)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_of_a_text_is_left_out() {
+        let used = |tokens: usize, rows: usize, length: usize| {
+            let rows = evaluation_rows(tokens, rows, length);
+            (rows, rows * ((tokens - 1) / rows / length) * length)
+        };
+        assert_eq!(used(8100, 64, 64), (63, 8064)); // 64 rows would leave out 4003 targets
+        assert_eq!(used(8193, 64, 64), (64, 8192));
+        assert_eq!(used(450, 8, 16), (7, 448));
+        assert_eq!(used(65, 64, 64), (1, 64));
+        assert_eq!(used(200, 64, 64), (3, 192));
+        for tokens in (5000..60_000).step_by(997) {
+            let (rows, used) = used(tokens, 64, 16);
+            assert!((32..=64).contains(&rows) && used * 50 > tokens * 48, "{tokens}: {used}");
+        }
+        assert_eq!(evaluation_rows(10, 64, 64), 1);
+        assert_eq!(evaluation_rows(0, 64, 0), 1);
+    }
 }

@@ -18,7 +18,7 @@ use models::{
 use training::{Group, Metrics, ParameterGroup, Trainer};
 
 use crate::{
-    ExitCode, Failure, Start, Summary,
+    Failure, Start, Summary,
     backbone::Model,
     cache_folder::cache_folder,
     config::ImageConfig,
@@ -62,8 +62,9 @@ pub fn train<B: AutodiffBackend>(
     let backbone = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    training.choose_arithmetic::<B>(device)?;
+    config.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
+    start.stop_if_asked()?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.
@@ -105,11 +106,11 @@ pub fn train<B: AutodiffBackend>(
     let mut notes = images.notes;
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape);
-    let folder = cache_folder().ok_or_else(no_folder)?.join("features");
+    let folder = cache_folder().map(|folder| folder.join("features"));
     let batching = start.shared(training.batching(data.order));
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let train = if keeps && !changes_images(augment) {
-        let (table, note) = frozen.features(&images.train, &folder, &mut start)?;
+        let (table, note) = frozen.features(&images.train, folder.as_deref(), &mut start)?;
         notes.push(note);
         Features::Kept { rows: rows(&table, batching, device), shape }
     } else {
@@ -130,7 +131,7 @@ pub fn train<B: AutodiffBackend>(
     let mut held_out = |split: Arc<dyn ImageSource>| {
         let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
         if keeps {
-            let (table, _) = frozen.features(&split, &folder, &mut start)?;
+            let (table, _) = frozen.features(&split, folder.as_deref(), &mut start)?;
             return Ok(Features::Kept { rows: rows(&table, batching, device), shape });
         }
         let (residency, workers) = (data.residency, data.workers);
@@ -262,12 +263,4 @@ fn measure<B: Backend>(
         evaluation.add(losses, [hits(logits, batch.labels)]);
     }
     Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
-}
-
-fn no_folder() -> Failure {
-    Failure::new(
-        ExitCode::Usage,
-        "there is no folder to keep features in",
-        "name one in the environment variable `BURN_RECIPES_DATA`",
-    )
 }

@@ -20,6 +20,7 @@ mod append;
 mod directory;
 mod error;
 pub mod fault;
+mod lock;
 mod whole;
 
 // What is in them.
@@ -31,6 +32,7 @@ pub use crate::{
     directory::{is_unfinished, previous_name, write_directory},
     error::StoreError,
     hash::{sha256_hex, sha256_hex_of},
+    lock::FileLock,
     tensor_file::{StoredTensor, TensorFile},
-    whole::{create_directory, remove, write_whole},
+    whole::{create_directory, create_new_directory, remove, write_whole},
 };

@@ -44,6 +44,22 @@ pub fn create_directory(path: &Path) -> Result<(), StoreError> {
     sync_directory(parent(path))
 }
 
+/// Creates a directory, and those above it, where there is nothing of its name yet; returns whether
+/// that was so. Of several processes that ask for one name, one gets it.
+///
+/// # Errors
+///
+/// Where the system refuses.
+pub fn create_new_directory(path: &Path) -> Result<bool, StoreError> {
+    let failed = |error| StoreError::io("create the directory", path)(error);
+    fault::point().and_then(|()| fs::create_dir_all(parent(path))).map_err(failed)?;
+    match fs::create_dir(path) {
+        Ok(()) => sync_directory(parent(path)).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
 /// Removes a file or a directory with all that is in it; what is not there needs no removing.
 ///
 /// A directory gets the name `<path>.partial` first, so that no half of it is taken for the whole.
@@ -148,6 +164,17 @@ mod tests {
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         remove(&path).unwrap();
+    }
+
+    #[test]
+    fn a_directory_is_new_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("above/directory");
+        assert!(create_new_directory(&path).unwrap());
+        assert!(!create_new_directory(&path).unwrap());
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(!create_new_directory(&folder.path().join("file")).unwrap());
+        assert!(create_new_directory(&folder.path().join("file/directory")).is_err());
     }
 
     #[test]

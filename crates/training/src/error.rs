@@ -35,6 +35,12 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// There are checkpoints, but none to go on from, and the run is not begun again over them.
+    #[error("{}, and there is no other to go on from", damaged.join("; "))]
+    NoneUsable {
+        /// Why each of them cannot be used, a sentence each.
+        damaged: Vec<String>,
+    },
     /// A checkpoint that is whole, but of another model or other data.
     #[error("the checkpoint `{}` is of another run: {reason}", path.display())]
     OtherRun {
@@ -63,6 +69,9 @@ impl TrainError {
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
                 Some("check the disk; earlier checkpoints are as they were".to_owned())
+            }
+            Self::NoneUsable { .. } => {
+                Some("bring one of them back from a copy, or begin another run".to_owned())
             }
             Self::OtherRun { .. } => {
                 Some("resume with the data and settings that the run began with".to_owned())

@@ -7,6 +7,23 @@ use serde::{Deserialize, Serialize};
 /// Measured values by name; `loss` is always among them.
 pub type Metrics = BTreeMap<String, f64>;
 
+/// [`Metrics`] that come back from JSON, which knows no number that is not finite and writes null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, Option<f64>>")]
+pub struct Measured(pub Metrics);
+
+impl From<BTreeMap<String, Option<f64>>> for Measured {
+    fn from(values: BTreeMap<String, Option<f64>>) -> Self {
+        Self(values.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
+    }
+}
+
+impl From<Measured> for Metrics {
+    fn from(Measured(metrics): Measured) -> Self {
+        metrics
+    }
+}
+
 /// Something that happened. Epochs and steps are counted from 1, as people do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -51,7 +51,8 @@ pub use crate::{
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{
-        Best, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, Pace, Shares, StepReport,
+        Best, EndStatus, Event, Keeper, Measured, Metrics, Observer, ObserverError, Pace, Shares,
+        StepReport,
     },
     group::{Group, GroupError},
     optimizer::{OptimizerConfig, OptimizerKind},

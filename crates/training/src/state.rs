@@ -10,7 +10,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Best, Group, GroupError, Metrics, TrainerConfig,
+    Best, Group, GroupError, Measured, Metrics, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
@@ -83,23 +83,6 @@ pub(crate) struct Record {
     pub(crate) validation: Option<Measured>,
     /// The best epoch, and all that was measured then.
     pub(crate) best: Option<(Best, Measured)>,
-}
-
-/// [`Metrics`] that come back from JSON, which knows no number that is not finite and writes null.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<String, Option<f64>>")]
-pub(crate) struct Measured(Metrics);
-
-impl From<BTreeMap<String, Option<f64>>> for Measured {
-    fn from(values: BTreeMap<String, Option<f64>>) -> Self {
-        Self(values.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
-    }
-}
-
-impl From<Measured> for Metrics {
-    fn from(Measured(metrics): Measured) -> Self {
-        metrics
-    }
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {

@@ -85,6 +85,33 @@ impl Draws {
     }
 }
 
+/// The draws of many images, for tests of what is made of them.
+#[cfg(test)]
+pub(super) fn many() -> Vec<Draws> {
+    let random = Random::new(5, backend::random::Purpose::Augmentation, 1);
+    (0..4000).map(|sample| Draws::new(random, sample)).collect()
+}
+
+/// Checks that values lie within bounds and come near to them, and that their mean and variance are
+/// those expected, to five standard errors.
+#[cfg(test)]
+pub(super) fn check_moments(values: &[f64], [least, greatest]: [f64; 2], mean: f64, variance: f64) {
+    let (low, high) = values
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(low, high), &value| (low.min(value), high.max(value)));
+    let near = 0.1 * (greatest - least);
+    assert!((least..least + near).contains(&low), "{low} for {least}");
+    assert!(high <= greatest && high > greatest - near, "{high} for {greatest}");
+    let count = values.len() as f64;
+    let found = values.iter().sum::<f64>() / count;
+    assert!((found - mean).abs() <= 5.0 * (variance / count).sqrt(), "mean {found} for {mean}");
+    let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
+    let found = squares.iter().sum::<f64>() / count;
+    let spread = squares.iter().map(|square| (square - variance).powi(2)).sum::<f64>() / count;
+    let error = 5.0 * (spread / count).sqrt();
+    assert!((found - variance).abs() <= error, "variance {found} for {variance}");
+}
+
 #[cfg(test)]
 mod tests {
     use backend::random::Purpose;

@@ -137,25 +137,26 @@ pub(super) fn augment<B: Backend>(
     draws: &[Draws],
 ) -> Tensor<B, 4> {
     let [_, _, height, width] = images.dims();
-    let spans = |draws: &Draws| {
-        let [mut rows, mut columns] = match options {
-            AugmentOptions { random_resized_crop, .. } if *random_resized_crop > 0.0 => {
-                resized_crop(draws, *random_resized_crop, height, width)
-            }
-            AugmentOptions { crop_padding, .. } => {
-                [(0, height), (1, width)].map(|(number, length)| {
-                    let start = draws.below(Step::Crop, number, 2 * crop_padding + 1);
-                    let start = start as isize - *crop_padding as isize;
-                    Span { start, length, reversed: false }
-                })
-            }
-        };
-        columns.reversed = draws.chance(Step::Flip, 0, options.horizontal_flip);
-        rows.reversed = draws.chance(Step::Flip, 1, options.vertical_flip);
-        (rows, columns)
-    };
+    let spans = |draws: &Draws| drawn(options, draws, [height, width]);
     let (rows, columns): (Vec<_>, Vec<_>) = draws.iter().map(spans).unzip();
     crop(images, &rows, &columns, [height, width])
+}
+
+/// The rows and columns that are cut out of an image of this height and width.
+fn drawn(options: &AugmentOptions, draws: &Draws, [height, width]: [usize; 2]) -> (Span, Span) {
+    let [mut rows, mut columns] = match options {
+        AugmentOptions { random_resized_crop, .. } if *random_resized_crop > 0.0 => {
+            resized_crop(draws, *random_resized_crop, height, width)
+        }
+        AugmentOptions { crop_padding, .. } => [(0, height), (1, width)].map(|(number, length)| {
+            let start = draws.below(Step::Crop, number, 2 * crop_padding + 1);
+            let start = start as isize - *crop_padding as isize;
+            Span { start, length, reversed: false }
+        }),
+    };
+    columns.reversed = draws.chance(Step::Flip, 0, options.horizontal_flip);
+    rows.reversed = draws.chance(Step::Flip, 1, options.vertical_flip);
+    (rows, columns)
 }
 
 /// The rows and columns of a window of a random area and proportion, as torchvision draws them:
@@ -183,4 +184,81 @@ fn resized_crop(draws: &Draws, least: f64, height: usize, width: usize) -> [Span
         let start = draws.below(Step::Crop, 4 * number + which, side - length + 1);
         Span { start: start as isize, length, reversed: false }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::augment::draws::{check_moments, many};
+
+    fn spans(options: &AugmentOptions) -> (Vec<Span>, Vec<Span>) {
+        many().iter().map(|draws| drawn(options, draws, [9, 7])).unzip()
+    }
+
+    fn values(spans: &[Span], value: impl Fn(&Span) -> f64) -> Vec<f64> {
+        spans.iter().map(value).collect()
+    }
+
+    #[test]
+    fn padded_crops_start_anywhere_within_the_padding() {
+        let (rows, columns) = spans(&AugmentOptions { crop_padding: 3, ..Default::default() });
+        for (spans, side) in [(&rows, 9), (&columns, 7)] {
+            assert!(spans.iter().all(|span| span.length == side && !span.reversed));
+            check_moments(&values(spans, |span| span.start as f64), [-3.0, 3.0], 0.0, 4.0);
+        }
+        let products = rows.iter().zip(&columns).map(|(a, b)| (a.start * b.start) as f64);
+        check_moments(&products.collect::<Vec<_>>(), [-9.0, 9.0], 0.0, 16.0);
+    }
+
+    #[test]
+    fn flips_are_as_frequent_as_asked_for() {
+        let flips =
+            AugmentOptions { horizontal_flip: 0.25, vertical_flip: 0.6, ..Default::default() };
+        let (rows, columns) = spans(&flips);
+        for (spans, side, share) in [(&rows, 9, 0.6), (&columns, 7, 0.25)] {
+            assert!(spans.iter().all(|span| Span { reversed: false, ..*span } == Span::all(side)));
+            let reversed = values(spans, |span| f64::from(u8::from(span.reversed)));
+            check_moments(&reversed, [0.0, 1.0], share, share * (1.0 - share));
+        }
+    }
+
+    /// Against the means over all areas and proportions of which a window lies in the image.
+    #[test]
+    fn resized_crops_have_their_areas_and_lie_anywhere() {
+        let least = 0.3;
+        let options = AugmentOptions { random_resized_crop: least, ..Default::default() };
+        let (rows, columns) = spans(&options);
+        let areas = 63.0 * least..63.0;
+        let steps = 500;
+        let (mut fitting, mut sums) = (0.0, [[0.0; 2]; 2]);
+        for step in 0..steps * steps {
+            let [u, v] = [step / steps, step % steps].map(|i| (i as f64 + 0.5) / steps as f64);
+            let area = areas.start + u * (areas.end - areas.start);
+            let proportion = 0.75f64.powf(1.0 - 2.0 * v);
+            let height = (area / proportion).sqrt().round();
+            let width = (area * proportion).sqrt().round();
+            if height <= 9.0 && width <= 7.0 {
+                fitting += 1.0;
+                for (sums, length) in sums.iter_mut().zip([height, width]) {
+                    sums[0] += length;
+                    sums[1] += length * length;
+                }
+            }
+        }
+        for ((spans, side), [sum, squares]) in [(&rows, 9.0), (&columns, 7.0)].iter().zip(sums) {
+            let (mean, square) = (sum / fitting, squares / fitting);
+            let lengths = values(spans, |span| span.length as f64);
+            check_moments(&lengths, [4.0, *side], mean, square - mean * mean);
+            // Each place that a window may have is as likely as the others.
+            let places = |span: &Span| side - span.length as f64 + 1.0;
+            let deviations = values(spans, |span| span.start as f64 - (places(span) - 1.0) / 2.0);
+            let most = (side - 4.0) / 2.0;
+            let variance = values(spans, |span| (places(span).powi(2) - 1.0) / 12.0);
+            let variance = variance.iter().sum::<f64>() / variance.len() as f64;
+            check_moments(&deviations, [-most, most], 0.0, variance);
+            assert!(spans.iter().all(|span| span.start >= 0 && !span.reversed));
+        }
+        let area = |(rows, columns): (&Span, &Span)| rows.length * columns.length;
+        assert!(rows.iter().zip(&columns).map(area).all(|area| (15..=63).contains(&area)));
+    }
 }

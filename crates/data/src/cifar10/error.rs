@@ -27,6 +27,12 @@ pub enum Cifar10Error {
         /// The last class.
         most: u8,
     },
+    /// A batch of the Python version.
+    #[error("`{}` is a batch of the Python version", path.display())]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of class names that has more or fewer than there are classes.
     #[error("`{}` names {found} classes, {expected} are expected", path.display())]
     Names {
@@ -43,7 +49,7 @@ impl Cifar10Error {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Length { .. } | Self::Label { .. } => {
+            Self::Length { .. } | Self::Label { .. } | Self::Pickle { .. } => {
                 "take the binary version, `cifar-10-binary.tar.gz`, \
                  not those for Python or Matlab; if it is, download it again"
                     .into()

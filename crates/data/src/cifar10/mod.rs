@@ -30,6 +30,9 @@ const TRAINING_BATCHES: usize = 5;
 /// The folder that the archive unpacks to.
 const ARCHIVE_FOLDER: &str = "cifar-10-batches-bin";
 
+/// What a batch of the Python version, a pickle of protocol 2, begins with. No label does.
+const PICKLE: [u8; 2] = [0x80, 2];
+
 /// The classes of the data set, in the order of its `batches.meta.txt`.
 const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
@@ -89,6 +92,10 @@ fn read_images(batches: &[PathBuf], classes: &[String]) -> Result<ImagesInMemory
 fn read_batch(path: &Path, pixels: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<(), DataError> {
     let mut file = BinaryFile::open(path)?;
     let bytes = file.take_up_to((BATCH_RECORDS * RECORD_BYTES) as u64)?;
+    // It is longer, but not by a mishap.
+    if bytes.starts_with(&PICKLE) {
+        return Err(Cifar10Error::Pickle { path: path.to_owned() }.into());
+    }
     file.end()?;
     let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
     if records.is_empty() || !rest.is_empty() {
@@ -114,7 +121,7 @@ fn read_classes(folder: &Folder) -> Result<Vec<String>, DataError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        DataError::NotUtf8 { path: path.clone(), line }
+        DataError::NotUtf8 { path: path.clone(), line, utf16: false }
     })?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let classes: Vec<String> = lines.map(str::to_owned).collect();

@@ -113,7 +113,7 @@ struct TargetCell<'a> {
 }
 
 impl TargetCell<'_> {
-    fn value(&self) -> Result<f32, DataError> {
+    fn value(&self) -> Result<f64, DataError> {
         cell::number(&self.target.name, self.text)
             .map_err(|source| self.wrong(source))?
             .ok_or_else(|| self.missing())

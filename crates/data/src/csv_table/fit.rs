@@ -111,7 +111,7 @@ fn encode_targets(records: &Records, kind: &TargetKind, rows: &[usize]) -> Targe
 /// A column's cells and how they become features.
 enum Encoder<'a> {
     Numbers {
-        numbers: &'a [f32],
+        numbers: &'a [f64],
         mean: f64,
         deviation: f64,
     },
@@ -192,13 +192,10 @@ mod tests {
 
     #[test]
     fn moments_are_those_of_the_population() {
-        let cells = Cells::Numbers(vec![2.0, f32::NAN, 4.0, 100.0, 6.0]);
+        let cells = Cells::Numbers(vec![2.0, f64::NAN, 4.0, 100.0, 6.0]);
         assert_eq!(moments(&cells, &[0, 1, 2, 4]), Some((4.0, (8.0f64 / 3.0).sqrt())));
         assert_eq!(moments(&cells, &[1]), None);
-        assert_eq!(
-            moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6]),
-            Some((f64::from(0.1f32), 0.0))
-        );
+        assert_eq!(moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6]), Some((0.1, 0.0)));
     }
 
     #[test]

@@ -116,12 +116,27 @@ impl Layout {
     }
 }
 
-/// Whether the first row has most of the names that a preprocessing knows.
+/// Whether the first row has a name that a preprocessing knows and that is no value of a column, or
+/// most of the names of the columns that it uses. One name is enough, so that a slip in the others
+/// is found; whether it is in capitals does not matter.
 fn names_known(reader: &CsvReader, known: &TablePreprocessing) -> bool {
     let Some(first) = reader.ahead().next().filter(|_| known.header) else { return false };
-    let cells: HashSet<&str> = first.cells().collect();
-    let found = known.columns.iter().filter(|column| cells.contains(column.name.as_str())).count();
-    2 * found > known.columns.len()
+    let lowercase = |text: &String| text.to_lowercase();
+    let cells: HashSet<String> = first.cells().map(str::to_lowercase).collect();
+    let mut values: HashSet<String> = known.target.classes().iter().map(lowercase).collect();
+    let (mut used, mut found) = (0, 0);
+    for column in &known.columns {
+        if let ColumnKind::Categorical { categories, .. } = &column.kind {
+            values.extend(categories.iter().map(lowercase));
+        }
+        if !matches!(column.kind, ColumnKind::Dropped { .. }) {
+            used += 1;
+            found += usize::from(cells.contains(&lowercase(&column.name)));
+        }
+    }
+    let names = known.columns.iter().map(|column| &column.name).chain([&known.target.name]);
+    let mut texts = names.filter(|name| Cell::parse(name) == Cell::Text).map(lowercase);
+    texts.any(|name| cells.contains(&name) && !values.contains(&name)) || 2 * found > used
 }
 
 #[cfg(test)]
@@ -129,7 +144,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Column, Target, TargetKind};
+    use crate::{CategoryEncoding, Column, Target, TargetKind};
 
     fn reader(text: &str) -> CsvReader<'_> {
         CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap()
@@ -156,6 +171,53 @@ mod tests {
         assert_eq!(names(&mut reader("1,2"), false).unwrap(), ["column_0", "column_1"]);
         let error = names(&mut reader("a,b\n\n"), true).unwrap_err();
         assert_eq!(error.to_string(), "`a.csv` has a header and no rows");
+    }
+
+    /// A table of texts; `id` is dropped.
+    fn known_texts() -> TablePreprocessing {
+        let text = |name: &str, categories: &[&str]| Column {
+            name: name.into(),
+            kind: ColumnKind::Categorical {
+                categories: categories.iter().map(|&category| category.into()).collect(),
+                fill: categories[0].into(),
+                encoding: CategoryEncoding::OneHot,
+            },
+        };
+        let mut known = known(true);
+        known.columns.truncate(1);
+        known.columns.extend([text("color", &["red", "size"]), text("size", &["s", "l"])]);
+        known.target.index = 3;
+        known
+    }
+
+    #[test]
+    fn a_name_among_texts_makes_a_header() {
+        let check = |text, columns: [Option<usize>; 3]| {
+            let found = Layout::find(&mut reader(text), &known_texts(), None).unwrap();
+            assert_eq!(found.columns, columns, "{text:?}");
+        };
+        check("color,size\nred,s", [None, Some(0), Some(1)]);
+        check("size,color\ns,red", [None, Some(1), Some(0)]);
+        check("7,size,s\n8,red,l", [Some(0), Some(1), Some(2)]); // a value of `color`
+        let absent = |text, expected: &str| {
+            let error = Layout::find(&mut reader(text), &known_texts(), None).unwrap_err();
+            assert_eq!(error.to_string(), format!("`a.csv` has no column `{expected}`"));
+        };
+        absent("size,colour,id\ns,red,7", "color");
+        absent("sizes,color\ns,red", "size");
+        absent("Color,Size\nred,s", "color");
+        absent("colour,sizes,y\nred,s,0", "color");
+    }
+
+    #[test]
+    fn names_of_numbers_make_no_header_of_a_row_with_one() {
+        let mut known = known(true);
+        for (column, name) in known.columns.iter_mut().zip(["0", "1", "2"]) {
+            column.name = name.into();
+        }
+        let found = |text| Layout::find(&mut reader(text), &known, None).unwrap().columns;
+        assert_eq!(found("2,7,9\n1,2,3"), [Some(0), Some(1), Some(2)]);
+        assert_eq!(found("2,1\n7,9"), [None, Some(1), Some(0)]);
     }
 
     fn known(header: bool) -> TablePreprocessing {

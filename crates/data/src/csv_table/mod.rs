@@ -1,12 +1,13 @@
 //! The CSV source: a file of rows becomes splits of encoded samples.
 //!
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
-//! pass (`schema`) decides what each column holds, the second (`records`) keeps the numbers in
-//! their smallest form. Then the rows are split, the statistics of the training rows become the
-//! preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
+//! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
+//! the places of categories. Then the rows are split, the statistics of the training rows become
+//! the preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
 //! as rows to predict are later.
 
 // From the file to the numbers.
+mod first_row;
 mod header;
 mod options;
 mod reader;
@@ -30,10 +31,17 @@ pub use self::{
 /// Reads the training file and those named beside it, and encodes their rows.
 ///
 /// A validation file takes the place of rows held out from the training file.
+///
+/// # Errors
+///
+/// Where a file is none but a pipe, cannot be read, or has what no table of samples has.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
+    // The training file is read twice, and all of them again where a run is resumed.
+    let others = options.validation_path.iter().chain(&options.test_path);
+    [&options.path].into_iter().chain(others).try_for_each(|path| reader::refuse_stream(path))?;
     let schema = schema::infer(options)?;
     let records = records::read(&options.path, &schema)?;
 

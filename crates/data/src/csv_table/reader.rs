@@ -3,23 +3,28 @@
 use std::{
     collections::VecDeque,
     fs::{self, File},
-    io::{BufRead, BufReader, Cursor, Read},
+    io::{BufReader, Cursor, Read},
     path::{Path, PathBuf},
 };
 
 use csv::{ByteRecord, StringRecord, Terminator};
 
-use crate::DataError;
+use super::first_row::FirstRow;
+use crate::{DataError, files::GZIP_MAGIC};
 
 /// Rows read ahead, by which a header is told from a row.
 const AHEAD: usize = 100;
 
-/// How much of the first line is looked at for its delimiter, in bytes.
-const FIRST_LINE: u64 = 1 << 16;
+/// How much of a file is looked at for its delimiter, in bytes.
+const FIRST_ROW: u64 = 1 << 16;
+
+/// What may stand before UTF-8, and what stands before UTF-16.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma, unless the first line has none and semicolons or tabs instead. A byte
+/// The delimiter is a comma, unless the first row has none and semicolons or tabs instead. A byte
 /// order mark and blank lines are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
@@ -51,6 +56,15 @@ impl Row {
     }
 }
 
+/// Refuses what cannot be read again, as a pipe.
+pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
+    let metadata = fs::metadata(path).map_err(|source| DataError::io(path, source))?;
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok(());
+    }
+    Err(DataError::Stream { path: path.to_owned() })
+}
+
 impl CsvReader<'static> {
     pub(super) fn open(path: &Path) -> Result<Self, DataError> {
         let error = |source| DataError::io(path, source);
@@ -65,7 +79,7 @@ impl CsvReader<'static> {
 impl<'a> CsvReader<'a> {
     /// `path` is what errors call the input.
     pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<Self, DataError> {
-        let (input, delimiter) = Input::new(input).map_err(|source| DataError::io(path, source))?;
+        let (input, delimiter) = Input::new(input, path)?;
         let csv = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
@@ -133,12 +147,12 @@ impl<'a> CsvReader<'a> {
                 return Ok(None);
             }
             let line = self.first_line(&record)?;
-            let not_utf8 = || DataError::NotUtf8 { path: self.path.clone(), line };
+            let not_utf8 = |utf16| DataError::NotUtf8 { path: self.path.clone(), line, utf16 };
             // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
             if record.as_slice().contains(&0) {
-                return Err(not_utf8());
+                return Err(not_utf8(true));
             }
-            let cells = StringRecord::from_byte_record(record).map_err(|_| not_utf8())?;
+            let cells = StringRecord::from_byte_record(record).map_err(|_| not_utf8(false))?;
             let blank = cells.len() == 1 && cells[0].trim().is_empty();
             if !blank {
                 return Ok(Some(Row { line, cells }));
@@ -169,17 +183,42 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The input and its delimiter.
-    fn new(input: impl Read + 'a) -> std::io::Result<(Self, u8)> {
+    /// The input and its delimiter. What is no text of lines is found here, before a row is
+    /// looked for that may never end.
+    fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
+        let error = |source| DataError::io(path, source);
+        let utf16 = |line| DataError::NotUtf8 { path: path.to_owned(), line, utf16: true };
         let mut input = BufReader::new(input);
-        let mut first_line = Vec::new();
-        (&mut input).take(FIRST_LINE).read_until(b'\n', &mut first_line)?;
-        if first_line.starts_with(b"\xef\xbb\xbf") {
-            first_line.drain(..3);
+        let mut start = Vec::new();
+        input.by_ref().take(UTF8_MARK.len() as u64).read_to_end(&mut start).map_err(error)?;
+        if start.starts_with(&GZIP_MAGIC) {
+            return Err(DataError::Gzip { path: path.to_owned() });
         }
-        let delimiter = delimiter(&first_line);
-        let bytes = Box::new(Cursor::new(first_line).chain(input).chain(&b"\n"[..]));
-        Ok((Self { bytes, ended: false }, delimiter))
+        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
+            return Err(utf16(1));
+        }
+        if start == UTF8_MARK {
+            start.clear();
+        }
+
+        let mut input = Cursor::new(start).chain(input);
+        let (mut beginning, mut first) = (Vec::new(), FirstRow::new());
+        for byte in input.by_ref().take(FIRST_ROW).bytes() {
+            let byte = byte.map_err(error)?;
+            beginning.push(byte);
+            first.push(byte);
+            if first.ended {
+                break;
+            }
+        }
+        if beginning.contains(&0) {
+            return Err(utf16(first.line));
+        }
+        if first.has_bare_return {
+            return Err(DataError::BareReturn { path: path.to_owned(), line: first.line });
+        }
+        let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
+        Ok((Self { bytes, ended: false }, first.delimiter()))
     }
 }
 
@@ -188,25 +227,6 @@ impl Read for Input<'_> {
         let read = self.bytes.read(buffer)?;
         self.ended |= read == 0 && !buffer.is_empty();
         Ok(read)
-    }
-}
-
-/// What separates the cells of a line, quoted cells aside.
-fn delimiter(line: &[u8]) -> u8 {
-    let count = |delimiter| {
-        let mut quoted = false;
-        line.iter()
-            .filter(|&&byte| {
-                quoted ^= byte == b'"';
-                !quoted && byte == delimiter
-            })
-            .count()
-    };
-    match (count(b','), count(b';'), count(b'\t')) {
-        (0, 0, 0) => b',',
-        (0, semicolons, tabs) if semicolons >= tabs => b';',
-        (0, ..) => b'\t',
-        _ => b',',
     }
 }
 
@@ -261,6 +281,8 @@ mod tests {
         check("a b\tc", ["a b", "c"]);
         check("a,b;c", ["a", "b;c"]);
         check("\"x, y\";z", ["x, y", "z"]);
+        check("\n\r\na;b\n1;2\n", ["a", "b"]);
+        check("\"a,\nb\";c\n1;2\n", ["a,\nb", "c"]);
     }
 
     #[test]
@@ -274,8 +296,32 @@ mod tests {
         check(b"a,b\n1,2\n\n3\n", "a.csv:4: the row has 1 cells, the first has 2");
         check(b"a,b\n1,\xe9t\xe9\n", "a.csv:2: the text is not UTF-8");
         check(b"a\0,\0b\0\n\0", "a.csv:1: the text is not UTF-8");
+        check(b"\n\"a\nb\",c\0\n", "a.csv:2: the text is not UTF-8");
+        check(b"a,b\n1,2\n\n3,c\0\n", "a.csv:4: the text is not UTF-8");
+        check(b"a,b\r1,2\r3,4\r", "a.csv:1: a line ends in a carriage return alone");
         check(b"a,b\n1,2\n3,\"4\n5,6\n", "a.csv:3: a quote that opens in this row is never closed");
         check(b"\"", "a.csv:1: a quote that opens in this row is never closed");
+    }
+
+    #[test]
+    fn what_is_stored_otherwise_is_told_apart() {
+        let check = |bytes: &[u8], expected: &str| {
+            let help = read(bytes).unwrap_err().help().unwrap();
+            assert!(help.contains(expected), "{help}");
+        };
+        let utf16 = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
+            [mark, &"a,b\n1,2\n".encode_utf16().flat_map(bytes).collect::<Vec<u8>>()].concat()
+        };
+        check(&utf16(b"\xff\xfe", u16::to_le_bytes), "iconv -f utf-16 ");
+        check(&utf16(b"\xfe\xff", u16::to_be_bytes), "iconv -f utf-16 ");
+        check(&utf16(b"", u16::to_le_bytes), "iconv -f utf-16 ");
+        check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
+        check(b"a,b\n1,\xe9t\xe9\n", "iconv -f latin1 ");
+        check(b"\x1f\x8b\x08\0\0", "gunzip");
+        check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
+
+        let endless = CsvReader::new(std::io::repeat(0), Path::new("a.csv")).err().unwrap();
+        assert_eq!(endless.to_string(), "a.csv:1: the text is not UTF-8");
     }
 
     #[test]

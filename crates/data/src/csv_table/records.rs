@@ -24,7 +24,7 @@ pub(super) struct Records {
 #[derive(Debug)]
 pub(super) enum Cells {
     /// Numbers, NaN where one is missing.
-    Numbers(Vec<f32>),
+    Numbers(Vec<f64>),
     /// Places in the schema's categories or classes, or [`MISSING`].
     Codes(Vec<u16>),
     Dropped,
@@ -121,7 +121,7 @@ impl<'a> Filling<'a> {
         match &mut self.cells {
             Cells::Numbers(numbers) => {
                 let number = cell::number(self.name, text).map_err(PushError::Cell)?;
-                numbers.push(number.unwrap_or(f32::NAN));
+                numbers.push(number.unwrap_or(f64::NAN));
             }
             Cells::Codes(codes) => {
                 let code = match cell::category(self.name, text).map_err(PushError::Cell)? {

@@ -173,7 +173,16 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
             }),
         None => {
             no_type_change(&options.path, name, summary)?;
-            Ok(summary.kind())
+            match summary.marker() {
+                Some(place) => Err(DataError::TextAmongNumbers {
+                    path: path(),
+                    line: place.line,
+                    column: name.to_owned(),
+                    percent: summary.percent_numbers(),
+                    text: place.text.clone(),
+                }),
+                None => Ok(summary.kind()),
+            }
         }
     }
 }
@@ -197,9 +206,9 @@ fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetP
     if options.task.is_none() {
         no_type_change(&options.path, &target, summary)?;
     }
+    let stray = if summary.is_numeric() { summary.first_text.as_ref() } else { summary.marker() };
     if options.task.is_none()
-        && summary.is_numeric()
-        && let Some(place) = &summary.first_text
+        && let Some(place) = stray
     {
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
         return Err(DataError::Cell { path: path(), line: place.line, source });
@@ -294,6 +303,8 @@ mod tests {
         let mut cells = vec!["1"; 40];
         cells[7] = "one";
         check(&cells, "a.csv:8: column `y`: `one` is not a number");
+        let cells = ["0.5", "1.5", "2.5", "N/A", "1.5"];
+        check(&cells, "a.csv:4: column `y`: `N/A` is not a number");
     }
 
     #[test]

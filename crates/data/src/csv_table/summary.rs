@@ -3,11 +3,17 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::schema::Kind;
-use crate::preprocess::cell::{self, Cell};
+use crate::{
+    preprocess::cell::{self, Cell},
+    table::MOST_INTEGER_CLASSES,
+};
 
 /// The most values of a column that are told apart: a column of more would need a network of its
 /// own. It also bounds the text in memory.
 pub(super) const LARGEST_CATEGORIES: usize = 1000;
+
+/// The most different texts among numbers that are taken for ways to say that a value is missing.
+const MOST_MARKERS: usize = 5;
 
 /// Whether at least 95 % of the cells that are not missing are numbers.
 pub(super) fn mostly_numbers(numbers: u64, texts: u64) -> bool {
@@ -41,6 +47,8 @@ pub(super) struct Summary {
     /// Names of the values, until they are too many.
     values: Option<HashSet<String>>,
     overflown: bool,
+    /// The different texts, until there are more than [`MOST_MARKERS`].
+    markers: Vec<String>,
     /// Whether there was a number with a fraction.
     fractional: bool,
     runs: Runs,
@@ -80,6 +88,9 @@ impl Summary {
         if is_text {
             self.texts += 1;
             self.first_text.get_or_insert_with(|| Place::new(line, text));
+            if self.markers.len() <= MOST_MARKERS && !self.markers.iter().any(|m| m == text) {
+                self.markers.push(text.to_owned());
+            }
         } else {
             self.numbers += 1;
         }
@@ -111,6 +122,23 @@ impl Summary {
     /// Whether this is a column of numbers, by the share of them.
     pub(super) fn is_numeric(&self) -> bool {
         mostly_numbers(self.numbers, self.texts)
+    }
+
+    /// The first text of a column of numbers with a few texts, such as `N/A`, in too many cells to
+    /// be slips. Few whole numbers with texts among them, as 1, 2 and `3+`, are categories.
+    pub(super) fn marker(&self) -> Option<&Place> {
+        let mixed = self.numbers > self.texts && !self.is_numeric();
+        let distinct = self.distinct().unwrap_or(usize::MAX);
+        let categories = !self.fractional
+            && distinct <= MOST_INTEGER_CLASSES + self.markers.len()
+            && 2 * distinct as u64 <= self.present();
+        let place = self.first_text.as_ref();
+        place.filter(|_| mixed && self.markers.len() <= MOST_MARKERS && !categories)
+    }
+
+    /// The share of numbers among the cells with a value, rounded down.
+    pub(super) fn percent_numbers(&self) -> u64 {
+        100 * self.numbers / self.present().max(1)
     }
 
     /// Whether all values are whole numbers.
@@ -245,6 +273,29 @@ mod tests {
         check(&["1", "2", "x"], None);
         check(&["1", "x", "2", "y"], None);
         check(&["x", "y"], None);
+    }
+
+    #[test]
+    fn few_texts_among_numbers_are_markers() {
+        let check = |numbers: &[&str], texts: &[&str], expected: Option<(u64, &str, u64)>| {
+            let summary = summary(numbers.iter().chain(texts).copied());
+            let found = summary.marker();
+            let found = found.map(|place| (place.line, &*place.text, summary.percent_numbers()));
+            assert_eq!(found, expected, "{numbers:?} {texts:?}");
+        };
+        let many: Vec<String> = (0..1800).map(|i| (i % 900).to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        check(&many[..90], &["N/A"; 10], Some((91, "N/A", 90)));
+        check(&many, &["N/A"; 200], Some((1801, "N/A", 90)));
+        check(&many, &["none", "-", "n/a", "x", "y"].repeat(20), Some((1801, "none", 94)));
+        check(&["0.5", "1", "0.5", "1"], &["-"], Some((5, "-", 80)));
+        check(&["7", "8", "9"], &["-"], Some((4, "-", 75)));
+
+        check(&many[..90], &["N/A"; 4], None); // a slip has an error of its own
+        check(&many[..90], &["N/A"; 90], None);
+        check(&many, &["a", "b", "c", "d", "e", "f"].repeat(20), None);
+        check(&["1", "2", "1", "2", "1", "2"], &["3+", "3+"], None);
+        check(&many, &[], None);
     }
 
     #[test]

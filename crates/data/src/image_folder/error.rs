@@ -98,6 +98,14 @@ pub enum ImageFolderError {
         /// The other.
         second: String,
     },
+    /// A folder called as a split that holds both classes and an image of none.
+    #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
+    StrayImage {
+        /// The folder.
+        path: PathBuf,
+        /// The image.
+        image: PathBuf,
+    },
     /// A file that cannot become an image.
     #[error("`{}` {reason}", path.display())]
     BadImage {
@@ -164,6 +172,11 @@ impl ImageFolderError {
                 "rename the folder to train on, or the classes if these are classes".into()
             }
             Self::TwoValidations { .. } => "keep one of them".into(),
+            Self::StrayImage { path, image } => format!(
+                "move `{}` away; if `{}` is a class, rename it",
+                image.display(),
+                path.display()
+            ),
             Self::BadImage { reason, .. } => {
                 format!("{}, or set `data.on_bad_image = \"skip\"`", reason.remedy())
             }

@@ -19,34 +19,42 @@ pub(super) struct SplitFolders {
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError> {
     listing::entries(path)?; // errors of the path itself come first
-    let split = |name: &&str| holds_folders_only(&path.join(name));
+    let split =
+        |name: &'static str| Ok::<_, ImageFolderError>(is_split(&path.join(name))?.then_some(name));
 
-    let mut validations = VALIDATION.into_iter().filter(split);
-    let validation = validations.next();
-    if let (Some(first), Some(second)) = (validation, validations.next()) {
+    let validations = VALIDATION.into_iter().filter_map(|name| split(name).transpose());
+    let validations = validations.collect::<Result<Vec<_>, _>>()?;
+    if let [first, second, ..] = validations[..] {
         let (first, second) = (first.to_owned(), second.to_owned());
         return Err(ImageFolderError::TwoValidations { path: path.to_owned(), first, second });
     }
-    let test = Some(TEST).filter(split);
-    match (split(&TRAIN), validation.or(test)) {
-        (true, _) => Ok(SplitFolders {
-            train: path.join(TRAIN),
+    let (train, validation, test) = (split(TRAIN)?, validations.first().copied(), split(TEST)?);
+    match (train, validation.or(test)) {
+        (Some(train), _) => Ok(SplitFolders {
+            train: path.join(train),
             validation: validation.map(|name| path.join(name)),
             test: test.map(|name| path.join(name)),
         }),
-        (false, None) => Ok(SplitFolders { train: path.to_owned(), validation: None, test: None }),
-        (false, Some(name)) => {
+        (None, None) => Ok(SplitFolders { train: path.to_owned(), validation: None, test: None }),
+        (None, Some(name)) => {
             Err(ImageFolderError::NoTrain { path: path.to_owned(), split: name.to_owned() })
         }
     }
 }
 
-/// Whether a folder has folders in it and no image, as a split does. A class may be called `train`
-/// too: beside `bus` and `bicycle` that is a folder of images.
-fn holds_folders_only(path: &Path) -> bool {
-    let Ok(entries) = listing::entries(path) else { return false };
-    let has_image = entries.iter().any(|entry| listing::is_image_name(entry) && entry.is_file());
-    !has_image && entries.iter().any(|entry| entry.is_dir())
+/// Whether a folder with a split's name has folders in it, as a split does. A class may be called
+/// `train` too: beside `bus` and `bicycle` that is a folder of images. One of both is refused:
+/// either guess would train on other classes than the user has.
+fn is_split(path: &Path) -> Result<bool, ImageFolderError> {
+    let Ok(entries) = listing::entries(path) else { return Ok(false) };
+    let has_folder = entries.iter().any(|entry| entry.is_dir());
+    let is_image = |entry: &&PathBuf| listing::is_image_name(entry) && entry.is_file();
+    match entries.iter().filter(is_image).min() {
+        Some(image) if has_folder => {
+            Err(ImageFolderError::StrayImage { path: path.to_owned(), image: image.clone() })
+        }
+        _ => Ok(has_folder),
+    }
 }
 
 #[cfg(test)]
@@ -102,5 +110,13 @@ mod tests {
             &["train/a", "val/a", "valid/a"],
             "`ROOT` has both a folder `val` and a folder `valid` to validate",
         );
+        let stray = |image: &str, split: &str| {
+            format!("`ROOT/{split}` has class folders and an image beside them, `ROOT/{image}`")
+        };
+        let photos = ["train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png"];
+        let with = |images: &[&'static str]| [&photos[..], images].concat();
+        check(&with(&["train/over.png"]), &stray("train/over.png", "train"));
+        check(&with(&["train/over.png", "val/over.png"]), &stray("val/over.png", "val"));
+        check(&["bus/1.png", "test/2.png", "test/1.png", "test/a"], &stray("test/1.png", "test"));
     }
 }

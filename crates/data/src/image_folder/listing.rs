@@ -24,8 +24,24 @@ pub(super) struct Listing {
     pub(super) files: Vec<ImageFile>,
     /// A label for each file.
     pub(super) labels: Vec<u32>,
-    /// The number of files passed over.
-    pub(super) ignored: usize,
+    pub(super) ignored: Ignored,
+}
+
+/// The files passed over.
+#[derive(Debug, Default)]
+pub(super) struct Ignored {
+    pub(super) count: usize,
+    /// The first of them by path.
+    pub(super) first: Option<PathBuf>,
+}
+
+impl Ignored {
+    fn add(&mut self, path: PathBuf) {
+        self.count += 1;
+        if self.first.as_ref().is_none_or(|first| path < *first) {
+            self.first = Some(path);
+        }
+    }
 }
 
 /// A file that should be an image, as it was when it was listed.
@@ -36,12 +52,13 @@ pub(super) struct ImageFile {
     pub(super) modified: Option<SystemTime>,
 }
 
-/// Lists the images to train on: each folder is a class.
-pub(super) fn list_train(folder: &Path) -> Result<Listing, ImageFolderError> {
+/// Lists the images to train on: each folder is a class, of which there must be two unless
+/// `one_class`.
+pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, ImageFolderError> {
     let classes = class_names(folder)?;
     match classes.as_slice() {
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
-        [class] => {
+        [class] if !one_class => {
             Err(ImageFolderError::SingleClass { path: folder.to_owned(), class: class.clone() })
         }
         present => list(folder, &classes, present),
@@ -67,7 +84,7 @@ fn list(
     present: &[String],
 ) -> Result<Listing, ImageFolderError> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
-    let mut ignored = 0;
+    let mut ignored = Ignored::default();
     for (label, class) in (0..).zip(classes).filter(|(_, class)| present.contains(class)) {
         let path = folder.join(class);
         let images = list_class(&path, &mut ignored)?;
@@ -98,7 +115,7 @@ fn class_names(folder: &Path) -> Result<Vec<String>, ImageFolderError> {
 /// Links to folders are not followed below a class, where they could lead in circles.
 pub(super) fn list_class(
     class: &Path,
-    ignored: &mut usize,
+    ignored: &mut Ignored,
 ) -> Result<Vec<ImageFile>, ImageFolderError> {
     let mut images = Vec::new();
     let mut folders = vec![class.to_owned()];
@@ -113,7 +130,7 @@ pub(super) fn list_class(
                 Ok(of) if of.is_file() && is_image_name(&path) => {
                     images.push(ImageFile { path, bytes: of.len(), modified: of.modified().ok() });
                 }
-                _ => *ignored += 1,
+                _ => ignored.add(path),
             }
         }
     }

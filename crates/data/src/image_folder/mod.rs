@@ -62,11 +62,12 @@ pub struct ImageFolderSplits {
 ///
 /// Images may lie in folders below their class folder. Hidden files and files that are not named as
 /// images are passed over, and so are other folders beside `train`, `val` and `test`. A folder is
-/// a split only if it holds folders and no image, so a class may be called `train`.
+/// a split only if it holds folders, so a class of images alone may be called `train`.
 ///
 /// # Errors
 ///
-/// Where there are not two classes to train on, a class has no images, or a class to validate or
+/// Where a folder called as a split holds folders and images, where there are not two classes to
+/// train on (unless one will do), a class has no images, or a class to validate or
 /// test is not among those to train on (the other way round is no error).
 ///
 /// # Examples
@@ -89,7 +90,7 @@ pub struct ImageFolderSplits {
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
     let folders = layout::find_splits(&options.path)?;
-    let train = listing::list_train(&folders.train)?;
+    let train = listing::list_train(&folders.train, options.one_class)?;
     let held_out = |folder: Option<PathBuf>| {
         let listing = folder.map(|folder| listing::list_held_out(&folder, &train)).transpose()?;
         Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))
@@ -107,6 +108,6 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
 ///
 /// Where a folder cannot be read.
 pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let images = listing::list_class(folder, &mut 0)?;
+    let images = listing::list_class(folder, &mut Default::default())?;
     Ok(images.into_iter().map(|image| image.path).collect())
 }

@@ -31,6 +31,9 @@ pub struct ImageFolderOptions {
     /// A directory to keep decoded images in. It may be deleted at any time.
     #[serde(default)]
     pub cache: Option<PathBuf>,
+    /// Whether a single class will do, as it does to measure a network on.
+    #[serde(default)]
+    pub one_class: bool,
 }
 
 fn colour() -> usize {
@@ -47,6 +50,7 @@ impl ImageFolderOptions {
             resize: Resize::default(),
             on_bad_image: OnBadImage::default(),
             cache: None,
+            one_class: false,
         }
     }
 

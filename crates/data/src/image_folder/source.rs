@@ -61,7 +61,12 @@ impl ImageFolder {
     /// The number of files passed over, since their names are not those of images. Hidden files do
     /// not count.
     pub fn ignored(&self) -> usize {
-        self.listing.ignored
+        self.listing.ignored.count
+    }
+
+    /// The first of these files by path, if there is one.
+    pub fn first_ignored(&self) -> Option<&Path> {
+        self.listing.ignored.first.as_deref()
     }
 
     /// The file of an image.

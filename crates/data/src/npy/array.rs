@@ -6,7 +6,7 @@ use super::{
     error::NpyError,
     header::{self, Dtype, Header},
 };
-use crate::{DataError, files::BinaryFile, table::matrix};
+use crate::{DataError, files::BinaryFile};
 
 /// An array of at least one row, each of at least one value.
 #[derive(Debug)]
@@ -47,19 +47,62 @@ impl Array {
         Ok(Self { path: path.to_owned(), shape, rows, width, values })
     }
 
-    /// The values as features.
-    pub(super) fn to_floats(&self) -> Result<Vec<f32>, DataError> {
-        let mut floats = matrix(self.rows, self.width)?;
-        for index in 0..self.values.len() {
-            let value = self.values.number(index);
-            if !(value as f32).is_finite() {
-                let (row, column) = (index / self.width, index % self.width);
-                let path = self.path.clone();
+    /// Checks that all values are finite, as 32-bit floats too.
+    pub(super) fn check_finite(&self) -> Result<(), DataError> {
+        let mut numbers = vec![0.0; self.width];
+        for row in 0..self.rows {
+            self.read_row(row, &mut numbers);
+            if let Some(column) = numbers.iter().position(|&number| !(number as f32).is_finite()) {
+                let (path, value) = (self.path.clone(), numbers[column]);
                 return Err(NpyError::Value { path, row, column, value }.into());
             }
-            floats.push(value as f32);
         }
-        Ok(floats)
+        Ok(())
+    }
+
+    /// Writes the values of a row, [`width`](Self::width) of them.
+    pub(super) fn read_row(&self, row: usize, numbers: &mut [f64]) {
+        let range = row * self.width..(row + 1) * self.width;
+        match &self.values {
+            Values::U8(values) => convert(&values[range], numbers, f64::from),
+            Values::I32(values) => convert(&values[range], numbers, f64::from),
+            Values::I64(values) => convert(&values[range], numbers, |value| value as f64),
+            Values::F32(values) => convert(&values[range], numbers, f64::from),
+            Values::F64(values) => convert(&values[range], numbers, |value| value),
+        }
+    }
+
+    /// Mean and deviation of each column in these rows, read in the order in which they lie.
+    pub(super) fn moments(&self, rows: &[usize]) -> Vec<(f64, f64)> {
+        let mut numbers = vec![0.0; self.width];
+        let mut first = vec![0.0; self.width];
+        if let Some(&row) = rows.first() {
+            self.read_row(row, &mut first);
+        }
+        let (mut means, mut equal) = (vec![0.0; self.width], vec![true; self.width]);
+        for &row in rows {
+            self.read_row(row, &mut numbers);
+            for (column, number) in numbers.iter().enumerate() {
+                means[column] += number;
+                equal[column] &= *number == first[column];
+            }
+        }
+        let count = rows.len().max(1) as f64;
+        means.iter_mut().for_each(|mean| *mean /= count);
+
+        let mut variances = vec![0.0; self.width];
+        for &row in rows {
+            self.read_row(row, &mut numbers);
+            for (column, number) in numbers.iter().enumerate() {
+                variances[column] += (number - means[column]).powi(2);
+            }
+        }
+        // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
+        let of = |column: usize| match equal[column] {
+            true => (first[column], 0.0),
+            false => (means[column], (variances[column] / count).sqrt()),
+        };
+        (0..self.width).map(of).collect()
     }
 }
 
@@ -84,16 +127,6 @@ impl Values {
         }
     }
 
-    fn number(&self, index: usize) -> f64 {
-        match self {
-            Self::U8(values) => values[index].into(),
-            Self::I32(values) => values[index].into(),
-            Self::I64(values) => values[index] as f64,
-            Self::F32(values) => values[index].into(),
-            Self::F64(values) => values[index],
-        }
-    }
-
     /// The values if they are integers.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
         match self {
@@ -103,6 +136,10 @@ impl Values {
             Self::F32(_) | Self::F64(_) => None,
         }
     }
+}
+
+fn convert<T: Copy>(values: &[T], numbers: &mut [f64], number: impl Fn(T) -> f64) {
+    numbers.iter_mut().zip(values).for_each(|(to, &value)| *to = number(value));
 }
 
 fn decode<const SIZE: usize, T>(bytes: &[u8], value: fn([u8; SIZE]) -> T) -> Vec<T> {

@@ -20,7 +20,7 @@ use crate::{
     files::Folder,
     preprocess::standardise,
     split,
-    table::{moments, target_note},
+    table::{matrix, target_note},
 };
 
 pub use self::error::NpyError;
@@ -56,41 +56,54 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
         return Err(DataError::Fraction { fraction: options.validation });
     }
     let folder = Folder::open(&options.path)?;
-    let [features, targets] =
-        read_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
+    let arrays =
+        find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
+    let [features, targets] = read_pair(&arrays)?;
     let width = features.width;
     let plan = Plan::new(&targets, options.task)?;
-    let mut train = table(&features, &targets, &plan)?;
-    drop((features, targets)); // as large again as the table
-    let mut validation = read_other(&folder, "validation_", width, &plan)?;
-    let mut test = read_other(&folder, "test_", width, &plan)?;
+    let samples = Samples::new([features, targets], &plan)?;
+    let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
 
-    if validation.is_none() && options.validation > 0.0 {
-        let samples = train.rows();
-        let classes = match &train.targets {
-            Targets::Classes(labels) => labels.clone(),
-            Targets::Values(_) => vec![0; samples],
-        };
-        let split = split::stratified(&classes, options.validation, seed)
-            .ok_or(DataError::TooFewSamples { samples })?;
-        validation = Some(train.select(&split.held_out)?);
-        train = train.select(&split.train)?;
-    }
-    let preprocessing = fit(&train, width, &plan);
-    for table in [Some(&mut train), validation.as_mut(), test.as_mut()].into_iter().flatten() {
-        standardise_table(table, &preprocessing);
-    }
+    let (train_rows, held_out) = if validation.is_none() && options.validation > 0.0 {
+        let split = split::stratified(&samples.classes(), options.validation, seed)
+            .ok_or(DataError::TooFewSamples { samples: samples.rows() })?;
+        (split.train, Some(split.held_out))
+    } else {
+        ((0..samples.rows()).collect(), None)
+    };
+    let learnt = Learnt {
+        moments: samples.features.moments(&train_rows),
+        target: plan.kind(&samples.targets, &train_rows),
+    };
+    let train = samples.encode(&train_rows, &learnt)?;
+    let held_out = held_out.map(|rows| samples.encode(&rows, &learnt)).transpose()?;
+    drop(samples); // larger than the tables
+
+    let other = |arrays: [PathBuf; 2]| -> Result<Table, DataError> {
+        let [features, targets] = read_pair(&arrays)?;
+        if features.width != width {
+            let (path, found) = (features.path, features.width);
+            return Err(NpyError::Width { path, found, expected: width }.into());
+        }
+        let samples = Samples::new([features, targets], &plan)?;
+        samples.encode(&(0..samples.rows()).collect::<Vec<_>>(), &learnt)
+    };
+    let validation = validation.map(other).transpose()?.or(held_out);
+    let test = test.map(other).transpose()?;
+    let preprocessing = learnt.preprocessing();
     let notes = vec![target_note(&preprocessing)];
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 
-/// The features and targets of a split, if their files are there.
-fn read_pair(folder: &Folder, prefix: &str) -> Result<Option<[Array; 2]>, DataError> {
+/// The files of a split, if they are there.
+fn find_pair(folder: &Folder, prefix: &str) -> Result<Option<[PathBuf; 2]>, DataError> {
     let [features, targets] = ["features", "targets"].map(|array| [format!("{prefix}{array}.npy")]);
-    let Some([features, targets]) = folder.find_pair([&features, &targets])? else {
-        return Ok(None);
-    };
-    let (features, targets) = (Array::read(&features)?, Array::read(&targets)?);
+    folder.find_pair([&features, &targets])
+}
+
+/// The features and targets of a split.
+fn read_pair([features, targets]: &[PathBuf; 2]) -> Result<[Array; 2], DataError> {
+    let (features, targets) = (Array::read(features)?, Array::read(targets)?);
     if targets.width != 1 {
         let Array { path, shape, .. } = targets;
         return Err(NpyError::TargetShape { path, shape }.into());
@@ -104,56 +117,80 @@ fn read_pair(folder: &Folder, prefix: &str) -> Result<Option<[Array; 2]>, DataEr
         }
         .into());
     }
-    Ok(Some([features, targets]))
+    Ok([features, targets])
 }
 
-/// A split beside that to train on, if its files are there.
-fn read_other(
-    folder: &Folder,
-    prefix: &str,
-    width: usize,
-    plan: &Plan,
-) -> Result<Option<Table>, DataError> {
-    let Some([features, targets]) = read_pair(folder, prefix)? else { return Ok(None) };
-    if features.width != width {
-        let (path, found) = (features.path, features.width);
-        return Err(NpyError::Width { path, found, expected: width }.into());
+/// The samples of a split as they are in its files, checked.
+struct Samples {
+    features: Array,
+    targets: Array,
+    /// None in a regression.
+    labels: Option<Vec<u32>>,
+}
+
+impl Samples {
+    fn new([features, targets]: [Array; 2], plan: &Plan) -> Result<Self, DataError> {
+        features.check_finite()?;
+        let labels = plan.labels(&targets)?;
+        Ok(Self { features, targets, labels })
     }
-    table(&features, &targets, plan).map(Some)
-}
 
-/// The samples as they are in the files.
-fn table(features: &Array, targets: &Array, plan: &Plan) -> Result<Table, DataError> {
-    Ok(Table { features: features.to_floats()?, targets: plan.encode(targets)? })
-}
-
-/// Learns how samples are encoded from those to train on.
-fn fit(train: &Table, width: usize, plan: &Plan) -> TablePreprocessing {
-    let column = |index| {
-        let (mean, deviation) =
-            moments(|| train.features.iter().skip(index).step_by(width).copied())
-                .unwrap_or((0.0, 0.0));
-        Column { name: format!("x{index}"), kind: ColumnKind::Numeric { mean, deviation } }
-    };
-    TablePreprocessing {
-        header: true,
-        columns: (0..width).map(column).collect(),
-        target: Target { name: TARGET.to_owned(), index: width, kind: plan.kind(&train.targets) },
+    fn rows(&self) -> usize {
+        self.features.rows
     }
-}
 
-/// Encodes samples in place, as [`TablePreprocessing::encode`] would their text.
-fn standardise_table(table: &mut Table, preprocessing: &TablePreprocessing) {
-    for row in table.features.chunks_exact_mut(preprocessing.columns.len()) {
-        for (feature, column) in row.iter_mut().zip(&preprocessing.columns) {
-            if let ColumnKind::Numeric { mean, deviation } = column.kind {
-                *feature = standardise(Some(*feature), mean, deviation);
-            }
+    /// The class of each row, by which a split is stratified; one and the same in a regression.
+    fn classes(&self) -> Vec<u32> {
+        self.labels.clone().unwrap_or_else(|| vec![0; self.rows()])
+    }
+
+    /// Encodes some of the rows, as [`TablePreprocessing::encode`] would their text.
+    fn encode(&self, rows: &[usize], learnt: &Learnt) -> Result<Table, DataError> {
+        let mut features = matrix(rows.len(), self.features.width)?;
+        let mut numbers = vec![0.0; self.features.width];
+        for &row in rows {
+            self.features.read_row(row, &mut numbers);
+            let columns = numbers.iter().zip(&learnt.moments);
+            features.extend(
+                columns.map(|(&number, &(mean, deviation))| {
+                    standardise(Some(number), mean, deviation)
+                }),
+            );
         }
+        let value = |&row: &usize, mean, deviation| {
+            let mut value = [0.0];
+            self.targets.read_row(row, &mut value);
+            standardise(Some(value[0]), mean, deviation)
+        };
+        let targets = match (&self.labels, &learnt.target) {
+            (Some(labels), _) => Targets::Classes(rows.iter().map(|&row| labels[row]).collect()),
+            (None, &TargetKind::Regression { mean, deviation }) => {
+                Targets::Values(rows.iter().map(|row| value(row, mean, deviation)).collect())
+            }
+            (None, _) => Targets::Values(Vec::new()),
+        };
+        Ok(Table { features, targets })
     }
-    if let (Targets::Values(values), &TargetKind::Regression { mean, deviation }) =
-        (&mut table.targets, &preprocessing.target.kind)
-    {
-        values.iter_mut().for_each(|value| *value = standardise(Some(*value), mean, deviation));
+}
+
+/// What the training split is like.
+struct Learnt {
+    /// Mean and deviation of each feature.
+    moments: Vec<(f64, f64)>,
+    target: TargetKind,
+}
+
+impl Learnt {
+    fn preprocessing(self) -> TablePreprocessing {
+        let index = self.moments.len();
+        let column = |(index, (mean, deviation))| Column {
+            name: format!("x{index}"),
+            kind: ColumnKind::Numeric { mean, deviation },
+        };
+        TablePreprocessing {
+            header: true,
+            columns: self.moments.into_iter().enumerate().map(column).collect(),
+            target: Target { name: TARGET.to_owned(), index, kind: self.target },
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{TARGET, array::Array, error::NpyError};
 use crate::{
-    DataError, TargetKind, Targets, Task,
-    table::{MOST_INTEGER_CLASSES, moments, regression},
+    DataError, TargetKind, Task,
+    table::{MOST_INTEGER_CLASSES, regression},
 };
 
 /// What is to be predicted; classes are in ascending order.
@@ -19,9 +19,10 @@ impl Plan {
     pub(super) fn new(targets: &Array, task: Option<Task>) -> Result<Self, DataError> {
         let path = || targets.path.clone();
         let Some(mut classes) = targets.values.integers() else {
-            let values = targets.to_floats()?;
-            if values.iter().all(|value| *value == values[0]) {
-                let value = values[0].to_string();
+            targets.check_finite()?;
+            let all: Vec<usize> = (0..targets.rows).collect();
+            if let [(value, 0.0)] = targets.moments(&all)[..] {
+                let value = (value as f32).to_string();
                 return Err(NpyError::SingleValue { path: path(), value }.into());
             }
             return match task {
@@ -49,24 +50,24 @@ impl Plan {
         }
     }
 
-    /// The targets as labels, or as values in the user's unit.
-    pub(super) fn encode(&self, targets: &Array) -> Result<Targets, DataError> {
+    /// The label of each target; `None` in a regression, whose targets are found to be finite.
+    pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
         match self {
-            Self::Binary(classes) => Ok(Targets::Classes(labels(targets, classes)?)),
-            Self::Multiclass(classes) => Ok(Targets::Classes(labels(targets, classes)?)),
-            Self::Regression => Ok(Targets::Values(targets.to_floats()?)),
+            Self::Binary(classes) => labels(targets, classes).map(Some),
+            Self::Multiclass(classes) => labels(targets, classes).map(Some),
+            Self::Regression => targets.check_finite().map(|()| None),
         }
     }
 
-    /// What a prediction means, by what the targets of the training split are.
-    pub(super) fn kind(&self, train: &Targets) -> TargetKind {
+    /// What a prediction means, by what the targets are in the rows of the training split.
+    pub(super) fn kind(&self, targets: &Array, rows: &[usize]) -> TargetKind {
         let name = |class: &i64| class.to_string();
         match self {
             Self::Binary(classes) => TargetKind::Binary { classes: classes.each_ref().map(name) },
             Self::Multiclass(classes) => {
                 TargetKind::Multiclass { classes: classes.iter().map(name).collect() }
             }
-            Self::Regression => regression(moments(|| train.values().iter().copied())),
+            Self::Regression => regression(targets.moments(rows).pop()),
         }
     }
 }

@@ -250,10 +250,10 @@ impl Target {
 }
 
 /// A number in deviations from the mean; 0 where it is missing or nothing deviates.
-pub(crate) fn standardise(number: Option<f32>, mean: f64, deviation: f64) -> f32 {
+pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
     match number {
         Some(number) if deviation > 0.0 => {
-            let score = (f64::from(number) - mean) / deviation;
+            let score = (number - mean) / deviation;
             score.clamp(-LARGEST_SCORE, LARGEST_SCORE) as f32
         }
         _ => 0.0,

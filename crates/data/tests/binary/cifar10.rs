@@ -145,6 +145,17 @@ fn batches_that_are_wrong() {
     check_batch(gzip(&one.repeat(10_001)), error, "download");
 }
 
+/// The Python version has the binary one's names without their ends, and longer files.
+#[test]
+fn batches_for_python_are_named() {
+    let pickle = [b"\x80\x02}q\x01(".to_vec(), vec![0; 31_000_000]].concat();
+    let error = "`data_batch_1` is a batch of the Python version";
+    for length in [100, pickle.len()] {
+        let files = [("data_batch_1", pickle[..length].to_vec())];
+        check(read_cifar10, &files, error, "`cifar-10-binary.tar.gz`");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_batches_or_an_error(

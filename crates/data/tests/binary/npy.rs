@@ -106,6 +106,37 @@ fn arrays_and_csv_make_the_same_table() {
     check_like_csv(floats(values, 1), &texts, None);
 }
 
+/// Times in milliseconds, a second apart: 32-bit floats would be the same for two minutes.
+#[test]
+fn large_numbers_that_differ_by_little_stay_apart() {
+    let times: Vec<i64> = (0..40).map(|i| 1_700_000_000_000 + 1000 * i).collect();
+    let bytes = |values: &[i64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let rows: Vec<String> = times.iter().map(|time| format!("{time},{}\n", time + 7)).collect();
+    let later: Vec<u8> = times.iter().flat_map(|&v| ((v + 7) as f64).to_le_bytes()).collect();
+    let folder = folder(&[
+        ("features.npy", npy("<i8", "(40, 1)", &bytes(&times))),
+        ("targets.npy", npy("<f8", "(40,)", &later)),
+        ("table.csv", format!("x0,target\n{}", rows.concat()).into_bytes()),
+    ]);
+    let arrays = read(folder.path()).unwrap();
+    let table = CsvOptions::new(folder.path().join("table.csv"), TargetColumn::Index(-1));
+    let table = read_csv(&table, 0).unwrap();
+
+    let deviation = (1599.0f64 / 12.0).sqrt(); // of 0 to 39
+    for splits in [&arrays, &table] {
+        assert_eq!(splits.train.rows(), 40);
+        let values = splits.train.features.iter().zip(splits.train.targets.values());
+        for (row, (&feature, &target)) in values.enumerate() {
+            let expected = (row as f64 - 19.5) / deviation;
+            assert!((f64::from(feature) - expected).abs() < 1e-6, "{feature} in row {row}");
+            assert!((f64::from(target) - expected).abs() < 1e-6, "{target} in row {row}");
+        }
+        let text = rows.concat();
+        let predicted = read_rows(text.as_bytes(), "rows", &splits.preprocessing).unwrap();
+        assert_eq!(predicted.features, splits.train.features);
+    }
+}
+
 #[test]
 fn other_splits_are_encoded_as_the_first() {
     let mut files = with("", vec![]).to_vec();

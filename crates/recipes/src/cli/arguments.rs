@@ -155,7 +155,7 @@ Example:
     #[command(after_help = "\
 Examples:
   recipes data inspect csv table.csv --target price
-  recipes data inspect image-folder photos --sheet photos.png
+  recipes data inspect image-folder photos --sheet sheet.png
   recipes data inspect digits --sheet digits.png
   recipes data inspect shapes --sheet shapes.png --augment rotate=15 horizontal_flip=0.5")]
     Inspect(InspectArguments),
@@ -184,9 +184,12 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
             _ => None,
         }
     });
-    let help = match suggestion {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => "`recipes help` and `recipes help COMMAND` say what there is".to_owned(),
+    let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
+    let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
+        (Some(name), None) => format!("did you mean `{name}`?"),
+        (Some(name), Some(valid)) => format!("did you mean `{name}`? There are {valid}"),
+        (None, Some(valid)) => format!("there are {valid}"),
+        (None, None) => "`recipes help` and `recipes help COMMAND` say what there is".to_owned(),
     };
     Failure::new(ExitCode::Usage, message, help)
 }

@@ -31,8 +31,7 @@ pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), F
         let page = runs.page(&comparison);
         store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
     }
-    output.result(&comparison, describe);
-    Ok(())
+    output.result(&comparison, describe)
 }
 
 fn describe(comparison: &Comparison) -> String {

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::output::print;
-use crate::{ExitCode, Failure, registry};
+use serde::Serialize;
+
+use super::output::Output;
+use crate::{ExitCode, Failure, registry, shell::quoted_path};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CopyArguments {
@@ -14,7 +16,14 @@ pub(super) struct CopyArguments {
     file: PathBuf,
 }
 
-pub(super) fn run(arguments: &CopyArguments) -> Result<(), Failure> {
+/// What was written.
+#[derive(Serialize)]
+struct Copied {
+    recipe: &'static str,
+    file: String,
+}
+
+pub(super) fn run(arguments: &CopyArguments, output: &Output) -> Result<(), Failure> {
     let recipe = registry::find(&arguments.recipe)?;
     let shown = arguments.file.display();
     if arguments.file.extension().is_none_or(|extension| extension != "toml") {
@@ -32,6 +41,8 @@ pub(super) fn run(arguments: &CopyArguments) -> Result<(), Failure> {
         ));
     }
     store::write_whole(&arguments.file, recipe.toml.as_bytes()).map_err(Failure::user_data)?;
-    print(&format!("wrote {shown}; edit it, then: recipes train {shown}\n"));
-    Ok(())
+    let copied = Copied { recipe: recipe.name, file: shown.to_string() };
+    output.result(&copied, |Copied { file, .. }| {
+        format!("wrote {file}; edit it, then: recipes train {}\n", quoted_path(&arguments.file))
+    })
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::Output;
-use crate::{Failure, peaks};
+use crate::{Console, Failure, Progress, peaks};
 
 /// What `recipes devices` is given.
 #[derive(Debug, Args)]
@@ -28,19 +28,23 @@ struct Line {
     peaks: Option<Peaks>,
 }
 
-pub(super) fn run(options: &DevicesArguments, output: &Output) -> Result<(), Failure> {
+pub(super) fn run(
+    options: &DevicesArguments,
+    progress: Progress,
+    output: &Output,
+) -> Result<(), Failure> {
+    let console = Console::new(progress);
     let line = |device: DeviceReport| {
         let peaks = if options.bench && device.usable {
             let (opened, name) = device::open()?;
-            Some(peaks::measure(&opened, &name)?)
+            Some(peaks::measure(&opened, &name, &console))
         } else {
             None
         };
         Ok::<_, Failure>(Line { device, peaks })
     };
     let lines = device::list().into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
-    output.result(&lines, |lines| lines.iter().map(text).collect());
-    Ok(())
+    output.result(&lines, |lines| lines.iter().map(text).collect())
 }
 
 fn text(line: &Line) -> String {

@@ -16,7 +16,8 @@ use crate::{
 pub(super) struct EvalArguments {
     /// A run's directory
     run: PathBuf,
-    /// Measure on this instead: a CSV file, a folder of images or of data set files, or a text
+    /// Measure on this instead: a CSV file, a folder of images or of data set files, or a text. Of a
+    /// folder with splits its test split is measured, or else its validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 }
@@ -36,15 +37,17 @@ pub(super) fn run(
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let data = arguments.data.as_deref();
     let report = evaluate(&arguments.run, &model, data, &device, &mut progress)?;
-    output.result(&report, describe);
-    Ok(())
+    output.result(&report, describe)
 }
 
 fn describe(report: &EvaluationReport) -> String {
-    let mut text = match report.split {
-        "given" => format!("the data that was named, {} samples\n", report.samples),
-        split => format!("the {split} split, {} samples\n", report.samples),
+    let measured = match (report.split, report.given_split) {
+        ("given", None) => "the data that was named".to_owned(),
+        ("given", Some(split)) => format!("the {split} split of the data that was named"),
+        (split, _) => format!("the {split} split"),
     };
+    let mut text = format!("{measured}, {} samples\n", report.samples);
+    text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
         let _ = writeln!(text, "  {name:<10} {}", rounded(*value));

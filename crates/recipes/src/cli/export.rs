@@ -49,7 +49,7 @@ enum Precision {
 /// What was written.
 #[derive(Serialize)]
 struct Exported {
-    file: PathBuf,
+    file: String,
     bytes: u64,
     sha256: String,
 }
@@ -68,16 +68,16 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     }
     let written = std::fs::File::open(&file).and_then(|opened| {
         let bytes = opened.metadata()?.len();
-        Ok(Exported { bytes, sha256: sha256_hex_of(opened)?, file: file.clone() })
+        let sha256 = sha256_hex_of(opened)?;
+        Ok(Exported { file: file.display().to_string(), bytes, sha256 })
     });
     let written = written.map_err(|error| {
         let message = format!("`{}` cannot be read again: {error}", file.display());
         Failure::new(ExitCode::Unexpected, message, "check the disk, then export again")
     })?;
     output.result(&written, |Exported { file, bytes, sha256 }| {
-        format!("wrote {}, {bytes} bytes, SHA-256 {sha256}\n", file.display())
-    });
-    Ok(())
+        format!("wrote {file}, {bytes} bytes, SHA-256 {sha256}\n")
+    })
 }
 
 fn write_safetensors(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {

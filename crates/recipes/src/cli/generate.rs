@@ -52,15 +52,13 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let pieces = generator.take(arguments.length);
     if output.json {
         let generated = Generated { prompt: &arguments.prompt, text: pieces.collect() };
-        output.result(&generated, |_| String::new());
-        return Ok(());
+        return output.result(&generated, |_| String::new());
     }
-    print(&arguments.prompt);
+    print(&arguments.prompt)?;
     for piece in pieces {
-        print(&piece);
+        print(&piece)?;
     }
-    print("\n");
-    Ok(())
+    print("\n")
 }
 
 impl GenerateArguments {

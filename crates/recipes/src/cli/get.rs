@@ -2,7 +2,7 @@
 
 use std::{
     io::{IsTerminal, Write, stderr},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use clap::builder::PossibleValuesParser;
@@ -13,6 +13,7 @@ use super::output::Output;
 use crate::{
     ExitCode, Failure, Progress,
     download::{self, DataSet, DownloadError},
+    shell::quoted,
 };
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub(super) struct GetArguments {
 #[derive(Serialize)]
 struct Got {
     name: &'static str,
-    folder: PathBuf,
+    folder: String,
     settings: Vec<String>,
     recipe: &'static str,
 }
@@ -49,24 +50,14 @@ pub(super) fn run(
     let path = folder.join(set.path);
     let settings =
         vec![format!("data.source={}", set.source), format!("data.path={}", path.display())];
+    let folder = folder.display().to_string();
     let got = Got { name: set.name, folder, settings, recipe: set.recipe };
-    output.result(&got, describe);
-    Ok(())
+    output.result(&got, describe)
 }
 
 fn describe(got: &Got) -> String {
     let settings = got.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
-    format!(
-        "{}\nrecipes train {}{}\n",
-        got.folder.display(),
-        got.recipe,
-        settings.collect::<String>()
-    )
-}
-
-/// As a shell takes it.
-fn quoted(setting: &str) -> String {
-    if setting.contains(char::is_whitespace) { format!("'{setting}'") } else { setting.to_owned() }
+    format!("{}\nrecipes train {}{}\n", got.folder, got.recipe, settings.collect::<String>())
 }
 
 /// A bar on a terminal; elsewhere a line at the start, if anything.

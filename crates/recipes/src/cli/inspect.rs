@@ -10,14 +10,17 @@ use data::{
     csv_table::{CsvOptions, TargetColumn, read_csv},
     drawn::{digits, shapes},
     idx::read_idx,
-    image_folder::{ImageFolderOptions, OnBadImage, SkipReport, open_image_folder},
+    image_folder::{ImageFolderOptions, OnBadImage, SkipReport, SkippedImage, open_image_folder},
     npy::{NpyOptions, read_npy},
     text::{TextOptions, read_text},
 };
 use serde::Serialize;
 
-use super::{augmented, output::Output};
-use crate::{ExitCode, Failure, console::grouped};
+use super::{
+    augmented,
+    output::{Output, refuse_existing},
+};
+use crate::{Console, ExitCode, Failure, Progress, console::grouped};
 
 /// Samples that are drawn to be looked at.
 const DRAWN: usize = 1000;
@@ -40,6 +43,9 @@ pub(super) struct InspectArguments {
     /// Write a picture of samples, a row for each class
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
+    /// Replace the picture if it exists
+    #[arg(long)]
+    force: bool,
     /// On the picture, show samples before and after augmentation: what the table `[augment]`
     /// takes, such as `rotate=15`
     #[arg(long, num_args = 1.., requires = "sheet", value_name = "KEY=VALUE")]
@@ -89,8 +95,15 @@ struct Inspection {
     notes: Vec<String>,
 }
 
-pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), Failure> {
+pub(super) fn run(
+    arguments: &InspectArguments,
+    progress: Progress,
+    output: &Output,
+) -> Result<(), Failure> {
     let options = augmented::parse(&arguments.augment)?;
+    if let Some(path) = &arguments.sheet {
+        refuse_existing(path, "--sheet", arguments.force)?;
+    }
     let (inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),
         Source::Npy => {
@@ -100,8 +113,8 @@ pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), F
         }
         Source::Text => (inspect_text(arguments)?, None),
         source => {
-            let (splits, report) = read_images(arguments)?;
-            (images(source, &splits, report), Some(splits.train))
+            let found = read_images(arguments, &mut Console::new(progress))?;
+            (images(source, &found), Some(found.train))
         }
     };
     if let Some(path) = &arguments.sheet {
@@ -115,8 +128,7 @@ pub(super) fn run(arguments: &InspectArguments, output: &Output) -> Result<(), F
         };
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
-    output.result(&inspection, describe);
-    Ok(())
+    output.result(&inspection, describe)
 }
 
 impl InspectArguments {
@@ -165,25 +177,58 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     })
 }
 
-fn read_images(arguments: &InspectArguments) -> Result<(ImageSplits, Option<SkipReport>), Failure> {
+/// The images of a source.
+struct FoundImages {
+    train: ImagesInMemory,
+    /// How many images the other splits have.
+    others: Vec<(&'static str, usize)>,
+    /// Of all splits.
+    skipped: Vec<SkippedImage>,
+}
+
+impl From<ImageSplits> for FoundImages {
+    fn from(ImageSplits { train, test }: ImageSplits) -> Self {
+        let others = test.iter().map(|test| ("test", test.labels().len())).collect();
+        Self { train, others, skipped: Vec::new() }
+    }
+}
+
+fn read_images(
+    arguments: &InspectArguments,
+    console: &mut Console,
+) -> Result<FoundImages, Failure> {
     let drawn = |draw: fn(_, _) -> Result<ImagesInMemory, DataError>| {
-        Ok::<_, DataError>((ImageSplits { train: draw(0..DRAWN, 0)?, test: None }, None))
+        Ok::<_, DataError>(ImageSplits { train: draw(0..DRAWN, 0)?, test: None })
     };
     Ok(match arguments.source {
-        Source::Digits => drawn(digits)?,
-        Source::Shapes => drawn(shapes)?,
-        Source::Cifar10 => (read_cifar10(&arguments.path()?)?, None),
-        Source::ImageFolder => {
-            let options = ImageFolderOptions {
-                on_bad_image: OnBadImage::Skip, // so that every problem is found
-                ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
-            };
-            let folder = open_image_folder(&options)?;
-            let (train, report) = folder.train.load(&mut |_, _| {})?;
-            (ImageSplits { train, test: None }, Some(report))
-        }
-        _ => (read_idx(&arguments.path()?)?, None),
+        Source::Digits => drawn(digits)?.into(),
+        Source::Shapes => drawn(shapes)?.into(),
+        Source::Cifar10 => read_cifar10(&arguments.path()?)?.into(),
+        Source::ImageFolder => read_folder(arguments, console)?,
+        _ => read_idx(&arguments.path()?)?.into(),
     })
+}
+
+/// Decodes every picture of every split.
+fn read_folder(
+    arguments: &InspectArguments,
+    console: &mut Console,
+) -> Result<FoundImages, Failure> {
+    let options = ImageFolderOptions {
+        on_bad_image: OnBadImage::Skip, // so that every problem is found
+        ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
+    };
+    let folder = open_image_folder(&options)?;
+    let mut progress = |done, of| console.on_preparation("decoding images", done, of);
+    let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
+    let mut others = Vec::new();
+    for (name, split) in [("validation", folder.validation), ("test", folder.test)] {
+        let Some(split) = split else { continue };
+        let (images, report) = split.prepare(&mut progress)?;
+        others.push((name, images.labels().len()));
+        skipped.extend(report.skipped);
+    }
+    Ok(FoundImages { train, others, skipped })
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
@@ -203,15 +248,13 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
     }
 }
 
-fn images(source: Source, splits: &ImageSplits, report: Option<SkipReport>) -> Inspection {
-    let train = &splits.train;
+fn images(source: Source, found: &FoundImages) -> Inspection {
+    let FoundImages { train, others, skipped } = found;
     let shape = train.shape();
-    let skipped = report.map(|report| report.skipped).unwrap_or_default();
-    let test = splits.test.as_ref().map(|test| ("test", test.labels().len()));
     Inspection {
         source,
         samples: train.labels().len(),
-        splits: [("train", train.labels().len())].into_iter().chain(test).collect(),
+        splits: [("train", train.labels().len())].into_iter().chain(others.clone()).collect(),
         classes: counts(train.labels(), train.classes()),
         shape: vec![shape.channels, shape.height, shape.width],
         range: range(train.pixels.iter().map(|&value| f64::from(value))),

@@ -6,6 +6,5 @@ use crate::{Failure, registry::RECIPES};
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
     output.result(&RECIPES, |recipes| {
         recipes.iter().map(|recipe| format!("{:<10} {}\n", recipe.name, recipe.summary)).collect()
-    });
-    Ok(())
+    })
 }

@@ -14,6 +14,7 @@ use crate::{
     config::Layer,
     console::rounded,
     range_test::{Point, Range, RangeTest, range_test},
+    shell::quoted,
     text_chart::text_chart,
 };
 
@@ -63,13 +64,12 @@ pub(super) fn run(
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     let mut console = Console::new(common.progress);
     let range = Range { from, to, steps };
-    let test = range_test(recipe, &layers, range, stop_on_signals()?, &mut console)?;
+    let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;
     if let Some(file) = &arguments.output {
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
-    output.result(&test, describe);
-    Ok(())
+    output.result(&test, |test| describe(test, arguments))
 }
 
 fn chart(test: &RangeTest) -> Chart {
@@ -87,7 +87,7 @@ fn chart(test: &RangeTest) -> Chart {
     }
 }
 
-fn describe(test: &RangeTest) -> String {
+fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
     let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
@@ -116,8 +116,11 @@ fn describe(test: &RangeTest) -> String {
     }
     match test.tenth_of_lowest {
         Some(rate) => {
-            let rate = exponential(rate);
-            text += &format!("try: recipes train {recipe} --set optimizer.learning_rate={rate}\n");
+            let found = format!("optimizer.learning_rate={}", exponential(rate));
+            let settings = arguments.settings.iter().chain([&found]);
+            let settings: String =
+                settings.map(|setting| format!(" --set {}", quoted(setting))).collect();
+            text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
         }
         None if test.broke_out => text += "the loss never fell: lower `--from`\n",
         None => text += "the loss never fell: raise `--to`, or `--steps`\n",

@@ -27,14 +27,14 @@ mod verify_resume;
 
 use std::{process, time::Instant};
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, error::ErrorKind};
 use training::Group;
 
 use self::{
     arguments::{Arguments, Command, DataCommand},
     output::Output,
 };
-use crate::{Failure, cache_folder::cache_folder};
+use crate::{ExitCode, Failure, cache_folder::cache_folder};
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {
@@ -46,11 +46,18 @@ pub fn main() -> process::ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
-            // Help and version, which clap colours on a terminal only. A reader that left is no failure.
-            if group.leads() {
-                let _ = error.print();
-            }
-            return process::ExitCode::SUCCESS;
+            // Help and version, which clap colours on a terminal only.
+            let printed = if group.leads() { output::written(error.print()) } else { Ok(()) };
+            return match printed {
+                Ok(()) => process::ExitCode::SUCCESS,
+                Err(failure) => fail(&failure, &group),
+            };
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let exit_code = ExitCode::Usage as u8;
+            // Nobody is left to tell when stderr is closed.
+            group.fail(exit_code, || drop(error.print()));
+            return process::ExitCode::from(exit_code);
         }
         Err(error) => return fail(&arguments::misuse(&error), &group),
     };
@@ -61,7 +68,10 @@ pub fn main() -> process::ExitCode {
     }
     let output = Output { json: arguments.common.json, silent: !group.leads() };
     let ended = panics::told(|| {
-        run(arguments, &output, began, &group)?;
+        run(arguments, &output, began, &group).or_else(|failure| match failure.exit_code {
+            ExitCode::Done => Ok(()),
+            _ => Err(failure),
+        })?;
         // So that none ends well where another fails with its last file.
         Ok(group.meet()?)
     });
@@ -107,20 +117,21 @@ fn run(
         Some(Command::Export(options)) => export::run(&options, output),
         Some(Command::Report(options)) => report::run(&options, arguments.common.progress, output),
         Some(Command::Compare(options)) => compare::run(&options, output),
-        Some(Command::Copy(options)) => copy::run(&options),
+        Some(Command::Copy(options)) => copy::run(&options, output),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
             get::run(&options, arguments.common.progress, output)
         }
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
-            inspect::run(&options, output)
+            inspect::run(&options, arguments.common.progress, output)
         }
-        Some(Command::Devices(options)) => devices::run(&options, output),
+        Some(Command::Devices(options)) => {
+            devices::run(&options, arguments.common.progress, output)
+        }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);
-            output::print(&String::from_utf8_lossy(&script));
-            Ok(())
+            output::print(&String::from_utf8_lossy(&script))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Results on stdout, failures on stderr.
 
 use std::{
-    io::{Write, stderr, stdout},
+    io::{self, ErrorKind, Write, stderr, stdout},
     path::Path,
 };
 
@@ -19,23 +19,62 @@ pub(super) struct Output {
 
 impl Output {
     /// Prints a result: as JSON if asked, else as `text` makes it.
-    pub(super) fn result<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) {
-        if self.silent {
-            return;
-        }
+    ///
+    /// # Errors
+    ///
+    /// As [`print`].
+    pub(super) fn result<T: Serialize>(
+        self,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        if self.silent { Ok(()) } else { print(&self.formatted(value, text)) }
+    }
+
+    /// A result as [`Output::result`] prints it.
+    pub(super) fn formatted<T: Serialize>(
+        self,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> String {
         if self.json {
-            let json = serde_json::to_string(value).expect("plain data has a form in JSON");
-            print(&format!("{json}\n"));
+            serde_json::to_string(value).expect("plain data has a form in JSON") + "\n"
         } else {
-            print(&text(value));
+            text(value)
         }
     }
 }
 
-/// Prints to stdout. A reader that left, such as `head`, is no failure.
-pub(super) fn print(text: &str) {
+/// Prints to stdout.
+///
+/// # Errors
+///
+/// That of [`written`].
+pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// What came of writing to stdout.
+///
+/// # Errors
+///
+/// [`ExitCode::Done`] where the reader left, such as `head`; otherwise the system's error.
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    result.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure { exit_code: ExitCode::Done, problems: Vec::new() },
+        _ => Failure::new(
+            ExitCode::Unexpected,
+            format!("the result cannot be written to standard output: {error}"),
+            "check the disk, and where standard output goes",
+        ),
+    })
+}
+
+/// Prints to stderr what the user should know.
+pub(super) fn print_note(message: &str) {
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(stderr(), "note: {message}");
 }
 
 /// Prints every problem as a line on what is wrong and a line on what to do.

@@ -27,8 +27,8 @@ pub(super) struct PlanArguments {
     /// Change a setting, such as `training.epochs=5`; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Measure how fast the device is at best, and say how long its arithmetic would take; takes a
-    /// few seconds
+    /// Measure how fast the device multiplies matrices, and estimate by that how long the
+    /// arithmetic would take; takes a few seconds
     #[arg(long)]
     bench: bool,
     /// Draw the course of the learning rate into a file
@@ -55,7 +55,7 @@ struct Planned {
 #[derive(Clone, Copy, Serialize)]
 struct Speed {
     multiply_adds_per_second: f64,
-    /// Seconds of arithmetic at that speed.
+    /// Seconds of arithmetic at that speed, an estimate.
     seconds_at_peak: f64,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn run(
 
     let (opened, device) = device::open()?;
     let peaks = match arguments.bench {
-        true => Some(peaks::measure(&opened, &device)?),
+        true => Some(peaks::measure(&opened, &device, &console)),
         false => known_peaks(&device),
     };
     let speed = peaks.map(|Peaks { multiply_adds_per_second, .. }| Speed {
@@ -87,8 +87,7 @@ pub(super) fn run(
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     let device_memory_bytes = device::memory_bytes();
-    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe);
-    Ok(())
+    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe)
 }
 
 fn learning_rate_chart(plan: &Plan) -> Chart {
@@ -208,11 +207,12 @@ fn time(planned: &Planned) -> String {
     let operations = count(planned.plan.training_multiply_adds);
     match planned.speed {
         None => format!(
-            "\n{operations} multiply-adds in all; `--bench` measures how long they take at least\n"
+            "\n{operations} multiply-adds in all; `--bench` measures how fast the device multiplies \
+             matrices, and estimates their time\n"
         ),
         Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
-            "\n{operations} multiply-adds in all: {} at the {} a second that the device reaches at \
-             best\n",
+            "\n{operations} multiply-adds in all: an estimated {}, at the {} a second that the device \
+             reached in products of matrices\n",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
         ),

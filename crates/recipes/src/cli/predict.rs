@@ -13,7 +13,12 @@ use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
 use super::output::{self, Output};
-use crate::{ExitCode, Failure, console::rounded};
+use crate::{
+    ExitCode, Failure,
+    console::significant,
+    run_directory::{CONFIG, SUMMARY},
+    shell::quoted_path,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
@@ -41,9 +46,17 @@ enum Line<'a> {
 /// Images that are decoded, and predicted, at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
+/// The digits of a predicted value that a person is shown; f32 has hardly more.
+const DIGITS: usize = 6;
+
+/// Lines are printed when so many bytes of them have come together.
+const BUFFERED_BYTES: usize = 1 << 16;
+
 /// How predictions are printed.
 struct Printer<'a> {
     output: &'a Output,
+    /// What is still to be printed.
+    lines: String,
     csv: bool,
     /// How many classes are named.
     top: usize,
@@ -58,7 +71,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
     }
     let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
-    let mut printer = Printer { output, csv, top, headed: false };
+    let mut printer = Printer { output, lines: String::new(), csv, top, headed: false };
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
@@ -79,8 +92,9 @@ fn predict_rows(
         let rows = read_rows(reader, &name, preprocessing)?;
         let predictions = model.predict_rows(&rows.features)?;
         for (line, prediction) in rows.lines.iter().zip(&predictions) {
-            printer.print(format!("{name}:{line}"), prediction);
+            printer.print(format!("{name}:{line}"), prediction)?;
         }
+        printer.flush()?;
     }
     Ok(())
 }
@@ -99,8 +113,9 @@ fn predict_images(
             read_image(path, shape, preprocessing.resize, pixels)?;
         }
         for (path, prediction) in paths.iter().zip(&model.predict_images(&pixels)?) {
-            printer.print(path.display().to_string(), prediction);
+            printer.print(path.display().to_string(), prediction)?;
         }
+        printer.flush()?;
     }
     Ok(())
 }
@@ -128,11 +143,11 @@ fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 impl Printer<'_> {
-    fn print(&mut self, input: String, prediction: &Prediction) {
+    fn print(&mut self, input: String, prediction: &Prediction) -> Result<(), Failure> {
         let line = match prediction {
             Prediction::Value(value) => Line::Value { input, value: *value },
             Prediction::Class { top } => {
-                let Some(Probability { class, probability }) = top.first() else { return };
+                let Some(Probability { class, probability }) = top.first() else { return Ok(()) };
                 let top = &top[..self.top.min(top.len())];
                 Line::Class { input, class, probability: *probability, top }
             }
@@ -140,8 +155,13 @@ impl Printer<'_> {
         if self.csv {
             self.print_row(&line);
         } else {
-            self.output.result(&line, text);
+            self.lines += &self.output.formatted(&line, text);
         }
+        if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        output::print(&std::mem::take(&mut self.lines))
     }
 
     /// `input,class,probability,class_2,probability_2`, or `input,value`.
@@ -162,15 +182,17 @@ impl Printer<'_> {
             }
         }
         if !std::mem::replace(&mut self.headed, true) {
-            print_cells(&columns);
+            self.lines += &row(&columns);
         }
-        print_cells(&cells);
+        self.lines += &row(&cells);
     }
 }
 
 fn text(line: &Line<'_>) -> String {
     match line {
-        Line::Value { input, value } => format!("{input}: {}\n", rounded(f64::from(*value))),
+        Line::Value { input, value } => {
+            format!("{input}: {}\n", significant(f64::from(*value), DIGITS))
+        }
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability| {
                 format!("{class} ({:.1} %)", probability * 100.0)
@@ -181,24 +203,33 @@ fn text(line: &Line<'_>) -> String {
     }
 }
 
-fn print_cells(cells: &[String]) {
+/// Cells as a line of a CSV file.
+fn row(cells: &[String]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(cells).expect("memory takes every row");
     let row = writer.into_inner().expect("memory takes every row");
-    output::print(&String::from_utf8_lossy(&row));
+    String::from_utf8_lossy(&row).into_owned()
 }
 
-/// The model file of a finished run.
+/// The model file of a run; tells where the run has gone on since it was written.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let shown = run.display();
     let wrong = |message: String, help: &str| Err(Failure::new(ExitCode::UserData, message, help));
     let path = run.join("model.safetensors");
+    let is_run = run.join(CONFIG).is_file();
     if path.is_file() {
+        if is_run && !run.join(SUMMARY).exists() {
+            output::print_note(&format!(
+                "the run `{shown}` is not finished: its model is the one that it had before it \
+                 went on; for a new one: recipes resume {}",
+                quoted_path(run)
+            ));
+        }
         Ok(path)
-    } else if run.join("config.toml").is_file() {
+    } else if is_run {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
-            &format!("go on with it: `recipes resume {shown}`"),
+            &format!("go on with it: `recipes resume {}`", quoted_path(run)),
         )
     } else if run.is_dir() {
         wrong(

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use training::{Event, Observer as _};
 
 use super::output::{Output, refuse_existing};
 use crate::{
@@ -26,7 +25,7 @@ pub(super) struct ReportArguments {
 /// What was written.
 #[derive(Serialize)]
 struct Written {
-    file: PathBuf,
+    file: String,
     verdict: String,
     notes: Vec<String>,
 }
@@ -46,12 +45,12 @@ pub(super) fn run(
     let mut console = Console::new(progress);
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let verdict = report::write(&arguments.run, &file, &mut progress)?;
+    let file = file.display().to_string();
     let written = Written { file, verdict: verdict.sentence, notes: verdict.notes };
     output.result(&written, |Written { file, verdict, notes }| {
         let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
-        format!("{verdict}\n{notes}wrote {}\n", file.display())
-    });
-    Ok(())
+        format!("{verdict}\n{notes}wrote {file}\n")
+    })
 }
 
 /// Writes the report of a run that has ended. A run is no failure because of its report.
@@ -61,8 +60,6 @@ pub(super) fn write_at_the_end(
     console: &mut Console,
 ) {
     if let Err(failure) = report::write_at_the_end(run, ended) {
-        let message = format!("the report could not be written: {failure}");
-        // The console never fails.
-        let _ = console.observe(&Event::Warning { message });
+        console.note(&format!("the report could not be written: {failure}"));
     }
 }

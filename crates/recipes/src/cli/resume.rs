@@ -13,8 +13,14 @@ use super::{
     train::describe,
 };
 use crate::{
-    Console, ExitCode, Failure, Start, config::Layer, registry, run_directory::CONFIG,
-    summary::of_finished,
+    Console, ExitCode, Failure, Start,
+    config::Layer,
+    environment::command_line,
+    record::Record,
+    registry,
+    run_directory::{CONFIG, refuse_if_in_use},
+    settings::longer,
+    shell::quoted_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +28,8 @@ pub(super) struct ResumeArguments {
     /// The run directory
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Make the run longer: `training.epochs=N` or `training.max_steps=N`; may be given many times
+    /// Make the run longer: `training.epochs=N` or `training.max_steps=N`, and `training.patience=`
+    /// where it stopped early; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -35,23 +42,21 @@ pub(super) fn run(
     group: &Group,
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
-    let shown = directory.display();
     // The first process looks at the run, for all of them.
     let config = if group.leads() { config_of(directory)? } else { String::new() };
     let config = String::from_utf8(group.broadcast(config.into_bytes())?).unwrap_or_default();
     let looks = group.leads() && arguments.settings.is_empty();
-    let finished = if looks { of_finished(directory)? } else { None };
-    if group.broadcast(vec![u8::from(finished.is_some())])? == [1] {
-        let Some(summary) = finished else { return Ok(()) };
-        output.result(&summary, |summary| {
+    let record = if looks { Record::read(directory)? } else { Record::default() };
+    if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
+        let Some(summary) = record.summary else { return Ok(()) };
+        return output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
-            let help = format!(
-                "to make it longer: recipes resume {shown} --set training.epochs={}",
-                2 * summary.epochs
-            );
-            format!("the run is finished already\n{text}{help}\n")
+            let longer = longer(directory, &record.settings, summary);
+            format!("the run is finished already\n{text}to make it longer: {longer}\n")
         });
-        return Ok(());
+    }
+    if group.leads() {
+        refuse_if_in_use(directory)?; // before anything is read that takes its time
     }
 
     let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
@@ -62,10 +67,10 @@ pub(super) fn run(
     let mut console = Console::new(common.progress);
     let start = Start {
         observer: &mut console,
-        interrupt: stop_on_signals()?,
+        interrupt: stop_on_signals(group.leads())?,
         directory: directory.clone(),
         resumes: true,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began,
         group: group.clone(),
     };
@@ -74,8 +79,7 @@ pub(super) fn run(
         report::write_at_the_end(directory, &ended, &mut console);
     }
     let summary = ended?;
-    output.result(&summary, |summary| describe(summary, directory, false));
-    Ok(())
+    output.result(&summary, |summary| describe(summary, directory, false))
 }
 
 /// The settings of a run.
@@ -86,7 +90,10 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("`{shown}` is not a run: it has no `{CONFIG}`"),
-            format!("name a run directory, or begin a run: recipes train mlp --run-dir {shown}"),
+            format!(
+                "name a run directory, or begin a run: recipes train mlp --run-dir {}",
+                quoted_path(directory)
+            ),
         ));
     }
     fs::read_to_string(&config).map_err(|error| {

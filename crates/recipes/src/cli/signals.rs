@@ -1,11 +1,19 @@
 //! SIGINT and SIGTERM.
 
+use std::{thread, time::Duration};
+
 use training::Stop;
 
+use super::output::print_note;
 use crate::{ExitCode, Failure};
 
+/// A run that takes so long to stop says that it does.
+const SOON: Duration = Duration::from_millis(200);
+
 /// The first signal ends the run after its step, the second at once.
-pub(super) fn stop_on_signals() -> Result<Stop, Failure> {
+///
+/// - `tells`: whether this process says so
+pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
     let stop = Stop::default();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // In this order: the handler registered first sees the flag that the second has yet to set.
@@ -18,6 +26,19 @@ pub(super) fn stop_on_signals() -> Result<Stop, Failure> {
                     "run the program where it may handle its own signals",
                 )
             })?;
+    }
+    if tells {
+        let stop = stop.clone();
+        thread::spawn(move || {
+            // A handler may not print, so this looks whether one was called.
+            while !stop.requested() {
+                thread::sleep(SOON);
+            }
+            thread::sleep(SOON);
+            print_note(
+                "it stops after its step, or before the first one; once more ends it at once",
+            );
+        });
     }
     Ok(stop)
 }

@@ -15,12 +15,14 @@ use super::{
     signals::stop_on_signals,
 };
 use crate::{
-    Console, Failure, Start, Summary,
+    Console, ExitCode, Failure, Start, Summary,
     config::Layer,
     console::{duration, grouped, rounded},
+    environment::command_line,
     registry::{self, DEFAULT, Recipe},
-    report::REPORT,
-    run_directory::{ordered, unused_name},
+    report::{REPORT, measures_at_the_end},
+    run_directory::{CONFIG, Reserved, ordered, refuse_if_used},
+    shell::quoted_path,
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -57,14 +59,23 @@ pub(super) fn run(
     check_alike(group, &layers)?;
 
     let mut console = Console::new(common.progress);
-    let directory = arguments.run_dir.clone().unwrap_or_else(|| unused_name(recipe.name));
+    // The first process chooses the directory, before anything is read that takes its time.
+    let reserved = match &arguments.run_dir {
+        None if group.leads() => Some(Reserved::below(Path::new("runs"), recipe.name)?),
+        _ => None,
+    };
+    let named = arguments.run_dir.clone().unwrap_or_default();
+    let directory = reserved.as_ref().map_or(named, |reserved| reserved.path.clone());
+    if group.leads() {
+        refuse_if_used(&directory)?;
+    }
     let directory = of_first(group, directory)?;
     let start = Start {
         observer: &mut console,
-        interrupt: stop_on_signals()?,
+        interrupt: stop_on_signals(group.leads())?,
         directory: directory.clone(),
         resumes: false,
-        command_line: std::env::args().collect(),
+        command_line: command_line(),
         began,
         group: group.clone(),
     };
@@ -74,18 +85,40 @@ pub(super) fn run(
     }
     let summary = ended?;
     let is_default = arguments.recipe.is_none();
-    output.result(&summary, |summary| describe(summary, &directory, is_default));
-    Ok(())
+    output.result(&summary, |summary| describe(summary, &directory, is_default))
 }
 
 /// The recipe that an argument names, with the layer of the file if it names one.
 pub(super) fn recipe_and_file(named: &str) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
-    if !is_file(named) {
-        return Ok((registry::find(named)?, Vec::new()));
+    match registry::find(named) {
+        Ok(recipe) => return Ok((recipe, Vec::new())),
+        Err(failure) => {
+            refuse_run(Path::new(named))?;
+            if !is_file(named) {
+                return Err(failure);
+            }
+        }
     }
     let layer = Layer::file(Path::new(named));
     let recipe = registry::find(layer.recipe_name()?)?;
     Ok((recipe, vec![layer]))
+}
+
+/// Refuses the directory of a run, in the place of which its configuration could be meant.
+fn refuse_run(named: &Path) -> Result<(), Failure> {
+    let config = named.join(CONFIG);
+    if !config.is_file() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`{}` is a run, not a recipe or a configuration", named.display()),
+        format!(
+            "to go on with it: recipes resume {}; its settings are in {}",
+            quoted_path(named),
+            quoted_path(&config)
+        ),
+    ))
 }
 
 /// Whether the argument of `train` is a file rather than a recipe's name.
@@ -120,6 +153,14 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     }
     text += &format!("the run is in {shown}");
     text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };
+    let held_out = summary.validation.is_some() || summary.test.is_some();
+    if held_out && !measures_at_the_end(summary) {
+        text += &format!(
+            "measuring it again, for its mistakes, would have taken long; to add them to the report: \
+             recipes report {}\n",
+            quoted_path(directory)
+        );
+    }
     if is_default {
         text += "\nnext, try:\n  \
                  recipes list\n  \
@@ -127,4 +168,32 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
                  recipes train mlp --set data.source=csv --set data.path=YOUR.csv --set data.target=-1\n";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_without_mistakes_says_how_to_add_them() {
+        let told = |seconds_training: f64, held_out: bool| {
+            let mut summary = json!({
+                "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
+                "seed": 0, "epochs": 1, "steps": 40, "samples": 100, "parameters": 9,
+                "trainable_parameters": 9, "seconds": 100.0, "seconds_training": seconds_training,
+                "train": {"loss": 0.25}, "skipped_records": 0,
+            });
+            if held_out {
+                summary["validation"] = json!({"loss": 0.5});
+            }
+            let summary = serde_json::from_value(summary).unwrap();
+            describe(&summary, Path::new("my runs/a"), false)
+        };
+        let command = "to add them to the report: recipes report 'my runs/a'\n";
+        assert!(told(50.0, true).ends_with(command), "{}", told(50.0, true));
+        assert!(!told(99.0, true).contains("recipes report"));
+        assert!(!told(50.0, false).contains("recipes report"));
+    }
 }

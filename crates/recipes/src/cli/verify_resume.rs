@@ -31,9 +31,9 @@ pub(super) fn run(
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     check_alike(group, &layers)?;
     let verdict = resume_check::verify(recipe, &layers, arguments.steps, group)?;
-    output.result(&verdict, describe);
+    let printed = output.result(&verdict, describe);
     if verdict.identical {
-        return Ok(());
+        return printed;
     }
     Err(Failure::new(
         ExitCode::Unexpected,

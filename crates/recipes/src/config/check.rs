@@ -66,10 +66,14 @@ impl<'a> Checker<'a> {
         for key in keys {
             let given = self.merged.given(key);
             if given.is_some() && given != self.recipe.given(key) {
+                let choice = match choice {
+                    "true" => choice.to_owned(),
+                    text => format!("{text:?}"),
+                };
                 self.conflict(
                     key,
                     format!("`{key}` has no effect with `{chooser} = {chosen}`"),
-                    format!("leave it out, or set `{chooser} = {choice:?}`"),
+                    format!("leave it out, or set `{chooser} = {choice}`"),
                 );
             }
         }

@@ -9,6 +9,7 @@ use super::{
     problem::{Problem, Problems, shortened},
     tree::{Node, Origin, Table, Value},
 };
+use crate::shell::quoted_path;
 
 /// Settings from one source, with the place of each, not yet checked against any configuration.
 ///
@@ -34,7 +35,8 @@ impl Layer {
             Ok(text) => Self::document(&place, &text),
             Err(error) => {
                 let problem = Problem::new(format!("cannot read {place}: {error}"));
-                let help = format!("`recipes copy mlp {place}` writes a file to start from");
+                let copied = quoted_path(path);
+                let help = format!("`recipes copy mlp {copied}` writes a file to start from");
                 Self::unusable(&place, problem.with_help(help))
             }
         }

@@ -16,7 +16,7 @@ use crate::{
     config::{ImageConfig, ImageOrigin},
     confusion::Confusion,
     image_evaluation::ImageEvaluation,
-    image_set::{ImageSet, Progress, read_given},
+    image_set::{GivenImages, ImageSet, Progress, read_given},
 };
 
 pub(super) fn examine(
@@ -30,7 +30,7 @@ pub(super) fn examine(
     let classes = &model.description().classes;
     config.data.size = Some(preprocessing.size[0]);
     config.data.channels = Some(preprocessing.channels);
-    let (split, source): (_, Arc<dyn ImageSource>) = match data {
+    let (split, GivenImages { source, split: given_split, notes }) = match data {
         Some(path) => {
             config.data.path = Some(path.to_owned());
             if config.data.source == ImageOrigin::Synthetic {
@@ -39,11 +39,13 @@ pub(super) fn examine(
             ("given", read_given(&config.data, config.training.seed, progress)?)
         }
         None => {
-            let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-            match images.test {
+            let ImageSet { test, validation, notes, .. } =
+                ImageSet::read(&config.data, config.training.seed, progress)?;
+            let (split, source) = match test {
                 Some(test) => ("test", test),
-                None => ("validation", images.validation),
-            }
+                None => ("validation", validation),
+            };
+            (split, GivenImages { source, split: None, notes })
         }
     };
     let source = Arc::new(Relabelled::new(source, classes)?);
@@ -69,6 +71,8 @@ pub(super) fn examine(
             classes: classes.clone(),
             per_class: confusion.scores(classes),
             confusion: confusion.into_counts(),
+            given_split,
+            notes,
             ..EvaluationReport::of(split, samples, metrics)
         },
         mistakes: mistakes.with_samples(classes, shown)?,

@@ -4,6 +4,8 @@ use backend::Backend;
 use burn::tensor::{Int, Tensor, activation::softmax};
 use data::{ColumnKind, TablePreprocessing};
 
+use crate::console::significant;
+
 /// So many are kept.
 pub(super) const MOST: usize = 12;
 /// Columns of a row that are shown.
@@ -101,7 +103,7 @@ pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) 
         left = rest;
         let value = match (&column.kind, cell) {
             (ColumnKind::Numeric { mean, deviation }, [score]) => {
-                short(f64::from(*score) * deviation + mean)
+                short(f64::from(*score) * deviation + mean, *mean)
             }
             (ColumnKind::Categorical { categories, .. }, [index]) if categories.len() != 1 => {
                 category(categories, (*index as usize).checked_sub(1))
@@ -121,11 +123,12 @@ fn category(categories: &[String], place: Option<usize>) -> String {
     place.and_then(|place| categories.get(place)).cloned().unwrap_or_else(|| "(new)".to_owned())
 }
 
-/// In five significant digits, which is what f32 surely has left.
-pub(super) fn short(value: f64) -> String {
-    let rounded: f64 = format!("{value:.4e}").parse().unwrap_or(value);
-    // What is left of 0 after it was standardised and back.
-    if rounded.abs() < 1e-6 { "0".to_owned() } else { rounded.to_string() }
+/// In five significant digits, which is what f32 surely has left of a value that was standardised.
+///
+/// - `mean`: that of the column
+pub(super) fn short(value: f64, mean: f64) -> String {
+    // What is left of 0.
+    if value.abs() < 1e-6 * mean.abs() { "0".to_owned() } else { significant(value, 5) }
 }
 
 #[cfg(test)]
@@ -158,6 +161,13 @@ mod tests {
         assert_eq!(worst[1].sample, Sample::Image(vec![2 + MOST as u8]));
         assert!(worst.is_sorted_by(|a, b| a.probability >= b.probability));
         assert!(!worst.iter().any(|mistake| mistake.sample == Sample::Image(vec![1])));
+    }
+
+    #[test]
+    fn small_numbers_are_told_from_0() {
+        assert_eq!(short(2.345_678e-7, 1e-7), "2.3457e-7");
+        assert_eq!(short(1.1e-6, 30.0), "0");
+        assert_eq!(short(1234.56, 1e3), "1234.6");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::{
     ExitCode, Failure,
     config::{self, Check, Checker, Layer},
     image_set::Progress,
+    record::not_a_run,
     registry,
     run_directory::CONFIG,
 };
@@ -27,7 +28,10 @@ use crate::{
 pub struct EvaluationReport {
     /// `test`, `validation`, or `given` for data that was named.
     pub split: &'static str,
-    /// Samples, or tokens of a text.
+    /// The split of the data that was named, where it has several: `test`, else `validation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_split: Option<&'static str>,
+    /// Samples, or tokens of a text that were predicted.
     pub samples: usize,
     /// The loss and what else is measured.
     pub metrics: Metrics,
@@ -37,13 +41,23 @@ pub struct EvaluationReport {
     pub per_class: Vec<ClassScores>,
     /// Samples by the true class, in rows, and the predicted one.
     pub confusion: Vec<Vec<u64>>,
+    /// What the user should know, such as which pictures were skipped, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl EvaluationReport {
     /// A report where no class is predicted.
-    fn of(split: &'static str, samples: usize, metrics: Metrics) -> Self {
-        let (classes, per_class, confusion) = (Vec::new(), Vec::new(), Vec::new());
-        Self { split, samples, metrics, classes, per_class, confusion }
+    pub(crate) fn of(split: &'static str, samples: usize, metrics: Metrics) -> Self {
+        Self {
+            split,
+            given_split: None,
+            samples,
+            metrics,
+            classes: Vec::new(),
+            per_class: Vec::new(),
+            confusion: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -57,7 +71,8 @@ pub(crate) struct Examined {
     pub(crate) beginning: Option<String>,
 }
 
-/// Measures a run on its test split, else on its validation split, or on all of `data`.
+/// Measures a run on its test split, else on its validation split. Of `data` it is the same, or all
+/// of it where there are no such splits.
 ///
 /// # Errors
 ///
@@ -84,7 +99,11 @@ pub(crate) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    let layer = Layer::file(&run.join(CONFIG));
+    let config = run.join(CONFIG);
+    if !config.is_file() {
+        return Err(not_a_run(run));
+    }
+    let layer = Layer::file(&config);
     let recipe = registry::find(&model.description().recipe)?;
     let recipe = Layer::recipe(recipe.name, recipe.toml);
     match model.description().input() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backend::{Selected, device::Device};
-use data::{Table, csv_table::read_table};
+use data::{Table, TargetKind, csv_table::read_table};
 use inference::{Model, Prediction};
 use models::Network;
 use training::Group;
@@ -31,7 +31,7 @@ pub(super) fn examine(
         return Err(changed(model.description()));
     };
     let (split, table) = match data {
-        Some(path) => ("given", read_table(path, preprocessing, None)?),
+        Some(path) => ("given", read_table(path, preprocessing, config.data.header)?),
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;
@@ -75,6 +75,7 @@ fn furthest_off(
     row: impl Fn(usize) -> Sample,
 ) -> Result<Vec<Mistake>, Failure> {
     let target = &model.description().table()?.target;
+    let TargetKind::Regression { mean, .. } = target.kind else { return Ok(Vec::new()) };
     let predictions = model.predict_rows(&table.features)?;
     let mut rows: Vec<(usize, f32, f32)> = table
         .targets
@@ -90,8 +91,8 @@ fn furthest_off(
     rows.sort_by(|a, b| (b.1 - b.2).abs().total_cmp(&(a.1 - a.2).abs()));
     rows.truncate(MOST);
     let mistake = |(index, truth, prediction): (usize, f32, f32)| Mistake {
-        truth: short(f64::from(truth)),
-        prediction: short(f64::from(prediction)),
+        truth: short(f64::from(truth), mean),
+        prediction: short(f64::from(prediction), mean),
         probability: None,
         sample: row(index),
     };

@@ -42,7 +42,7 @@ pub(super) fn examine(
             test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?
         }
     };
-    let (count, beginning) = (tokens.len(), beginning(&tokens, vocabulary));
+    let beginning = beginning(&tokens, vocabulary);
     let loader = match architecture.predict {
         Positions::Last => {
             let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
@@ -56,7 +56,7 @@ pub(super) fn examine(
     Ok(Examined {
         report: EvaluationReport::of(
             split,
-            count,
+            loader.samples(),
             measure(network, &loader, &Group::alone(), device)?,
         ),
         mistakes: Vec::new(),

@@ -104,13 +104,10 @@ mod tests {
             precision: None,
             recall: None,
         };
+        let metrics = metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let report = EvaluationReport {
-            split: "test",
-            samples: 1000,
-            metrics: metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
-            classes: Vec::new(),
             per_class: counts.iter().enumerate().map(class).collect(),
-            confusion: Vec::new(),
+            ..EvaluationReport::of("test", 1000, metrics)
         };
         let examined = Examined { report, mistakes: Vec::new(), beginning: None };
         HeldOut { examined, text: None, vocabulary }

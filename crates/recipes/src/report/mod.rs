@@ -67,15 +67,17 @@ pub(crate) fn write_at_the_end(
         return Ok(());
     }
     let record = Record::read(run)?;
-    let worth = record.summary.as_ref().is_some_and(is_worth_measuring);
+    let worth = record.summary.as_ref().is_some_and(measures_at_the_end);
     let measured = worth.then(|| HeldOut::measure(run, &mut |_, _, _| ()));
     write_page(&record, measured.as_ref(), failure, &run.join(REPORT))?;
     Ok(())
 }
 
+/// Whether the report that ends a run has what measuring it again shows.
+///
 /// To read the data and to measure once more takes at most as long as the run took for both, which
 /// is at most what it did beside training.
-fn is_worth_measuring(summary: &Summary) -> bool {
+pub(crate) fn measures_at_the_end(summary: &Summary) -> bool {
     let beside_training = summary.seconds - summary.seconds_training;
     beside_training <= WORTH_SECONDS.max(WORTH_SHARE * summary.seconds)
 }

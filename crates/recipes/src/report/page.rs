@@ -17,7 +17,8 @@ use crate::{
     console::{duration, grouped, rounded, size},
     evaluation::{EvaluationReport, Mistake, Sample},
     record::{Record, SampleRecord},
-    run_directory::ordered,
+    run_directory::{CONFIG, ordered},
+    shell::quoted_path,
 };
 
 /// Classes up to which all are set against all.
@@ -112,7 +113,8 @@ pub(super) fn page(
         (Some(Err(failure)), _) => Some(format!("Not measured again: {failure}.")),
         (None, Some(_)) => Some(format!(
             "Measuring the model again, for its mistakes, would have taken long; \
-             `recipes report {shown}` does it."
+             `recipes report {}` does it.",
+            quoted_path(&record.directory)
         )),
     };
     let page = Page {
@@ -130,7 +132,7 @@ pub(super) fn page(
         warnings: &record.warnings,
         config: &record.config,
         environment: environment(&record.environment),
-        command: format!("recipes train {shown}/config.toml"),
+        command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
 }
@@ -337,12 +339,9 @@ mod tests {
 
     fn report() -> EvaluationReport {
         EvaluationReport {
-            split: "test",
-            samples: 12,
-            metrics: [("accuracy".to_owned(), 0.75)].into(),
             classes: ["cat", "horse"].map(str::to_owned).into(),
-            per_class: Vec::new(),
             confusion: vec![vec![4, 0], vec![3, 5]],
+            ..EvaluationReport::of("test", 12, [("accuracy".to_owned(), 0.75)].into())
         }
     }
 

@@ -8,6 +8,7 @@ use crate::{
     Failure, Summary,
     console::{duration, grouped, rounded},
     record::{EpochRecord, Record, held_out},
+    settings::longer,
 };
 
 /// What a report begins with.
@@ -82,8 +83,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
-    let shown = record.directory.display();
-    let resume = format!("To go on: `recipes resume {shown}`.");
+    let resume = format!("To go on: `recipes resume {}`.", quoted_path(&record.directory));
     if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
         let sentence = format!("{recipe} was interrupted after {place}{loss}.");
         return Verdict { sentence, notes: vec![resume] };
@@ -177,19 +177,14 @@ fn overfits(record: &Record) -> Option<String> {
 }
 
 fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
-    if limited(record) {
-        return None; // by steps, and further epochs would change nothing
-    }
     let epochs = validated(record);
     let [.., (_, _, before), (last, _, now)] = epochs[..] else { return None };
     let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
     let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
     falls.then(|| {
         format!(
-            "The validation loss was still falling; to train longer: \
-             `recipes resume {} --set training.epochs={}`.",
-            record.directory.display(),
-            2 * summary.epochs
+            "The validation loss was still falling; to train longer: `{}`.",
+            longer(&record.directory, &record.settings, summary)
         )
     })
 }
@@ -230,6 +225,7 @@ mod tests {
             recipe: "cnn".to_owned(),
             summary: serde_json::from_value(summary).unwrap(),
             epochs: losses.iter().enumerate().map(epoch).collect(),
+            settings: [("training.epochs".to_owned(), json!(losses.len()))].into(),
             ..Record::default()
         }
     }

@@ -25,6 +25,25 @@ fn a_copy_can_be_edited_and_trained_and_is_never_overwritten() {
 
     assert_eq!(folder.run("copy mlp my.toml").code, Some(3));
     assert_eq!(folder.read("my.toml"), edited);
+
+    let copied = folder.run("copy cnn other.toml --json").succeeded().json();
+    assert_eq!(copied, serde_json::json!({"recipe": "cnn", "file": "other.toml"}));
+}
+
+#[test]
+fn commands_that_are_told_can_be_pasted_into_a_shell() {
+    let folder = Folder::new();
+    let run = |arguments: &[&str]| folder.command().args(arguments).output().unwrap();
+    let copied = run(&["copy", "mlp", "my file.toml"]);
+    let stdout = String::from_utf8(copied.stdout).unwrap();
+    assert!(stdout.ends_with("then: recipes train 'my file.toml'\n"), "{stdout}");
+
+    let train = ["train", "mlp", "--max-steps", "2", "--run-dir", "it's a run"];
+    assert!(run(&train).status.success());
+    let refused = run(&train);
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains(r"recipes resume 'it'\''s a run';"), "{stderr}");
 }
 
 #[test]
@@ -64,6 +83,56 @@ fn help_and_completions_go_to_stdout() {
     assert!(folder.run("help train").stdout.contains("Examples:"));
 }
 
+/// What is written nowhere must not count as done.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let folder = Folder::new();
+    folder.write("table.csv", "x,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n");
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=kind";
+    folder.run(&format!("train mlp {data} --max-steps 2 --run-dir run")).succeeded();
+    for arguments in [
+        "list",
+        "--help",
+        "completions bash",
+        "predict run table.csv",
+        "predict run table.csv --csv",
+        "eval run --data table.csv --json",
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = folder.run_into(arguments, full);
+        assert_eq!(ran.code, Some(1), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("cannot be written to standard output"), "{ran:#?}");
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader); // as `head` does once it has enough
+        let ran = folder.run_into(arguments, writer);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{arguments}");
+    }
+}
+
+#[cfg(target_os = "linux")] // others refuse such names
+#[test]
+fn paths_need_not_be_unicode() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 2 --progress quiet --run-dir other").succeeded();
+    let check = |before: &[&str], after: &[&str]| {
+        let run = OsStr::from_bytes(b"caf\xe9");
+        let output = folder.command().args(before).arg(run).args(after).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{before:?}: {stderr}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("caf\u{fffd}"), "{before:?}: {stdout}");
+    };
+    check(&["train", "mlp", "--max-steps", "2", "--progress", "quiet", "--run-dir"], &[]);
+    check(&["resume"], &["--set", "training.max_steps=3"]);
+    check(&["report"], &["--json"]);
+    check(&["export"], &["--format", "onnx", "--json"]);
+    check(&["compare", "other"], &["--json"]);
+}
+
 #[test]
 fn data_are_inspected_and_pictured() {
     let folder = Folder::new();
@@ -81,6 +150,23 @@ fn data_are_inspected_and_pictured() {
     let found = folder.run("data inspect image-folder photos --json").succeeded().json();
     assert_eq!((&found["samples"], &found["skipped"]), (&2.into(), &1.into()));
     assert!(found["problems"][0].as_str().unwrap().contains("2.jpg"), "{found}");
+
+    // Of all splits, and a picture of the user's is not written over.
+    std::fs::create_dir(folder.path("split")).unwrap();
+    std::fs::rename(folder.path("photos"), folder.path("split/train")).unwrap();
+    for name in ["val", "test"] {
+        std::fs::create_dir_all(folder.path("split").join(name).join("cat")).unwrap();
+        folder.write(&format!("split/{name}/cat/3.jpg"), "not a picture");
+        let picture = folder.path("split").join(name).join("cat/4.png");
+        std::fs::copy(folder.path("digits.png"), picture).unwrap();
+    }
+    let found = folder.run("data inspect image-folder split --json").succeeded().json();
+    let splits = serde_json::json!({"train": 2, "validation": 1, "test": 1});
+    assert_eq!((&found["splits"], &found["skipped"]), (&splits, &3.into()), "{found}");
+    let refused = folder.run("data inspect image-folder split --sheet split/train/cat/1.png");
+    assert_eq!(refused.code, Some(3), "{refused:#?}");
+    assert!(refused.stderr.contains("`split/train/cat/1.png` exists"), "{refused:#?}");
+    folder.run("data inspect digits --sheet digits.png --force").succeeded();
 
     let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
     folder.run(augmented).succeeded();

@@ -84,6 +84,21 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     let samples = |class: usize| report["per_class"][class]["samples"].as_u64();
     assert_eq!((samples(7), samples(9), samples(0)), (Some(1), Some(1), Some(0)));
 
+    // A class alone can be measured; and of splits the one for tests is.
+    fs::create_dir_all(folder.path("one/7")).unwrap();
+    folder.write("one/7/a.bmp", bmp(28, [0; 3]));
+    let text = folder.run("eval run --data one").succeeded().stdout;
+    assert!(text.starts_with("the data that was named, 1 samples\n"), "{text}");
+    fs::create_dir_all(folder.path("splits/test")).unwrap();
+    fs::rename(folder.path("one"), folder.path("splits/train")).unwrap();
+    fs::create_dir_all(folder.path("splits/test/7")).unwrap();
+    folder.write("splits/test/7/b.bmp", bmp(28, [9; 3]));
+    folder.write("splits/test/7/c.bmp", bmp(28, [99; 3]));
+    let text = folder.run("eval run --data splits").succeeded().stdout;
+    assert!(text.starts_with("the test split of the data that was named, 2 samples\n"), "{text}");
+    let report = folder.run("eval run --data splits --json").succeeded().json();
+    assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
+
     fs::rename(folder.path("photos/9"), folder.path("photos/cat")).unwrap();
     let unknown = folder.run("eval run --data photos");
     assert_eq!(unknown.code, Some(3), "{unknown:#?}");
@@ -110,7 +125,7 @@ fn a_text_has_its_perplexity() {
     }
     folder.write("other.txt", "hgfedcba ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
-    assert_eq!(report["samples"], 450);
+    assert_eq!(report["samples"], 448); // 28 windows, all of which are measured
 }
 
 #[test]

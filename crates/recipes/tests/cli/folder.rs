@@ -82,6 +82,13 @@ impl Folder {
         told(child.wait_with_output().unwrap())
     }
 
+    /// As [`Folder::run`], with standard output going elsewhere, such as to what Linux alone has.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn run_into(&self, arguments: &str, stdout: impl Into<Stdio>) -> Ran {
+        let mut command = self.command();
+        told(command.args(arguments.split_whitespace()).stdout(stdout).output().unwrap())
+    }
+
     /// As [`Folder::run`], under what a shell limits first. Linux alone lets one do so.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_limited(&self, limits: &str, arguments: &str) -> Ran {

@@ -30,6 +30,26 @@ fn the_command_line_is_checked() {
 }
 
 #[test]
+fn what_the_command_line_takes_is_named() {
+    let folder = Folder::new();
+    let help = |arguments: &str| {
+        let ran = folder.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+        let help = ran.stderr.lines().find_map(|line| line.strip_prefix("help: "));
+        help.unwrap_or_else(|| panic!("{ran:#?}")).to_owned()
+    };
+    assert_eq!(help("export run --format pt"), "there are safetensors, onnx");
+    let near = "did you mean `onnx`? There are safetensors, onnx";
+    assert_eq!(help("export run --format onx"), near);
+    assert_eq!(help("export run --formt onnx"), "did you mean `--format`?");
+
+    let ran = folder.run("data");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+    assert!(ran.stderr.contains("Usage: recipes data") && ran.stderr.contains("inspect"));
+    assert!(!ran.stderr.contains("error: "), "{ran:#?}");
+}
+
+#[test]
 fn settings_are_checked() {
     let folder = Folder::new();
     let check = |set: &str, message| check(&folder, &format!("train mlp --set {set}"), 2, message);
@@ -109,12 +129,23 @@ fn runs_are_checked() {
     check(&folder, "train mlp --run-dir file", 3, "`file` cannot be a run directory");
 
     folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
+    check(&folder, "train run", 2, "`run` is a run, not a recipe");
+    check(&folder, "plan ./run", 2, "`./run` is a run, not a recipe");
+    let resumes = "to go on with it: recipes resume ./run; its settings are in ./run/config.toml";
+    assert!(folder.run("train ./run").stderr.contains(resumes));
     check(&folder, "predict run none.csv", 3, "cannot read `none.csv`");
+    // Found before the data are read, which may take long.
+    let taken = "train mlp --set data.source=csv --set data.path=none.csv --set data.target=0 \
+                 --run-dir run";
+    check(&folder, taken, 3, "the run directory `run` has a run already");
     folder.write("rows.csv", "1,2,3\n");
     check(&folder, "predict run rows.csv", 3, "rows.csv");
     let model = std::fs::read(folder.path("run/model.safetensors")).unwrap();
     folder.write("run/model.safetensors", &model[..model.len() / 2]);
     check(&folder, "predict run rows.csv", 3, "not a usable safetensors file");
+    folder.write("run/model.safetensors", &model);
+    std::fs::remove_file(folder.path("run/config.toml")).unwrap();
+    check(&folder, "eval run --data rows.csv", 3, "`run` is not a run: it has no `config.toml`");
 }
 
 #[test]

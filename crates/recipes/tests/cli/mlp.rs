@@ -1,5 +1,7 @@
 //! The recipe `mlp` as a user runs it, on the tutorial's data and on tables.
 
+use std::process::{Child, Stdio};
+
 use crate::folder::{Folder, shared_data};
 
 fn epoch_losses(stderr: &str) -> Vec<f64> {
@@ -157,6 +159,69 @@ fn a_value_is_predicted_in_the_units_of_the_table() {
     let ran = folder.run_with("predict run - --json", "x\n100\n").succeeded();
     let value = ran.json()["value"].as_f64().unwrap();
     assert!((value - 6000.0).abs() < 300.0, "{value}");
+    // For a person: no thousands are marked, and nothing is rounded away.
+    let text = folder.run_with("predict run -", "x\n100\n").succeeded().stdout;
+    let shown: f64 = text.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((shown - value).abs() < 0.006, "{text} {value}");
+}
+
+#[test]
+fn small_values_are_told_from_0() {
+    let folder = Folder::new();
+    let rows: String = (0..300).map(|x| format!("{x},{}e-8\n", 1000 + 50 * x)).collect();
+    folder.write("table.csv", format!("x,current\n{rows}"));
+    let options = "--set data.source=csv --set data.path=table.csv --set data.target=current";
+    folder.run(&format!("train mlp {options} --run-dir run")).succeeded();
+    let text = folder.run_with("predict run -", "x\n100\n").succeeded().stdout;
+    let value: f64 = text.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((value - 6e-5).abs() < 1e-5, "{text}");
+    let text = folder.run("eval run").succeeded().stdout;
+    let error = text.lines().find_map(|line| line.trim().strip_prefix("rmse")).unwrap();
+    assert!(error.trim().parse::<f64>().unwrap() > 0.0, "{text}");
+}
+
+/// The explained share of a variance that is zero would have no form in JSON.
+#[test]
+fn values_that_are_all_the_same_may_be_held_out() {
+    let folder = Folder::new();
+    let rows: String = (0..50).map(|x| format!("{x},{}\n", 1000 + 50 * x)).collect();
+    folder.write("table.csv", format!("x,price\n{rows}"));
+    folder.write("held-out.csv", "x,price\n1,1200\n2,1200\n");
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=price \
+                --set data.task=regression --set data.validation_path=held-out.csv";
+    for run in ["first", "second"] {
+        let ran =
+            folder.run(&format!("train mlp {data} --max-steps 4 --run-dir {run}")).succeeded();
+        assert!(!ran.stderr.contains("could not be written"), "{}", ran.stderr);
+        let measured = &folder.json(&format!("{run}/summary.json"))["validation"];
+        assert!(measured["rmse"].as_f64().unwrap() > 0.0, "{measured}");
+        assert!(measured.get("r2").is_none(), "{measured}");
+    }
+    for command in ["resume first", "report first", "eval first", "compare first second"] {
+        folder.run(command).succeeded();
+    }
+}
+
+#[test]
+fn runs_that_begin_at_once_have_directories_of_their_own() {
+    let folder = Folder::new();
+    let train = |seed: u64| {
+        let arguments = format!("train mlp --max-steps 2 --progress quiet --json --seed {seed}");
+        let mut command = folder.command();
+        command.args(arguments.split_whitespace()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let children: Vec<Child> = (0..4).map(train).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let runs = std::fs::read_dir(folder.path("runs")).unwrap();
+    let seed = |run: std::fs::DirEntry| {
+        let name = run.file_name().into_string().unwrap();
+        folder.json(&format!("runs/{name}/summary.json"))["seed"].as_u64().unwrap()
+    };
+    let mut seeds: Vec<u64> = runs.map(|run| seed(run.unwrap())).collect();
+    seeds.sort_unstable();
+    assert_eq!(seeds, [0, 1, 2, 3]);
 }
 
 #[test]

@@ -76,6 +76,8 @@ fn a_folder_of_pictures_is_learnt_and_new_ones_are_predicted() {
 fn a_picture_that_is_none_is_named_or_skipped() {
     let folder = photos();
     folder.write("photos/dark/notes.jpg", "this is text");
+    folder.write("photos/dark/IMG_0001", "a picture without an ending");
+    folder.write("photos/bright/drawing.tga", "a format that is not known");
     let refused = folder.run(&format!("train cnn {PHOTOS} --run-dir run"));
     assert_eq!(refused.code, Some(3), "{refused:#?}");
     assert!(refused.stderr.contains("photos/dark/notes.jpg"), "{}", refused.stderr);
@@ -85,6 +87,12 @@ fn a_picture_that_is_none_is_named_or_skipped() {
     let ran = folder.run(&skipped).succeeded();
     assert_eq!(ran.json()["skipped_records"], 1);
     assert!(ran.stderr.contains("notes.jpg"), "{}", ran.stderr);
+    let note = "passed over 2 files, as `photos/bright/drawing.tga`: \
+                only files named as images are read";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let measured = folder.run("eval run --data photos").succeeded().stdout;
+    assert!(measured.starts_with("the data that was named, 40 samples\nnote: skipped `"));
+    assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 
     let refused = folder.run("predict run photos/dark/notes.jpg");
     assert_eq!(refused.code, Some(3));

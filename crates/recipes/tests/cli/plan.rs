@@ -81,7 +81,10 @@ fn a_learning_rate_is_found_and_nothing_else_is_left() {
     let edited = folder.read("my.toml").replace("warmup_steps = 0 ", "warmup_steps = 9 ");
     folder.write("my.toml", edited.replace("kind = \"constant\"", "kind = \"cosine\""));
     let command = "lr-find my.toml --set data.labels=linear --to 10 --output range.svg";
-    let found = folder.run(&format!("{command} --json --progress quiet")).succeeded();
+    let text = folder.run(command).succeeded().stdout;
+    let next = "try: recipes train my.toml --set data.labels=linear --set optimizer.learning_rate=";
+    assert!(text.contains(next), "{text}");
+    let found = folder.run(&format!("{command} --force --json --progress quiet")).succeeded();
     assert_eq!(found.stderr, "");
     let found = found.json();
     let rate = |key: &str| found[key].as_f64().unwrap();

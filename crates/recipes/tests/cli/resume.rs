@@ -131,6 +131,103 @@ fn a_run_may_grow_but_not_change() {
     assert_eq!(folder.read("run/config.toml"), folder.read("straight/config.toml"));
 }
 
+/// `rm -r run/checkpoints` and a resume must not cost what the run came to.
+#[test]
+fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 30 --progress quiet --run-dir run").succeeded();
+    let files = ["summary.json", "metrics.csv", "config.toml"].map(|name| format!("run/{name}"));
+    let before = files.each_ref().map(|name| folder.read(name));
+    let events = folder.read("run/events.jsonl");
+    let check = |message: &str| {
+        let ran = folder.run("resume run --set training.max_steps=60");
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+        assert_eq!(files.each_ref().map(|name| folder.read(name)), before);
+    };
+    fs::rename(folder.path("run/events.jsonl"), folder.path("events.jsonl")).unwrap();
+    check("`run/events.jsonl` is gone");
+    fs::rename(folder.path("events.jsonl"), folder.path("run/events.jsonl")).unwrap();
+    fs::remove_file(folder.path("run/checkpoints/step-30/state.json")).unwrap();
+    check("the checkpoint `run/checkpoints/step-30` cannot be used: ");
+    fs::remove_dir_all(folder.path("run/checkpoints")).unwrap();
+    check("the run `run` has a `summary.json`, but no checkpoint to go on from");
+    assert_eq!(folder.read("run/events.jsonl"), events);
+    let ran = folder.run("resume run").succeeded();
+    assert!(ran.stdout.contains("finished already"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_run_is_written_by_one_process_at_a_time() {
+    let folder = Folder::new();
+    let train = "train mlp --set training.epochs=1000000 --progress quiet --run-dir run";
+    let mut child = folder.command().args(train.split_whitespace()).spawn().unwrap();
+    wait_until(&mut child, || folder.path("run/events.jsonl").exists());
+    let ran = folder.run("resume run");
+    let still_going = child.try_wait().unwrap().is_none();
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(still_going);
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert!(ran.stderr.contains("`run` is in use by another process"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: "), "{}", ran.stderr);
+}
+
+#[test]
+fn the_way_to_make_a_run_longer_is_told_and_works() {
+    let folder = Folder::new();
+    let check = |run: &str, expected: &str| {
+        let told = folder.run(&format!("resume {run}")).succeeded().stdout;
+        let command =
+            told.lines().find_map(|line| line.strip_prefix("to make it longer: recipes "));
+        assert_eq!(command, Some(&*format!("resume {run} {expected}")), "{told}");
+        folder.run(command.unwrap()).succeeded();
+        folder.json(&format!("{run}/summary.json"))
+    };
+    folder.run("train mlp --max-steps 30 --progress quiet --run-dir steps").succeeded();
+    assert_eq!(check("steps", "--set training.max_steps=60")["steps"], 60);
+
+    let train = "train mlp --set data.labels=linear --set training.epochs=6 --progress quiet";
+    folder.run(&format!("{train} --run-dir straight")).succeeded();
+    // No epoch is so much better than the first.
+    let early = "--set training.patience=1 --set training.minimum_improvement=100";
+    folder.run(&format!("{train} {early} --run-dir early")).succeeded();
+    let summary = folder.json("early/summary.json");
+    assert_eq!((&summary["status"], &summary["epochs"]), (&"stopped_early".into(), &2.into()));
+    let summary = check("early", "--set training.patience=");
+    assert_eq!((&summary["status"], &summary["epochs"]), (&"finished".into(), &6.into()));
+    assert_eq!(outcome(&folder, "early"), outcome(&folder, "straight"));
+}
+
+/// A run that goes on has the model that it had before, until it is finished again.
+#[test]
+fn a_model_from_before_a_run_went_on_is_named_as_such() {
+    let folder = Folder::new();
+    let rows: String = (0..150).map(|row| format!("{},{}\n", row, ["a", "b"][row % 2])).collect();
+    folder.write("table.csv", format!("x,class\n{rows}"));
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
+    let train = format!("train mlp {data} --set training.epochs=2 --progress quiet --run-dir run");
+    folder.run(&train).succeeded();
+    let commands = [
+        "predict run table.csv",
+        "eval run",
+        "export run --format safetensors --force",
+        "export run --format onnx --force",
+    ];
+    let is_told = |command: &str| {
+        let ran = folder.run(command).succeeded();
+        ran.stderr.contains("note: the run `run` is not finished: its model is the one")
+    };
+    assert_eq!(commands.map(is_told), [false; 4]);
+
+    let resume = "resume run --set training.epochs=1000000 --progress quiet";
+    let mut child = folder.command().args(resume.split_whitespace()).spawn().unwrap();
+    wait_until(&mut child, || !folder.path("run/summary.json").exists());
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(commands.map(is_told), [true; 4]);
+}
+
 #[test]
 fn what_is_no_run_is_named() {
     let folder = Folder::new();
@@ -152,4 +249,17 @@ fn a_resumed_run_is_proved_identical() {
     assert_eq!(verdict["identical"], true);
     assert_eq!(verdict["largest_difference"], 0.0);
     assert_eq!(verdict["straight"], verdict["resumed"]);
+    assert_eq!((&verdict["steps"], &verdict["stops"]), (&40.into(), &vec![13, 27].into()));
+}
+
+#[test]
+fn a_run_too_short_to_be_stopped_proves_nothing() {
+    let few = "--set training.epochs=1 --set data.samples=80";
+    let ran = Folder::new().run(&format!("verify-resume mlp {few}"));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("is over after step 2") && ran.stderr.contains("help: "),
+        "{ran:#?}"
+    );
+    assert_eq!(ran.stdout, "");
 }

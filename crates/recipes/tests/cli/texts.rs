@@ -87,6 +87,12 @@ fn what_cannot_be_written_is_explained() {
         2,
         "`training.micro_batch` has no effect on `lstm-char`",
     );
+    let both = "train lstm --set data.validation_path=text.txt --set data.validation=0.3";
+    check(
+        &both.split(' ').collect::<Vec<_>>(),
+        2,
+        "`data.validation` has no effect with `data.validation_path = \"text.txt\"`",
+    );
     check(
         &[
             "train",

@@ -60,6 +60,26 @@ fn the_frozen_part_stays_what_it_was_and_its_features_are_kept() {
     assert!(summary["parameters"].as_u64() > summary["trainable_parameters"].as_u64());
 }
 
+/// What was computed is not lost because it cannot be kept.
+#[test]
+fn a_cache_that_cannot_be_written_is_a_note() {
+    let folder = Folder::new();
+    folder.write("file", "");
+    let run = |arguments: &str| {
+        let mut command = folder.command();
+        command.args(arguments.split_whitespace()).env("BURN_RECIPES_DATA", "file/cache");
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        stderr
+    };
+    let told = run("train vgg --set data.samples=60 --max-steps 2 --run-dir run");
+    let note = "note: the features of 54 images took ";
+    assert!(told.contains(note) && told.contains(", and could not be kept: "), "{told}");
+    let told = run("devices --bench --json");
+    assert!(told.contains("note: what was measured could not be kept: "), "{told}");
+}
+
 #[test]
 fn kept_features_are_those_that_are_computed() {
     let folder = pretrained();
@@ -150,6 +170,14 @@ fn weights_and_backbone_must_fit() {
         "--set model.weights=imagenet",
         "there are no weights of `vgg-small` that were trained on ImageNet",
     );
+    // What would change nothing is refused.
+    let normalise = "`data.normalise` has no effect with `model.weights = \"shipped\"`";
+    check("--set data.normalise=unit", normalise);
+    let tune = "`model.fine_tune` has no effect with `model.weights = \"none\"`";
+    check("--set model.weights=none --set model.fine_tune=true", tune);
+    let factor = "`model.fine_tune_factor` has no effect with `model.fine_tune = false`";
+    check("--set model.fine_tune_factor=0.5", factor);
+    check("--set model.fine_tune_factor=0.5", "or set `model.fine_tune = true`");
 }
 
 #[test]

@@ -26,8 +26,9 @@
 //! to `.partial`, so nothing half removed is ever taken for a checkpoint.
 //!
 //! **Resuming.** Of all checkpoints the newest that verifies is taken; a damaged one is named in a
-//! warning. The state is restored from it, bit for bit, and the run's logs are cut back to the
-//! lengths noted in it. So the run goes on as if it had never made a step beyond.
+//! warning, and where all are damaged the run is left as it is. The state is restored from it, bit
+//! for bit, and the run's logs are cut back to the lengths noted in it. So the run goes on as if it
+//! had never made a step beyond.
 //!
 //! A write that fails ends the run with an error that names the path; what was there before is
 //! whole. Every write goes through [`store`], and the tests make each of them fail once.

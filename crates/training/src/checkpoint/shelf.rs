@@ -46,11 +46,12 @@ impl Shelf {
         Self { directory, config, steps_per_epoch, signature: signature(parameters) }
     }
 
-    /// The newest checkpoint that verifies.
+    /// The newest checkpoint that verifies; none where there are no checkpoints.
     ///
     /// # Errors
     ///
-    /// Where the directory cannot be read, or the checkpoint is of another network.
+    /// Where the directory cannot be read, none of its checkpoints verifies, or the one that does
+    /// is of another network.
     pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
@@ -68,7 +69,10 @@ impl Shelf {
                 }
             }
         }
-        Ok(Newest { found: None, damaged })
+        if damaged.is_empty() {
+            return Ok(Newest::default());
+        }
+        Err(TrainError::NoneUsable { damaged })
     }
 
     /// Writes a checkpoint, verifies it, and removes those that are not to be kept.

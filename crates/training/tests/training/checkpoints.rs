@@ -311,14 +311,18 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
 }
 
 #[test]
-fn a_run_whose_checkpoints_are_all_damaged_begins_again() {
+fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
     let (mut kept, settings) = stopped();
-    let expected = weight(run(&mut Kept::new(), settings.clone(), Stop::default()));
     for name in kept.names() {
         fs::remove_file(kept.directory().join(name).join("state.json")).unwrap();
     }
-    assert_eq!(weight(run(&mut kept, settings, Stop::default())), expected);
-    assert_eq!(kept.warnings().len(), 2);
+    let told = kept.events.len();
+    let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+    assert!(matches!(error, TrainError::NoneUsable { .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.contains("step-6") && message.contains("step-7"), "{message}");
+    assert!(error.help().is_some());
+    assert_eq!((kept.names(), kept.events.len()), (vec!["step-6".into(), "step-7".into()], told));
 }
 
 #[test]

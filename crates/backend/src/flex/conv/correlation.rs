@@ -19,7 +19,7 @@ use super::{
         recycled,
         simd::{Kernel, Level, Vector, unroll},
     },
-    pack::{ToPositions, Window, odd_plane},
+    pack::{ToPositions, Window, odd_stride},
     tile::{Finish, Products, VECTORS, cut, most_rows, tile},
 };
 
@@ -123,7 +123,7 @@ impl Correlation {
         self.rows = self.output[0].div_ceil(self.output[0].div_ceil(most));
         if self.copied {
             let rows = (self.rows - 1) * self.stride[0] + self.reach(0).len();
-            self.pitch = [width, odd_plane(rows * width)];
+            self.pitch = [width, odd_stride(rows * width)];
         }
 
         let [row, _] = self.pitch;
@@ -266,7 +266,7 @@ impl Kernel for Strip<'_> {
                     .unwrap_or(self.rows.end);
                 let from = (row - self.rows.start) * columns;
                 let positions = &of.position_offsets[from..(end - self.rows.start) * columns];
-                for (start, count) in cut(positions.len(), most_rows(vectors)) {
+                for (start, count) in cut(positions.len(), most_rows(V::LANES, vectors)) {
                     let products = Products {
                         source: self.source,
                         rows: &positions[start..start + count],

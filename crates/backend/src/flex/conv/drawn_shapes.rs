@@ -45,7 +45,7 @@ fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions)
     let kernel = if usual { [3, 3] } else { draws.pair(&[1, 2, 3, 5]) };
     let options = Conv2dOptions {
         stride: if usual { [1, 1] } else { draws.pair(&[1, 2, 3]) },
-        padding: draws.pair(&[0, 1, 2]),
+        padding: draws.pair(&[0, 1, 2, 4, 5]),
         dilation: if usual { [1, 1] } else { draws.pair(&[1, 1, 2]) },
         groups,
         relu: draws.of(&[true, false]),

@@ -150,9 +150,9 @@ impl Window {
     }
 }
 
-/// A distance between planes that does not fall on the same few sets of the cache: an odd number
-/// of cache lines.
-pub(super) fn odd_plane(numbers: usize) -> usize {
+/// A distance of at least `numbers` between planes, matrices or tiles that does not lead to the same
+/// few sets of the cache again and again, as a power of two would: an odd number of cache lines.
+pub(super) fn odd_stride(numbers: usize) -> usize {
     let lines = numbers.div_ceil(16);
     (lines | 1) * 16
 }

@@ -70,8 +70,8 @@ pub(super) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Some rows of some planes: where the first one begins, and the numbers from one plane to the
-    /// next.
+    /// Some rows of some planes, or none: where the first one begins, and the numbers from one
+    /// plane to the next.
     ///
     /// - `buffer`: room for them
     #[inline(always)]
@@ -82,6 +82,9 @@ impl Source<'_> {
         [height, width]: [usize; 2],
         buffer: &mut [f32],
     ) -> (*const f32, usize) {
+        if rows.is_empty() {
+            return (buffer.as_ptr(), 0);
+        }
         let size = rows.len() * width;
         match self {
             Self::Maps(maps) => {

@@ -5,6 +5,7 @@ use burn_flex::FlexTensor;
 
 use super::super::{
     elements,
+    lanes::{read, write},
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
@@ -95,11 +96,11 @@ impl Kernel for Mask<'_> {
         for start in (0..count).step_by(V::LANES) {
             // SAFETY: the slices are equally long, and `count - start` numbers are left.
             unsafe {
-                let output = V::load_first(self.output.as_ptr().add(start), count - start);
+                let output = read::<V>(self.output.as_ptr().add(start), count - start);
                 let target = self.gradient.as_mut_ptr().add(start);
-                let gradient = V::load_first(target, count - start);
+                let gradient = read::<V>(target, count - start);
                 let kept = V::select(output.greater(V::zero()), gradient, V::zero());
-                kept.store_first(target, count - start);
+                write(kept, target, count - start);
                 sum = sum.add(kept);
             }
         }

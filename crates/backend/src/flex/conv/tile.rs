@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Each step loads N vectors, broadcasts R numbers and makes R x N vectors of sums; with 6 x 2 the
-//! sixteen registers of AVX2 are full and multiply-adds are the limit. Rows and steps are found
-//! through tables of offsets, so the same loop does
+//! sixteen registers of AVX2 are full, with 10 x 2 the thirty-two of AVX-512, and multiply-adds
+//! are the limit. Rows and steps are found through tables of offsets, so the same loop does
 //!
 //! - the forward pass (rows: positions of the output; steps: taps; outer: input channels),
 //! - the weight gradient (rows: input channels and taps; steps: positions),
@@ -16,10 +16,6 @@
 
 use super::super::simd::{Vector, unroll};
 
-/// Rows of a tile of two vectors.
-pub(super) const ROWS: usize = 6;
-/// Rows of a tile of one vector: fewer sums than this would wait for each other.
-pub(super) const ROWS_OF_ONE: usize = 8;
 /// Vectors of the widest tile.
 pub(super) const VECTORS: usize = 2;
 
@@ -50,8 +46,7 @@ pub(super) trait Finish<V: Vector> {
     unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]);
 }
 
-/// One tile of `products.rows.len()` rows, at most [`ROWS`] with two vectors and [`ROWS_OF_ONE`]
-/// with one.
+/// One tile of `products.rows.len()` rows, [`most_rows`] at most.
 ///
 /// # Safety
 ///
@@ -65,7 +60,7 @@ pub(super) unsafe fn tile<V: Vector>(
     macro_rules! rows {
         ($vectors:literal: $($rows:literal)*) => {
             match products.rows.len() {
-                $($rows => {
+                $($rows if const { $rows <= most_rows(V::LANES, $vectors) } => {
                     // SAFETY: the caller's promise.
                     unsafe { finish.finish(&sums::<V, $rows, $vectors>(products)) }
                 })*
@@ -74,8 +69,8 @@ pub(super) unsafe fn tile<V: Vector>(
         };
     }
     match vectors {
-        1 => rows!(1: 1 2 3 4 5 6 7 8),
-        _ => rows!(2: 1 2 3 4 5 6),
+        1 => rows!(1: 1 2 3 4 5 6 7 8 9 10 11 12),
+        _ => rows!(2: 1 2 3 4 5 6 7 8 9 10),
     }
 }
 
@@ -125,9 +120,17 @@ pub(super) fn cut(count: usize, most: usize) -> impl Iterator<Item = (usize, usi
     })
 }
 
-/// The most rows of a tile with this many vectors.
-pub(super) fn most_rows(vectors: usize) -> usize {
-    if vectors == 1 { ROWS_OF_ONE } else { ROWS }
+/// The most rows of a tile with this many vectors of so many lanes.
+pub(super) const fn most_rows(lanes: usize, vectors: usize) -> usize {
+    match (lanes, vectors) {
+        // Thirty-two registers. The compiler broadcasts all rows before it multiplies, so that
+        // of twelve rows of two vectors some sums would go through memory at each step.
+        (16, 1) => 12,
+        (16, _) => 10,
+        // Sixteen registers. Fewer sums than eight would wait for each other.
+        (_, 1) => 8,
+        _ => 6,
+    }
 }
 
 /// Adds a tile to `[rows][stride]`.

@@ -19,7 +19,7 @@ use super::{
     correlation::{TASKS, width},
     direct::forward_taps,
     geometry::Geometry,
-    pack::{ToPlanes, ToPositions, Window, odd_plane},
+    pack::{ToPlanes, ToPositions, Window, odd_stride},
     pooled::Source,
     tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };
@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
 
         let pitch = if copied {
             let rows = (rows - 1) * stride[0] + geometry.reach(0);
-            let plane = odd_plane(rows * columns);
+            let plane = odd_stride(rows * columns);
             [columns, plane, inputs * plane]
         } else {
             let plane = geometry.input_plane();
@@ -272,7 +272,7 @@ impl Kernel for Accumulate<'_> {
             unsafe { transposition.transpose::<V>() };
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };
-        for (start, rows) in cut(plan.pairs.len(), most_rows(vectors)) {
+        for (start, rows) in cut(plan.pairs.len(), most_rows(V::LANES, vectors)) {
             let products = Products {
                 source: chunk.source,
                 rows: &plan.pairs[start..start + rows],

@@ -4,7 +4,8 @@
 
 Each case is loaded as torchvision's ImageFolder does (`convert("RGB")`, or `convert("L")` of that
 for one channel), then stretched, or resized by its shorter side and cropped at the centre with
-torchvision's arithmetic; always `Image.BILINEAR`. Pixels are hexadecimal, row by row.
+torchvision's arithmetic, or padded: made smaller by its longer side if it is too large, and pasted
+into the middle of black; always `Image.BILINEAR`. Pixels are hexadecimal, row by row.
 `turn` is the EXIF orientation to be undone first. `tolerance` is in levels of 256: 1 for the
 rounding of the resize, more where two decoders may differ (JPEG, lossy WebP).
 """
@@ -68,6 +69,17 @@ def write_images():
 def resize(image, height, width, how):
     if how == "stretch":
         return image.resize((width, height), Image.BILINEAR)
+    if how == "pad":
+        # The side that has to shrink more decides; fractions of a pixel are cut off.
+        numerator, denominator = min(
+            (1, 1), (height, image.height), (width, image.width), key=lambda part: part[0] / part[1]
+        )
+        size = [max(side * numerator // denominator, 1) for side in image.size]
+        padded = Image.new(image.mode, (width, height))
+        padded.paste(
+            image.resize(size, Image.BILINEAR), ((width - size[0]) // 2, (height - size[1]) // 2)
+        )
+        return padded
     # torchvision: Resize (of the shorter side; here of the side that must cover), CenterCrop.
     if image.width * height <= image.height * width:
         resized = (width, image.height * width // image.width)
@@ -106,6 +118,15 @@ CASES = [
     case("wide.png", 16, 16, channels=1),
     case("tall.png", 16, 16),
     case("tall.png", 9, 20, how="stretch"),
+    # Padded: above and below, at the sides, by other proportions, not at all, all around.
+    case("wide.png", 16, 16, how="pad"),
+    case("wide.png", 16, 16, channels=1, how="pad"),
+    case("tall.png", 16, 16, how="pad"),
+    case("tall.png", 16, 16, channels=1, how="pad"),
+    case("wide.png", 11, 40, how="pad"),
+    case("tall.png", 40, 9, how="pad"),
+    case("tall.png", 61, 30, how="pad"),
+    case("wide.png", 45, 60, how="pad"),
     # The colours and the formats.
     case("grey.png", 16, 16),
     case("grey.png", 16, 16, channels=1),

@@ -143,6 +143,7 @@ impl ImageData {
             resize: self.resize,
             on_bad_image: self.on_bad_image,
             cache: self.cache.clone(),
+            one_class: false,
         }
     }
 

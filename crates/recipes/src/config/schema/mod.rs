@@ -12,9 +12,9 @@ mod training;
 
 use std::collections::BTreeMap;
 
-use ::data::augment::AugmentOptions;
+use ::data::{Residency, augment::AugmentOptions};
 use ::training::{CheckpointConfig, Group, OptimizerConfig, ScheduleConfig, TrainerConfig};
-use backend::Precision;
+use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -24,6 +24,7 @@ pub use self::{
     training::{ModelChoice, Output, Training},
 };
 use super::check::{Check, Checker};
+use crate::Failure;
 
 /// The configuration of a recipe; the tables `Data` and `Model` it shapes itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,6 +134,27 @@ impl<Data, Model> Config<Data, Model> {
 }
 
 impl<Model> ImageConfig<Model> {
+    /// As [`Training::choose_arithmetic`], with the images in what is advised on memory.
+    ///
+    /// # Errors
+    ///
+    /// Where the device does not know the precision.
+    pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
+        device::advise_on_memory(self.advice_on_memory()); // the first advice stays
+        self.training.choose_arithmetic::<B>(device)
+    }
+
+    /// What to do where the images or a batch of them do not fit into the memory of the device.
+    pub(super) fn advice_on_memory(&self) -> String {
+        let advice = self.training.advice_on_memory();
+        match self.data.residency {
+            Residency::Host => advice,
+            Residency::Device | Residency::Auto => format!(
+                "{advice}; images may lie there as well, `data.residency = \"host\"` keeps them off"
+            ),
+        }
+    }
+
     /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;

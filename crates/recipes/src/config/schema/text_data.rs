@@ -53,6 +53,9 @@ impl Check for TextData {
         if self.tokens != TokenKind::Words {
             checker.only_with("data.tokens", "words", &["data.vocabulary"]);
         }
+        if self.validation_path.is_some() {
+            checker.only_with("data.validation_path", "", &["data.validation"]);
+        }
     }
 }
 

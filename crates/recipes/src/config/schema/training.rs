@@ -99,7 +99,7 @@ impl Training {
     }
 
     /// What to do where a batch does not fit into the memory of the device.
-    fn advice_on_memory(&self) -> String {
+    pub(super) fn advice_on_memory(&self) -> String {
         let estimate = "`recipes plan` estimates the memory of a run";
         match (self.micro_batch, self.batch_size) {
             (_, all) if self.sync_batch_norm => {

@@ -270,3 +270,18 @@ fn a_recipe_that_is_wrong_says_so() {
         "not valid TOML: key with no value, expected `=`, in recipe demo:47:5",
     );
 }
+
+#[test]
+fn resident_images_are_named_where_memory_runs_out() {
+    let advice = |setting: &str| {
+        let layers = vec![Layer::set(setting)];
+        let config: ImageConfig<NoSettings> = crate::cnn::RECIPE.resolve(layers).unwrap();
+        config.advice_on_memory()
+    };
+    for residency in ["auto", "device"] {
+        let advice = advice(&format!("data.residency={residency}"));
+        assert!(advice.starts_with("`training.batch_size` is "), "{advice}");
+        assert!(advice.contains("`data.residency = \"host\"`"), "{advice}");
+    }
+    assert!(!advice("data.residency=host").contains("residency"));
+}

@@ -35,10 +35,16 @@ with safe_open(initial / "model.safetensors", framework="pt") as file:
 vocabulary = description["preprocessing"]["characters"]
 
 
-def streams(ids):
-    """Batches of inputs and targets, [ROWS, LENGTH] each."""
-    length = (len(ids) - 1) // ROWS
-    starts = np.arange(ROWS)[:, None] * length + np.arange(LENGTH)
+def held_out_rows(ids):
+    """The rows by which the least of a text stays out, as `text_evaluation.rs` chooses them."""
+    windows = lambda rows: rows * ((len(ids) - 1) // rows // LENGTH)
+    return max(range(ROWS // 2, ROWS + 1), key=lambda rows: (windows(rows), rows))
+
+
+def streams(ids, rows=ROWS):
+    """Batches of inputs and targets, [rows, LENGTH] each."""
+    length = (len(ids) - 1) // rows
+    starts = np.arange(rows)[:, None] * length + np.arange(LENGTH)
     for batch in range(length // LENGTH):
         at = starts + batch * LENGTH
         yield torch.from_numpy(ids[at]), torch.from_numpy(ids[at + 1])
@@ -81,7 +87,7 @@ loss_of = nn.CrossEntropyLoss()
 def measure():
     losses, state = [], None
     with torch.no_grad():
-        for inputs, targets in streams(held_out):
+        for inputs, targets in streams(held_out, held_out_rows(held_out)):
             logits, state = net(inputs, state)
             losses.append(loss_of(logits.flatten(0, 1), targets.flatten()).item())
     return sum(losses) / len(losses)

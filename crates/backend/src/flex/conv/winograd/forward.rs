@@ -10,30 +10,25 @@ use super::{
             simd::{Kernel, Level, Vector},
         },
         correlation::{Epilogue, TASKS, width},
-        pack::{ToPlanes, ToPositions, strides},
+        pack::{ToPlanes, ToPositions, odd_stride, strides},
         pooled::{PoolRows, Source, Target},
         tile::{Products, Put, VECTORS, cut, most_rows, tile},
     },
-    MATRICES, Maps, TILE, transform,
+    MATRICES, Maps, TILE,
+    kernels::{Kernels, TransformKernels},
+    transform,
 };
 
-/// Bytes of transformed inputs and outputs of one task: they stay in a second-level cache.
+/// Bytes of transformed inputs and outputs of one task, so that they stay in a second-level cache.
+/// A task has whole rows of tiles, though, and one of a wide map may be more.
 const TASK_BYTES: usize = 640 << 10;
 /// Tiles of a task at least, so that the kernels are read from the cache often enough.
 const TILES: usize = 24;
 /// Bytes of transformed kernels up to which each task reads all of them.
 const KERNEL_BYTES: usize = 16 << 20;
-/// Bytes of transformed inputs and outputs that all threads work on; they stay in the last cache.
-const SHARED_BYTES: usize = 20 << 20;
-
-/// Which kernels meet which maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::flex::conv) enum Kernels {
-    /// `weight[output][input]`, as they are.
-    Forward,
-    /// `weight[input][output]`, turned by half a circle: the input gradient.
-    Turned,
-}
+/// Bytes of transformed inputs that all threads read; they stay in the last cache, and leave room
+/// for what each thread has of its own.
+const SHARED_BYTES: usize = 12 << 20;
 
 /// The maps that come out, with bias and ReLU.
 pub(in crate::flex::conv) fn correlate(
@@ -45,31 +40,60 @@ pub(in crate::flex::conv) fn correlate(
     epilogue: Epilogue<'_>,
     output: Target<'_>,
 ) {
-    let transformed = transform_kernels(level, maps, weight, kernels);
-    let tile_bytes = MATRICES * (maps.inputs + maps.outputs) * size_of::<f32>();
-    let together = MATRICES * maps.inputs * maps.outputs * size_of::<f32>() > KERNEL_BYTES;
-    let rows = if together {
+    let Maps { inputs, outputs, .. } = *maps;
+    let by_blocks = MATRICES * inputs * outputs * size_of::<f32>() > KERNEL_BYTES;
+    let rows = if by_blocks {
+        let tile_bytes = MATRICES * inputs * size_of::<f32>();
         let most = (SHARED_BYTES / tile_bytes / maps.tiles(1)).max(1);
-        maps.tile_rows().div_ceil(maps.tile_rows().div_ceil(most).max(1)).max(1)
+        maps.tile_rows().div_ceil(maps.tile_rows().div_ceil(most).max(1))
     } else {
+        let tile_bytes = MATRICES * (inputs + outputs) * size_of::<f32>();
         let fitting = (TASK_BYTES / tile_bytes).max(TILES).div_ceil(maps.tiles(1));
-        fitting.min(maps.tile_rows().div_ceil(TASKS)).max(1)
-    };
-    let tiles = rows * maps.tiles(1);
+        fitting.min(maps.tile_rows().div_ceil(TASKS))
+    }
+    .max(1);
     let job = Job {
         level,
         maps,
         input,
-        kernels: transformed.storage(),
+        weight,
+        kernels,
         epilogue,
         output,
-        // An odd number of cache lines apart: the 36 matrices are written side by side.
-        input_matrix: tiles * maps.inputs + 16,
-        output_matrix: tiles * maps.outputs + 16,
-        tiles: strides(tiles, maps.inputs),
-        channels: strides(maps.inputs, 1),
+        rows,
+        tiles: strides(rows * maps.tiles(1), inputs),
+        channels: strides(inputs, 1),
     };
-    if together { job.run_together(rows) } else { job.run_apart(rows) }
+    if by_blocks { job.run_by_blocks() } else { job.run_by_rows() }
+}
+
+/// One matrix for each number of a transformed tile.
+#[derive(Clone, Copy)]
+struct Matrices<'a> {
+    numbers: Shared<'a, f32>,
+    /// Numbers from one matrix to the next, and from one row to the next.
+    matrix: usize,
+    row: usize,
+}
+
+impl<'a> Matrices<'a> {
+    /// Numbers of all matrices.
+    fn size(rows: usize, columns: usize) -> usize {
+        MATRICES * odd_stride(rows * columns)
+    }
+
+    fn new(numbers: &'a mut [f32], rows: usize, columns: usize) -> Self {
+        // The matrices are written side by side.
+        Self { numbers: Shared::new(numbers), matrix: odd_stride(rows * columns), row: columns }
+    }
+
+    fn pointer(&self, matrix: usize, row: usize, column: usize) -> *mut f32 {
+        self.numbers.pointer(matrix * self.matrix + row * self.row + column)
+    }
+
+    fn strides(&self) -> [usize; 2] {
+        [self.matrix, self.row]
+    }
 }
 
 impl Maps {
@@ -106,8 +130,9 @@ impl Maps {
         let [top, left] = self.padding;
         let columns = self.columns();
         let (buffer, planes) = buffer.split_at_mut((TILE + 2) * columns * V::LANES);
-        // The rows that are inside of the image.
-        let rows = first.saturating_sub(top)..(first + TILE + 2).saturating_sub(top).min(height);
+        // The rows that are inside of the image: none where there are only rows of padding.
+        let inside = |row: usize| row.saturating_sub(top).min(height);
+        let rows = inside(first)..inside(first + TILE + 2);
         // What is outside of the image stays zero for all channels.
         buffer.fill(0.0);
         for channel in (0..self.inputs).step_by(V::LANES) {
@@ -154,87 +179,124 @@ struct Job<'a> {
     level: Level,
     maps: &'a Maps,
     input: Source<'a>,
-    kernels: &'a [f32],
+    weight: &'a [f32],
+    kernels: Kernels,
     epilogue: Epilogue<'a>,
     output: Target<'a>,
-    /// Numbers from one matrix of transformed inputs to the next, and of sums.
-    input_matrix: usize,
-    output_matrix: usize,
+    /// Rows of tiles that are worked on together.
+    rows: usize,
     /// Where each tile and each channel is in a matrix of transformed inputs.
     tiles: Vec<u32>,
     channels: Vec<u32>,
 }
 
 impl Job<'_> {
-    /// Each task does all for some rows of tiles.
-    fn run_apart(&self, rows: usize) {
-        let last = self.maps.tile_rows();
-        parallel::run(last.div_ceil(rows), |task, scratch| {
+    /// All kernels are transformed, and then each task does all for some rows of tiles.
+    fn run_by_rows(&self) {
+        let Maps { inputs, outputs, .. } = *self.maps;
+        let (lanes, width) = (self.level.lanes(), width(self.level, outputs));
+        // `[36][outputs / width][inputs][width]`
+        let kernel_rows = outputs.div_ceil(width) * inputs;
+        let mut kernels = recycled::floats([Matrices::size(kernel_rows, width)]);
+        let kernels = Matrices::new(kernels.storage_mut(), kernel_rows, width);
+        parallel::run(outputs / lanes, |task, scratch| {
+            let [buffer] = scratch.slices([self.kernel_buffer()]);
+            let output = task * lanes;
+            let target = kernels.pointer(0, output / width * inputs, output % width);
+            self.transform_kernels(output, buffer, target, kernels.strides());
+        });
+        let tiles = self.tiles.len();
+        parallel::run(self.maps.tile_rows().div_ceil(self.rows), |task, scratch| {
             let [input, sums, buffer] = scratch.slices([
-                MATRICES * self.input_matrix,
-                MATRICES * self.output_matrix,
+                Matrices::size(tiles, inputs),
+                Matrices::size(tiles, outputs),
                 self.maps.buffer(self.level),
             ]);
-            let first = task * rows;
-            let rows = first..(first + rows).min(last);
-            let tiles = rows.len() * self.maps.tiles(1);
-            let input = Shared::new(input);
-            let sums = Shared::new(sums);
-            self.level.run(TransformInputs { job: self, rows: rows.clone(), first, buffer, input });
-            for matrix in 0..MATRICES {
-                let blocks = 0..self.blocks();
-                self.level.run(Multiply { job: self, matrix, blocks, tiles, input, sums });
+            let input = Matrices::new(input, tiles, inputs);
+            let sums = Matrices::new(sums, tiles, outputs);
+            let rows = self.rows_from(task * self.rows);
+            for row in rows.clone() {
+                let place = row - rows.start;
+                self.level.run(TransformInputs { job: self, row, place, buffer, input });
             }
-            self.level.run(Write { job: self, rows, first, buffer, sums });
+            let channels = 0..outputs;
+            let count = rows.len() * self.maps.tiles(1);
+            self.level.run(Multiply { job: self, tiles: count, outputs, kernels, input, sums });
+            self.level.run(Write { job: self, rows, channels, buffer, sums });
         });
     }
 
-    /// All threads transform the inputs of some rows, then divide the products among themselves,
-    /// so that each of them reads its own kernels, once.
-    fn run_together(&self, rows: usize) {
-        /// Tasks that the products of one matrix are divided into.
-        const PARTS: usize = 4;
-        let mut input = recycled::floats([MATRICES * self.input_matrix]);
-        let mut sums = recycled::floats([MATRICES * self.output_matrix]);
-        for first in (0..self.maps.tile_rows()).step_by(rows) {
-            let count = rows.min(self.maps.tile_rows() - first);
-            let tiles = count * self.maps.tiles(1);
-            let input = Shared::new(input.storage_mut::<f32>());
-            let sums = Shared::new(sums.storage_mut::<f32>());
-            parallel::run(count, |row, scratch| {
+    /// All threads transform the inputs of some rows of tiles, and then each task does the rest for
+    /// one block of outputs. It transforms its own kernels, each time again: that takes some
+    /// hundredths of the time of their products, and all kernels together would not stay in any
+    /// cache.
+    fn run_by_blocks(&self) {
+        let Maps { inputs, outputs, .. } = *self.maps;
+        let width = width(self.level, outputs);
+        let tiles = self.tiles.len();
+        let mut input = recycled::floats([Matrices::size(tiles, inputs)]);
+        let input = Matrices::new(input.storage_mut(), tiles, inputs);
+        for first in (0..self.maps.tile_rows()).step_by(self.rows) {
+            let rows = self.rows_from(first);
+            parallel::run(rows.len(), |place, scratch| {
                 let [buffer] = scratch.slices([self.maps.buffer(self.level)]);
-                let rows = first + row..first + row + 1;
-                self.level.run(TransformInputs { job: self, rows, first, buffer, input });
+                let row = first + place;
+                self.level.run(TransformInputs { job: self, row, place, buffer, input });
             });
-            parallel::run(MATRICES * PARTS, |task, _| {
-                let (matrix, part) = (task / PARTS, task % PARTS);
-                let start = |part: usize| part * self.blocks() / PARTS;
-                let blocks = start(part)..start(part + 1);
-                self.level.run(Multiply { job: self, matrix, blocks, tiles, input, sums });
-            });
-            parallel::run(count, |row, scratch| {
-                let [buffer] = scratch.slices([self.maps.buffer(self.level)]);
-                let rows = first + row..first + row + 1;
-                self.level.run(Write { job: self, rows, first, buffer, sums });
+            parallel::run(outputs.div_ceil(width), |block, scratch| {
+                let [kernels, sums, kernel_buffer, buffer] = scratch.slices([
+                    Matrices::size(inputs, width),
+                    Matrices::size(tiles, width),
+                    self.kernel_buffer(),
+                    self.maps.buffer(self.level),
+                ]);
+                let kernels = Matrices::new(kernels, inputs, width);
+                let sums = Matrices::new(sums, tiles, width);
+                let channels = block * width..outputs.min((block + 1) * width);
+                for output in channels.clone().step_by(self.level.lanes()) {
+                    let target = kernels.pointer(0, 0, output - channels.start);
+                    self.transform_kernels(output, kernel_buffer, target, kernels.strides());
+                }
+                let (rows, outputs) = (rows.clone(), channels.len());
+                let count = rows.len() * self.maps.tiles(1);
+                self.level.run(Multiply { job: self, tiles: count, outputs, kernels, input, sums });
+                self.level.run(Write { job: self, rows, channels, buffer, sums });
             });
         }
     }
 
-    /// Blocks of output channels.
-    fn blocks(&self) -> usize {
-        self.maps.outputs.div_ceil(width(self.level, self.maps.outputs))
+    /// The rows of tiles that are worked on together with this first one.
+    fn rows_from(&self, first: usize) -> Range<usize> {
+        first..(first + self.rows).min(self.maps.tile_rows())
+    }
+
+    /// Numbers of the buffer in which kernels are turned.
+    fn kernel_buffer(&self) -> usize {
+        self.maps.inputs * 9 * self.level.lanes()
+    }
+
+    /// Transforms the kernels of a vector of outputs, for which the target has room.
+    fn transform_kernels(
+        &self,
+        output: usize,
+        buffer: &mut [f32],
+        target: *mut f32,
+        strides: [usize; 2],
+    ) {
+        let Self { level, maps, weight, kernels, .. } = *self;
+        level.run(TransformKernels { maps, weight, kernels, output, buffer, target, strides });
     }
 }
 
-/// Transforms the inputs of rows of tiles.
+/// Transforms the inputs of a row of tiles.
 struct TransformInputs<'a, 'b> {
     job: &'a Job<'a>,
-    rows: Range<usize>,
-    /// The first row of those that are worked on together.
-    first: usize,
+    row: usize,
+    /// Its place among those that are worked on together.
+    place: usize,
     buffer: &'b mut [f32],
-    /// `[36][tiles][inputs]`, of which these rows are this task's.
-    input: Shared<'b, f32>,
+    /// `[tiles][inputs]`, of which this row is this task's.
+    input: Matrices<'b>,
 }
 
 impl Kernel for TransformInputs<'_, '_> {
@@ -242,27 +304,24 @@ impl Kernel for TransformInputs<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, rows, first, buffer, input } = self;
-        let Maps { inputs, .. } = *job.maps;
-        for row in rows {
-            let target = input.pointer((row - first) * job.maps.tiles(1) * inputs);
-            let strides = [job.input_matrix, inputs];
-            // SAFETY: `input` has room for the tiles of all rows.
-            unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, strides) };
-        }
+        let Self { job, row, place, buffer, input } = self;
+        let target = input.pointer(0, place * job.maps.tiles(1), 0);
+        // SAFETY: `input` has room for the tiles of all rows.
+        unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, input.strides()) };
     }
 }
 
-/// The products of one matrix for some blocks of outputs.
+/// The products for some blocks of outputs.
 struct Multiply<'a, 'b> {
     job: &'a Job<'a>,
-    matrix: usize,
-    blocks: Range<usize>,
     tiles: usize,
-    /// `[36][tiles][inputs]`
-    input: Shared<'b, f32>,
-    /// `[36][tiles][outputs]`, of which these blocks of this matrix are this task's.
-    sums: Shared<'b, f32>,
+    outputs: usize,
+    /// `[outputs / width][inputs][width]`
+    kernels: Matrices<'b>,
+    /// `[tiles][inputs]`
+    input: Matrices<'b>,
+    /// `[tiles][outputs]`, or more, which are this task's own.
+    sums: Matrices<'b>,
 }
 
 impl Kernel for Multiply<'_, '_> {
@@ -270,30 +329,29 @@ impl Kernel for Multiply<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, matrix, blocks, tiles, input, sums } = self;
-        let Maps { inputs, outputs, .. } = *job.maps;
-        let width = width(job.level, outputs);
-        for block in blocks {
-            let kernels = &job.kernels[(matrix * job.blocks() + block) * inputs * width..];
-            let left = outputs - block * width;
-            let vectors = if left <= V::LANES { 1 } else { VECTORS };
-            for (start, count) in cut(tiles, most_rows(vectors)) {
-                let target = matrix * job.output_matrix + start * outputs + block * width;
-                let products = Products {
-                    source: input.pointer(matrix * job.input_matrix),
-                    rows: &job.tiles[start..start + count],
-                    table: &job.channels,
-                    weights: kernels.as_ptr(),
-                    weight_step: width,
-                    outer: 1,
-                    outer_source: 0,
-                    outer_weight: 0,
-                };
-                let put = Put { sums: sums.pointer(target), stride: outputs };
-                // SAFETY: the tables lead to tiles and channels of this matrix, which were
-                // transformed; the kernels are whole blocks; the sums have room for all tiles and
-                // channels, and those of these blocks are this task's alone.
-                unsafe { tile::<V>(vectors, &products, &put) };
+        let Self { job, tiles, outputs, kernels, input, sums } = self;
+        let width = kernels.row;
+        for matrix in 0..MATRICES {
+            for channel in (0..outputs).step_by(width) {
+                let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
+                for (start, count) in cut(tiles, most_rows(V::LANES, vectors)) {
+                    let products = Products {
+                        source: input.pointer(matrix, 0, 0),
+                        rows: &job.tiles[start..start + count],
+                        table: &job.channels,
+                        weights: kernels.pointer(matrix, channel / width * job.maps.inputs, 0),
+                        weight_step: width,
+                        outer: 1,
+                        outer_source: 0,
+                        outer_weight: 0,
+                    };
+                    let target = sums.pointer(matrix, start, channel);
+                    let put = Put { sums: target, stride: sums.row };
+                    // SAFETY: the tables lead to tiles and channels of this matrix, which were
+                    // transformed, as the kernels of these outputs were; the sums have room for
+                    // all tiles and outputs, and are this task's alone.
+                    unsafe { tile::<V>(vectors, &products, &put) };
+                }
             }
         }
     }
@@ -302,12 +360,13 @@ impl Kernel for Multiply<'_, '_> {
 /// Transforms rows of tiles back and stores them.
 struct Write<'a, 'b> {
     job: &'a Job<'a>,
+    /// All rows that were worked on together.
     rows: Range<usize>,
-    /// The first row of those that are worked on together.
-    first: usize,
+    /// The channels of output that the sums are of.
+    channels: Range<usize>,
     buffer: &'b mut [f32],
-    /// `[36][tiles][outputs]`
-    sums: Shared<'b, f32>,
+    /// `[tiles][channels]`, or more.
+    sums: Matrices<'b>,
 }
 
 impl Kernel for Write<'_, '_> {
@@ -315,20 +374,22 @@ impl Kernel for Write<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, rows, first, buffer, sums } = self;
-        let outputs = job.maps.outputs;
-        for row in rows {
-            for channel in (0..outputs).step_by(V::LANES) {
-                let place = (row - first) * job.maps.tiles(1) * outputs + channel;
+        let Self { job, rows, channels, buffer, sums } = self;
+        for row in rows.clone() {
+            for channel in channels.clone().step_by(V::LANES) {
+                let tile = (row - rows.start) * job.maps.tiles(1);
+                let source = sums.pointer(0, tile, channel - channels.start);
                 // SAFETY: the sums of these tiles and channels were computed, and these rows of
                 // output are this task's alone.
-                unsafe { write::<V>(job, row, channel, sums.pointer(place), buffer) };
+                unsafe { write::<V>(job, row, channel, source, sums.strides(), buffer) };
             }
         }
     }
 }
 
 /// Transforms a row of tiles of one vector of channels back and stores it.
+///
+/// - `sums`: those of the first tile, whose matrices and tiles are `matrix` and `stride` numbers apart
 ///
 /// # Safety
 ///
@@ -339,6 +400,7 @@ unsafe fn write<V: Vector>(
     tile_row: usize,
     channel: usize,
     sums: *const f32,
+    [matrix, stride]: [usize; 2],
     buffer: &mut [f32],
 ) {
     let Maps { outputs, output: [height, width], .. } = *job.maps;
@@ -351,13 +413,11 @@ unsafe fn write<V: Vector>(
     let floor = V::splat(if job.epilogue.relu { 0.0 } else { f32::NEG_INFINITY });
     let (buffer, planes) = buffer.split_at_mut(TILE * across * TILE * V::LANES);
     for tile in 0..across {
-        let sums = sums.wrapping_add(tile * outputs);
+        let sums = sums.wrapping_add(tile * stride);
         transform::both_axes::<transform::Output, V, _, _>(
             // SAFETY: the caller promises the sums of all tiles.
             #[inline(always)]
-            |row, column| unsafe {
-                V::load(sums.wrapping_add((row * 6 + column) * job.output_matrix))
-            },
+            |row, column| unsafe { V::load(sums.wrapping_add((row * 6 + column) * matrix)) },
             #[inline(always)]
             |row, column, value| {
                 let place = ((row * across + tile) * TILE + column) * V::LANES;
@@ -397,92 +457,45 @@ unsafe fn write<V: Vector>(
     }
 }
 
-/// `[36][outputs / width][inputs][width]`
-fn transform_kernels(
-    level: Level,
-    maps: &Maps,
-    weight: &[f32],
-    kernels: Kernels,
-) -> burn_flex::FlexTensor {
-    let blocks = maps.outputs.div_ceil(width(level, maps.outputs));
-    let size = MATRICES * blocks * maps.inputs * width(level, maps.outputs);
-    let mut transformed = recycled::floats([size]);
-    let target = Shared::new(transformed.storage_mut());
-    parallel::run(maps.outputs / level.lanes(), |task, scratch| {
-        let [buffer] = scratch.slices([maps.inputs * 9 * level.lanes()]);
-        let output = task * level.lanes();
-        level.run(TransformKernels { level, maps, weight, kernels, output, buffer, target });
-    });
-    transformed
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Random};
 
-/// Transforms the kernels of one vector of outputs.
-struct TransformKernels<'a, 'b> {
-    level: Level,
-    maps: &'a Maps,
-    weight: &'a [f32],
-    kernels: Kernels,
-    output: usize,
-    buffer: &'b mut [f32],
-    target: Shared<'a, f32>,
-}
-
-impl Kernel for TransformKernels<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        let Maps { inputs, outputs, .. } = *self.maps;
-        let width = width(self.level, outputs);
-        let blocks = outputs.div_ceil(width);
-        let buffer = &mut self.buffer[..inputs * 9 * V::LANES];
-        match self.kernels {
-            Kernels::Forward => {
-                let source = &self.weight[self.output * inputs * 9..];
-                turn::<V>(source, inputs * 9, inputs * 9, buffer);
-            }
-            Kernels::Turned => {
-                for (input, buffer) in buffer.chunks_exact_mut(9 * V::LANES).enumerate() {
-                    turn::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, 9, buffer);
+    #[test]
+    fn blocks_of_outputs_give_the_bits_of_rows_of_tiles() {
+        let (size, padding) = ([9, 14], [1, 1]);
+        let maps = Maps { batch: 3, inputs: 32, outputs: 48, input: size, output: size, padding };
+        let values = |stream: u64, count: u64| -> Vec<f32> {
+            let random = Random::new(5, Purpose::Synthetic, stream);
+            (0..count).map(|index| random.normal(index)).collect()
+        };
+        let (input, weight) = (values(1, 3 * 32 * 9 * 14), values(2, 48 * 32 * 9));
+        let bias = values(3, 48);
+        for level in Level::all() {
+            for kernels in [Kernels::Forward, Kernels::Turned] {
+                let find = |rows: usize, run: fn(&Job<'_>)| {
+                    let mut output = vec![f32::NAN; 3 * 48 * 9 * 14];
+                    run(&Job {
+                        level,
+                        maps: &maps,
+                        input: Source::Maps(&input),
+                        weight: &weight,
+                        kernels,
+                        epilogue: Epilogue { bias: Some(&bias), relu: true },
+                        output: Target::maps(&mut output),
+                        rows,
+                        tiles: strides(rows * maps.tiles(1), maps.inputs),
+                        channels: strides(maps.inputs, 1),
+                    });
+                    output
+                };
+                let expected = find(2, |job| job.run_by_rows());
+                for rows in [1, 4, 9] {
+                    let ours = find(rows, |job| job.run_by_blocks());
+                    assert!(ours == expected, "{rows} rows at {level:?}, {kernels:?}");
                 }
             }
         }
-        for input in 0..inputs {
-            transform::both_axes::<transform::Kernel, V, _, _>(
-                #[inline(always)]
-                |row, column| {
-                    let number = row * 3 + column;
-                    let number = if self.kernels == Kernels::Turned { 8 - number } else { number };
-                    let place = (input * 9 + number) * V::LANES;
-                    // SAFETY: the buffer has nine vectors for each input.
-                    unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
-                },
-                #[inline(always)]
-                |row, column, value| {
-                    let block = (row * 6 + column) * blocks + self.output / width;
-                    let place = (block * inputs + input) * width + self.output % width;
-                    // SAFETY: each task has the vectors of its own outputs.
-                    unsafe { value.store(self.target.pointer(place)) };
-                },
-            );
-        }
     }
-}
-
-/// One vector of outputs for each of `count` numbers; outputs are `plane` apart.
-#[inline(always)]
-fn turn<V: Vector>(source: &[f32], plane: usize, count: usize, target: &mut [f32]) {
-    assert!(source.len() >= (V::LANES - 1) * plane + count);
-    assert!(target.len() >= count * V::LANES);
-    let transposition = ToPositions {
-        source: source.as_ptr(),
-        plane,
-        channels: V::LANES,
-        count,
-        target: target.as_mut_ptr(),
-        width: V::LANES,
-        stride: V::LANES,
-    };
-    // SAFETY: the source and the target are as long as the sizes say, as asserted.
-    unsafe { transposition.transpose::<V>() };
 }

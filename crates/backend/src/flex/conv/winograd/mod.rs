@@ -6,16 +6,14 @@
 //! with the kernels turned, and the weight gradient is the adjoint, with the same saving.
 //!
 //! Transforms work on vectors of channels; rows of a map are transposed into a small buffer on the
-//! way in and out. A task takes so many rows of tiles that all of it stays in the cache.
+//! way in and out. A task takes so many rows of tiles that most of it stays in the cache.
 
 mod forward;
+mod kernels;
 mod transform;
 mod weight_gradient;
 
-pub(super) use self::{
-    forward::{Kernels, correlate},
-    weight_gradient::weight_gradient,
-};
+pub(super) use self::{forward::correlate, kernels::Kernels, weight_gradient::weight_gradient};
 use super::geometry::Geometry;
 
 /// Numbers of a transformed tile.

@@ -15,7 +15,7 @@ use super::{
             simd::{Kernel, Level, Vector},
         },
         correlation::{TASKS, width},
-        pack::{ToPlanes, ToPositions, strides},
+        pack::{ToPlanes, ToPositions, odd_stride, strides},
         pooled::Source,
         tile::{Add, Products, VECTORS, cut, most_rows, tile},
     },
@@ -52,18 +52,16 @@ pub(in crate::flex::conv) fn weight_gradient(
         .min(maps.tile_rows().div_ceil(parts))
         .max(1);
     let tiles = rows * maps.tiles(1);
-    // Tiles an odd number of cache lines apart: products walk down the tiles, and a power of two
-    // would use a few sets of the cache.
-    let odd = |channels: usize| ((channels / 16) | 1) * 16;
-    let (input_stride, gradient_stride) = (odd(maps.inputs), odd(maps.outputs));
+    // Products walk down the tiles, and the 36 matrices are written side by side.
+    let (input_stride, gradient_stride) = (odd_stride(maps.inputs), odd_stride(maps.outputs));
     let job = Job {
         level,
         maps,
         input: Source::Maps(input),
         gradient,
-        input_matrix: tiles * input_stride + 16,
+        input_matrix: odd_stride(tiles * input_stride),
         input_stride,
-        gradient_matrix: tiles * gradient_stride + 16,
+        gradient_matrix: odd_stride(tiles * gradient_stride),
         gradient_stride,
         rows,
         channels: strides(maps.inputs, 1),
@@ -110,7 +108,7 @@ struct Job<'a> {
 impl Job<'_> {
     /// Numbers of one matrix of sums, `[inputs][outputs]`.
     fn sum_matrix(&self) -> usize {
-        self.maps.inputs * self.maps.outputs + 16
+        odd_stride(self.maps.inputs * self.maps.outputs)
     }
 
     /// Each part of the rows of tiles into sums of its own.
@@ -295,7 +293,7 @@ impl Kernel for Multiply<'_> {
         let Maps { inputs, outputs, .. } = *job.maps;
         let channel = block * width(job.level, outputs);
         let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
-        for (start, count) in cut(inputs, most_rows(vectors)) {
+        for (start, count) in cut(inputs, most_rows(V::LANES, vectors)) {
             let products = Products {
                 source: input[matrix * job.input_matrix..].as_ptr(),
                 rows: &job.channels[start..start + count],

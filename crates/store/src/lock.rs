@@ -1,0 +1,50 @@
+//! A lock between processes, which goes with the one that holds it.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::Path,
+};
+
+use crate::{StoreError, fault};
+
+/// A file that one process at a time holds. The system gives it back when the process ends, however
+/// it ends; the file itself stays, since whoever removed it might take it from the next one.
+#[derive(Debug)]
+pub struct FileLock {
+    _file: File, // held as long as it is open
+}
+
+impl FileLock {
+    /// Takes the lock of the file at `path`, which is created if it is not there; none where it is
+    /// held already. A file system that knows no locks refuses nobody.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be opened or created.
+    pub fn take(path: &Path) -> Result<Option<Self>, StoreError> {
+        let file = fault::point()
+            .and_then(|()| OpenOptions::new().append(true).create(true).open(path))
+            .map_err(StoreError::io("open", path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Self { _file: file })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_by_one_and_free_once_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = FileLock::take(&path).unwrap();
+        assert!(held.is_some());
+        assert!(FileLock::take(&path).unwrap().is_none());
+        drop(held);
+        assert!(FileLock::take(&path).unwrap().is_some());
+        assert!(FileLock::take(&path.join("below")).is_err());
+    }
+}
