@@ -28,6 +28,15 @@ pub enum Law {
     He,
 }
 
+/// The distribution of a value.
+#[derive(Clone, Copy)]
+enum Spread {
+    /// Uniform in `[-bound, bound)`.
+    Uniform(f64),
+    /// Normal with mean 0 and this deviation.
+    Normal(f64),
+}
+
 /// Where initial weights come from: a seed, and the path of the module to be built.
 #[derive(Clone, Debug)]
 pub struct Initializer<B: Backend> {
@@ -59,11 +68,16 @@ impl<B: Backend> Initializer<B> {
     pub(crate) fn weight<const D: usize>(&self, law: Law, shape: [usize; D]) -> Tensor<B, D> {
         let area: usize = shape[2..].iter().product();
         let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| (channels * area) as f64);
-        match law {
-            Law::Pytorch => self.uniform("weight", shape, 1.0 / fan_in.max(1.0).sqrt()),
-            Law::Keras => self.uniform("weight", shape, glorot(fan_in, fan_out)),
-            Law::He => self.normal("weight", shape, (2.0 / fan_out.max(1.0)).sqrt()),
-        }
+        self.draw("weight", shape, Spread::of(law, fan_in, fan_out), |index| index)
+    }
+
+    /// The weight of a dense layer, `[inputs, outputs]`: the transpose of [`weight`](Self::weight),
+    /// and transposed in memory, since views of matrices are multiplied wrongly by some backends.
+    pub(crate) fn dense_weight(&self, law: Law, inputs: usize, outputs: usize) -> Tensor<B, 2> {
+        let [rows, columns] = [inputs, outputs].map(|size| size as u64);
+        let in_pytorchs_layout = |index: u64| index % columns * rows + index / columns;
+        let spread = Spread::of(law, inputs as f64, outputs as f64);
+        self.draw("weight", [inputs, outputs], spread, in_pytorchs_layout)
     }
 
     /// The bias of a layer, `[outputs]`.
@@ -86,9 +100,7 @@ impl<B: Backend> Initializer<B> {
         shape: [usize; D],
         bound: f64,
     ) -> Tensor<B, D> {
-        self.draw(name, shape, |random, index| {
-            ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32
-        })
+        self.draw(name, shape, Spread::Uniform(bound), |index| index)
     }
 
     /// Normal with mean 0.
@@ -98,7 +110,7 @@ impl<B: Backend> Initializer<B> {
         shape: [usize; D],
         deviation: f64,
     ) -> Tensor<B, D> {
-        self.draw(name, shape, |random, index| (f64::from(random.normal(index)) * deviation) as f32)
+        self.draw(name, shape, Spread::Normal(deviation), |index| index)
     }
 
     /// Orthonormal columns, `rows` at least `columns`: the directions of normal vectors, made
@@ -123,15 +135,18 @@ impl<B: Backend> Initializer<B> {
         self.tensor((0..rows * columns).map(position).collect(), [rows, columns])
     }
 
+    /// - `drawn_at`: from a position in the tensor to the index of the value that stands there
     fn draw<const D: usize>(
         &self,
         name: &str,
         shape: [usize; D],
-        value: impl Fn(&Random, u64) -> f32,
+        spread: Spread,
+        drawn_at: impl Fn(u64) -> u64,
     ) -> Tensor<B, D> {
         let Some(random) = self.random(name) else { return Tensor::zeros(shape, &self.device) };
         let elements = shape.iter().product::<usize>() as u64;
-        self.tensor((0..elements).map(|index| value(&random, index)).collect(), shape)
+        let value = |position| spread.value(&random, drawn_at(position));
+        self.tensor((0..elements).map(value).collect(), shape)
     }
 
     fn random(&self, name: &str) -> Option<Random> {
@@ -141,6 +156,24 @@ impl<B: Backend> Initializer<B> {
 
     fn tensor<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<B, D> {
         Tensor::from_data(TensorData::new(values, shape), &self.device)
+    }
+}
+
+impl Spread {
+    /// Of a weight.
+    fn of(law: Law, fan_in: f64, fan_out: f64) -> Self {
+        match law {
+            Law::Pytorch => Self::Uniform(1.0 / fan_in.max(1.0).sqrt()),
+            Law::Keras => Self::Uniform(glorot(fan_in, fan_out)),
+            Law::He => Self::Normal((2.0 / fan_out.max(1.0)).sqrt()),
+        }
+    }
+
+    fn value(self, random: &Random, index: u64) -> f32 {
+        match self {
+            Self::Uniform(bound) => ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32,
+            Self::Normal(deviation) => (f64::from(random.normal(index)) * deviation) as f32,
+        }
     }
 }
 
@@ -184,6 +217,15 @@ mod tests {
         let [square, largest] = spread(Law::He);
         close(square, 2.0 / 360.0);
         assert!(largest > 3.0 * square.sqrt(), "no uniform law");
+    }
+
+    #[test]
+    fn a_dense_weight_is_the_transpose_of_pytorchs() {
+        let initializer = Initializer::<Selected>::seeded(3, &Device::default());
+        for law in [Law::Pytorch, Law::Keras, Law::He] {
+            let transposed = initializer.weight(law, [5, 3]).transpose();
+            assert_eq!(values(initializer.dense_weight(law, 3, 5)), values(transposed), "{law:?}");
+        }
     }
 
     #[test]
