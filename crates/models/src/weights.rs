@@ -72,6 +72,18 @@ pub fn load<B: Backend, M: Module<B>>(
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
 }
 
+/// That there are at least as many tensors as layers, which have one each or more.
+pub(crate) fn check_number(
+    layers: usize,
+    tensors: &BTreeMap<String, StoredTensor>,
+) -> Result<(), WeightsError> {
+    if layers <= tensors.len() {
+        return Ok(());
+    }
+    let found = tensors.len();
+    Err(WeightsError(vec![format!("it has {layers} layers, and there are {found} tensors")]))
+}
+
 /// That `tensors` are those of `expected`, by name and shape.
 pub(crate) fn check(
     expected: &BTreeMap<String, Vec<usize>>,
@@ -144,7 +156,7 @@ impl<B: Backend> ModuleVisitor<B> for Shapes {
     }
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
-        let mut shape = parameter.val().dims().to_vec();
+        let mut shape = parameter.lazy_shape().to_vec();
         if self.path.is_dense_weight() {
             shape.swap(0, 1);
         }
@@ -192,11 +204,11 @@ impl<B: Backend> ModuleMapper<B> for Replace {
 
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(stored) = self.tensors.remove(&self.path.name()) else { return parameter };
-        let (id, tensor, mapper) = parameter.consume();
         let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
         let (shape, values) = stored.into_parts();
-        let new = Tensor::from_data(TensorData::new(values, shape), &tensor.device());
-        Param::from_mapped_value(id, new.set_require_grad(tensor.is_require_grad()), mapper)
+        let new = Tensor::from_data(TensorData::new(values, shape), &parameter.lazy_device());
+        let id = parameter.id;
+        parameter.transform_for_load(new, id)
     }
 }
 

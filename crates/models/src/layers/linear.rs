@@ -21,8 +21,8 @@ impl<B: Backend> Linear<B> {
     /// A layer with its initial weights.
     pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, outputs: usize) -> Self {
         Self {
-            weight: Param::from_tensor(initializer.dense_weight(law, inputs, outputs)),
-            bias: Param::from_tensor(initializer.bias(law, outputs, inputs)),
+            weight: initializer.dense_weight(law, inputs, outputs),
+            bias: initializer.bias(law, outputs, inputs),
         }
     }
 
