@@ -127,6 +127,7 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
+            TrainError::Config { .. } => ExitCode::Usage,
             TrainError::OtherRun { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
             TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,

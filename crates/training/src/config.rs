@@ -99,7 +99,7 @@ impl TrainerConfig {
 
     /// How long the whole run is.
     pub fn length(&self) -> RunLength {
-        let all = (self.epochs * self.steps_per_epoch) as u64;
+        let all = (self.epochs as u64).saturating_mul(self.steps_per_epoch as u64);
         RunLength {
             steps: self.max_steps.map_or(all, |max_steps| max_steps.min(all)),
             steps_per_epoch: self.steps_per_epoch as u64,

@@ -24,6 +24,16 @@ pub enum TrainError {
         /// The learning rate at that step.
         learning_rate: f64,
     },
+    /// A setting is out of its range; nothing was begun.
+    #[error("`{key}` is {value}, and must be {expected}")]
+    Config {
+        /// The setting, as it is called in a recipe's file.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Its range.
+        expected: &'static str,
+    },
     /// A file could not be written or removed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -60,6 +70,7 @@ impl TrainError {
                  values in the data",
                 learning_rate / 10.0
             )),
+            Self::Config { .. } => None, // the message says it
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
                 Some("check the disk; earlier checkpoints are as they were".to_owned())

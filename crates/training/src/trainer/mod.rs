@@ -92,8 +92,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::OtherRun`] where the checkpoint does not fit the model;
-    /// [`TrainError::Observer`].
+    /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
+    /// the checkpoint does not fit the model; [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -101,6 +101,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         observer: &'run mut dyn Observer,
         interrupt: Stop,
     ) -> Result<Self, TrainError> {
+        config.check()?;
         let parameters = Parameter::all(&model, &config);
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
