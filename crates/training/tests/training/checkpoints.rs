@@ -355,6 +355,30 @@ fn a_finished_run_may_be_made_longer() {
 }
 
 #[test]
+fn a_run_that_ended_within_an_epoch_goes_on_there_when_it_is_made_longer() {
+    for kind in KINDS {
+        let mut straight = Kept::new();
+        let expected = weight(run(&mut straight, everything(kind), Stop::default()));
+        for steps in [1, 3, 4, 9] {
+            let ends_at = |max_steps| TrainerConfig { max_steps, ..everything(kind) };
+            let mut kept = Kept::new();
+            let first = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
+            assert_eq!((first.status, first.steps), (EndStatus::Finished, steps));
+            assert!(first.validation.is_some(), "the end of the run is validated");
+            let rows = kept.rows();
+            let again = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
+            assert_eq!((again.status, again.steps), (EndStatus::Finished, steps));
+            assert_eq!(weight(Ok(again)), weight(Ok(first)), "{kind:?}, {steps} steps");
+            assert_eq!(kept.rows(), rows, "{kind:?}, {steps} steps");
+            assert_eq!(run(&mut kept, ends_at(Some(9)), Stop::default()).unwrap().steps, 9);
+            let longer = run(&mut kept, ends_at(None), Stop::default());
+            assert_eq!(weight(longer), expected, "{kind:?}, {steps} steps");
+            assert_eq!(kept.rows(), straight.rows(), "{kind:?}, {steps} steps");
+        }
+    }
+}
+
+#[test]
 fn no_poisoned_state_is_ever_written() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
     settings.optimizer.learning_rate = 1e20;
