@@ -10,7 +10,7 @@ use crate::parameters::Parameter;
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// What this program writes, and the only format that it reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What belongs to a checkpoint.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

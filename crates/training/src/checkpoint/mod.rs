@@ -8,8 +8,8 @@
 //!     average.safetensors     their average, with `training.ema`
 //!     best.safetensors        those of the best epoch, where it is to be kept
 //!     carried.safetensors     what a recurrent network carries to the next update
-//!     state.json              position, schedule, early stopping, sums, best metric, settings,
-//!                             the lengths of the run's logs
+//!     state.json              position, schedule, early stopping, sums, best metric, what may not
+//!                             change on the way, the lengths of the run's logs
 //!     manifest.json           format, the model's signature, size and SHA-256 of each file above
 //!   step-100.previous/        another state after the same update, until step-100 has verified
 //!   step-150.partial/         being written or removed; never read

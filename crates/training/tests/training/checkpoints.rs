@@ -16,7 +16,7 @@ use burn::{
     tensor::{ElementConversion, Tensor, TensorData, backend::Backend},
 };
 use serde_json::{Value, json};
-use store::fault;
+use store::{StoredTensor, TensorFile, fault, sha256_hex};
 use tempfile::TempDir;
 use training::{
     CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
@@ -392,7 +392,7 @@ fn no_poisoned_state_is_ever_written() {
     assert!(!names.is_empty());
     for name in names {
         let path = kept.directory().join(name).join("model.safetensors");
-        let file = store::TensorFile::read(&path).unwrap();
+        let file = TensorFile::read(&path).unwrap();
         assert!(file.tensors["weight"].values().iter().all(|value| value.is_finite()));
     }
 }
@@ -405,6 +405,68 @@ fn a_checkpoint_of_other_data_is_refused() {
     assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
     assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
     assert!(error.help().is_some());
+}
+
+/// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
+fn rewrite(kept: &Kept, file: &str, change: impl FnOnce(&mut BTreeMap<String, StoredTensor>)) {
+    let checkpoint = kept.directory().join("step-7");
+    let path = checkpoint.join(file);
+    let mut tensors = TensorFile::read(&path).unwrap();
+    change(&mut tensors.tensors);
+    tensors.write(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let manifest = checkpoint.join("manifest.json");
+    let mut content: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    content["files"][file] = json!({ "bytes": bytes.len(), "sha256": sha256_hex(&bytes) });
+    fs::write(manifest, content.to_string()).unwrap();
+}
+
+#[test]
+fn a_checkpoint_of_other_tensors_is_refused() {
+    let of = |shape: &[usize]| {
+        StoredTensor::new(shape.to_vec(), vec![0.5; shape.iter().product()]).unwrap()
+    };
+    let (moment, row) = ("weight.second_moment", [1, 3]);
+    let cases: [(&str, &str, Option<&[usize]>, &str); 11] = [
+        ("model", "weight", None, "`weight` [3, 1] is missing"),
+        ("model", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead of [3, 1]"),
+        ("best", "weight", Some(&row), "`weight` has the shape [1, 3] instead of [3, 1]"),
+        ("average", "weight", None, "`weight` [3, 1] is missing"),
+        ("average", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead"),
+        ("average", "other", Some(&[3, 1]), "`other` of `average.safetensors` is not part"),
+        ("optimizer", moment, None, "`weight.second_moment` [3, 1] is missing"),
+        ("optimizer", moment, Some(&[2, 1]), "`weight.second_moment` has the shape [2, 1] instead"),
+        ("optimizer", "weight.velocity", Some(&[3, 1]), "is not part of this network"),
+        ("carried", "sum", Some(&[1]), "`sum` has the shape [1], which has no rows"),
+        ("carried", "sum", Some(&[0, 1]), "`sum` has the shape [0, 1], which has no rows"),
+    ];
+    for (file, name, shape, expected) in cases {
+        let (mut kept, settings) = stopped();
+        rewrite(&kept, &format!("{file}.safetensors"), |tensors| match shape {
+            None => assert!(tensors.remove(name).is_some()),
+            Some(shape) => drop(tensors.insert(name.to_owned(), of(shape))),
+        });
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{file} {name}: {error}");
+        assert!(error.to_string().contains(expected), "{file} {name}: {error}");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_other_settings_is_refused() {
+    type Change = fn(&mut TrainerConfig);
+    let cases: [(Change, &str); 3] = [
+        (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
+        (|c| c.ema = None, "it began with an average of the weights and goes on without"),
+        (|c| c.loss_scaling = false, "it began with scaling of the loss and goes on without"),
+    ];
+    for (change, expected) in cases {
+        let (mut kept, mut settings) = stopped();
+        change(&mut settings);
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 #[test]
