@@ -128,7 +128,7 @@ impl From<TrainError> for Failure {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
             TrainError::Config { .. } => ExitCode::Usage,
-            TrainError::OtherRun { .. } => ExitCode::UserData,
+            TrainError::OtherRun { .. } | TrainError::OtherVersion { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
             TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),

@@ -53,6 +53,14 @@ pub enum TrainError {
         /// What does not fit.
         reason: String,
     },
+    /// A checkpoint that is whole, but that another version of the program wrote.
+    #[error("the checkpoint `{}` is of another version of this program: {reason}", path.display())]
+    OtherVersion {
+        /// The checkpoint.
+        path: PathBuf,
+        /// By what that shows.
+        reason: String,
+    },
     /// The processes can no longer train together.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -73,10 +81,13 @@ impl TrainError {
             Self::Config { .. } => None, // the message says it
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
-                Some("check the disk; earlier checkpoints are as they were".to_owned())
+                Some("check the disk, and who may read it; all checkpoints are kept".to_owned())
             }
             Self::OtherRun { .. } => {
                 Some("resume with the data and settings that the run began with".to_owned())
+            }
+            Self::OtherVersion { .. } => {
+                Some("resume with the version that wrote it, or begin another run".to_owned())
             }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,

@@ -200,6 +200,16 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 }
 
 impl SavedState {
+    /// The state among files that were verified.
+    ///
+    /// # Errors
+    ///
+    /// Where it is missing or is none.
+    pub(super) fn from_files(files: &BTreeMap<String, Vec<u8>>) -> Result<Self, String> {
+        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))
+    }
+
     /// That the run goes on as it began.
     fn check(&self, config: &TrainerConfig) -> Result<(), String> {
         let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
@@ -289,8 +299,7 @@ impl Contents {
         files: &BTreeMap<String, Vec<u8>>,
         directory: &Path,
     ) -> Result<Self, String> {
-        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
-        let state = serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))?;
+        let state = SavedState::from_files(files)?;
         let mut tensors = BTreeMap::new();
         for name in TENSOR_FILES {
             let Some(bytes) = files.get(name) else { continue };

@@ -25,8 +25,9 @@
 //! to the `keep` newest and each `keep_every_epochs`-th epoch's. Removing begins with a renaming
 //! to `.partial`, so nothing half removed is ever taken for a checkpoint.
 //!
-//! **Resuming.** Of all checkpoints the newest that verifies is taken; a damaged one is named in a
-//! warning. The state is restored from it, bit for bit, and the run's logs are cut back to the
+//! **Resuming.** Of all checkpoints the newest that verifies is taken; a damaged one, with a file
+//! that is missing or not what was written, is named in a warning. One that the system does not let
+//! be read, or that another version wrote, may be whole: it is an error. The state is restored from it, bit for bit, and the run's logs are cut back to the
 //! lengths noted in it. So the run goes on as if it had never made a step beyond.
 //!
 //! A write that fails ends the run with an error that names the path; what was there before is

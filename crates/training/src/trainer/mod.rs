@@ -93,7 +93,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
-    /// the checkpoint does not fit the model; [`TrainError::Observer`].
+    /// the checkpoint does not fit the model or its settings; [`TrainError::Unreadable`] and
+    /// [`TrainError::OtherVersion`] where it may be whole but cannot be read;
+    /// [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,

@@ -322,6 +322,40 @@ fn a_run_whose_checkpoints_are_all_damaged_begins_again() {
 }
 
 #[test]
+fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
+    let check = |(mut kept, settings): (Kept, TrainerConfig), expected: &str| {
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.to_string().contains("step-7"), "{error}");
+        assert!(error.help().is_some());
+        assert_eq!(kept.names(), ["step-6", "step-7"], "{error}");
+        assert_eq!(kept.warnings(), [""; 0], "{error}");
+        error
+    };
+    // A file that the system does not give, whoever asks: it is a directory.
+    for file in ["manifest.json", "model.safetensors", "state.json"] {
+        let stopped = stopped();
+        let path = stopped.0.directory().join("step-7").join(file);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = check(stopped, &format!("`{file}`"));
+        assert!(matches!(error, TrainError::Unreadable { .. }), "{error}");
+    }
+    let of_later_version = stopped();
+    let manifest = of_later_version.0.directory().join("step-7/manifest.json");
+    edit(&manifest, |manifest| *manifest = json!({ "format": 99, "parts": [] }));
+    let error = check(of_later_version, "its format is 99");
+    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
+
+    let without_a_field = stopped();
+    let state = without_a_field.0.directory().join("step-7/state.json");
+    edit(&state, |state| drop(state["record"].as_object_mut().unwrap().remove("step")));
+    replace(&without_a_field.0, "state.json", &fs::read(&state).unwrap());
+    let error = check(without_a_field, "missing field `step`");
+    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
+}
+
+#[test]
 fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
     let names = |checkpoint: CheckpointConfig| {
         let mut kept = Kept::new();
@@ -409,16 +443,25 @@ fn a_checkpoint_of_other_data_is_refused() {
 
 /// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
 fn rewrite(kept: &Kept, file: &str, change: impl FnOnce(&mut BTreeMap<String, StoredTensor>)) {
-    let checkpoint = kept.directory().join("step-7");
-    let path = checkpoint.join(file);
+    let path = kept.directory().join("step-7").join(file);
     let mut tensors = TensorFile::read(&path).unwrap();
     change(&mut tensors.tensors);
-    tensors.write(&path).unwrap();
-    let bytes = fs::read(&path).unwrap();
-    let manifest = checkpoint.join("manifest.json");
-    let mut content: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
-    content["files"][file] = json!({ "bytes": bytes.len(), "sha256": sha256_hex(&bytes) });
-    fs::write(manifest, content.to_string()).unwrap();
+    replace(kept, file, &tensors.to_bytes(&path).unwrap());
+}
+
+/// Writes another file into the newest checkpoint, which is whole afterwards.
+fn replace(kept: &Kept, file: &str, bytes: &[u8]) {
+    let checkpoint = kept.directory().join("step-7");
+    fs::write(checkpoint.join(file), bytes).unwrap();
+    edit(&checkpoint.join("manifest.json"), |manifest| {
+        manifest["files"][file] = json!({ "bytes": bytes.len(), "sha256": sha256_hex(bytes) });
+    });
+}
+
+fn edit(file: &Path, change: impl FnOnce(&mut Value)) {
+    let mut content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    change(&mut content);
+    fs::write(file, content.to_string()).unwrap();
 }
 
 #[test]
