@@ -26,13 +26,13 @@ use training::{
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
 
 /// A run directory, and what a run told: all that remains of a process that ended.
-struct Kept {
+pub(crate) struct Kept {
     folder: TempDir,
     events: Vec<Event>,
 }
 
 impl Kept {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), events: Vec::new() }
     }
 
@@ -59,7 +59,7 @@ impl Kept {
     }
 
     /// The numbers of all steps and epochs, without times.
-    fn rows(&self) -> Vec<String> {
+    pub(crate) fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
             Event::Step(StepReport {
                 epoch,
@@ -173,7 +173,7 @@ fn weight(outcome: Outcome) -> Vec<u32> {
 }
 
 /// Everything that could be forgotten, five epochs of two steps.
-fn everything(kind: OptimizerKind) -> TrainerConfig {
+pub(crate) fn everything(kind: OptimizerKind) -> TrainerConfig {
     let mut settings = settings(optimizer(kind));
     settings.log_every_steps = 3;
     settings.clip_norm = Some(2.0);
@@ -190,7 +190,7 @@ fn everything(kind: OptimizerKind) -> TrainerConfig {
     settings
 }
 
-const KINDS: [OptimizerKind; 5] = [
+pub(crate) const KINDS: [OptimizerKind; 5] = [
     OptimizerKind::Adam,
     OptimizerKind::AdamW,
     OptimizerKind::NAdam,

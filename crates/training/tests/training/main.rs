@@ -7,4 +7,5 @@ mod common;
 mod optimizers_equal_pytorch;
 mod parameters;
 mod schedules_equal_pytorch;
+mod several_parameters;
 mod trainer;
