@@ -19,8 +19,8 @@ pub struct TrainerConfig {
     pub epochs: usize,
     /// Updates in each pass.
     pub steps_per_epoch: usize,
-    /// The run is finished after so many updates, if that is sooner. One that ends within an epoch can
-    /// be made longer: its checkpoint is of that update, before the epoch's validation.
+    /// The run is finished after so many updates, if that is sooner. One that ends within an epoch
+    /// can be made longer: its checkpoint is of that update, before the epoch's validation.
     pub max_steps: Option<u64>,
     /// The largest norm of all gradients together; a larger one is scaled down to it.
     pub clip_norm: Option<f64>,

@@ -331,8 +331,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         })
     }
 
-    /// Writes the checkpoint of a run that ends within an epoch, and says whether it does. One that is
-    /// made longer goes on there, and has seen nothing of what comes at an epoch's end.
+    /// Writes the checkpoint of a run that ends within an epoch, and says whether it does. One that
+    /// is made longer goes on there, and has seen nothing of what comes at an epoch's end.
     fn checkpoint_in_cut_epoch(&mut self) -> Result<bool, TrainError> {
         let cut = self.state.is_cut(&self.config);
         if cut {

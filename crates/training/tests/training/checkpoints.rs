@@ -1,7 +1,6 @@
 //! A run that was stopped, killed, or failed to write goes on as if nothing had been.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -16,7 +15,7 @@ use burn::{
     tensor::{ElementConversion, Tensor, TensorData, backend::Backend},
 };
 use serde_json::{Value, json};
-use store::{StoredTensor, TensorFile, fault, sha256_hex};
+use store::{TensorFile, fault};
 use tempfile::TempDir;
 use training::{
     CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
@@ -36,11 +35,11 @@ impl Kept {
         Self { folder: tempfile::tempdir().unwrap(), events: Vec::new() }
     }
 
-    fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         self.folder.path().join("checkpoints")
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.directory()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -48,7 +47,7 @@ impl Kept {
         names
     }
 
-    fn warnings(&self) -> Vec<&str> {
+    pub(crate) fn warnings(&self) -> Vec<&str> {
         let message = |event: &Event| -> Option<&str> {
             match event {
                 Event::Warning { message } => Some(message.clone().leak()),
@@ -107,7 +106,7 @@ impl Keeper for Kept {
     }
 }
 
-type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
+pub(crate) type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
 
 /// Moves the weights a little, as running statistics move.
 struct Drift;
@@ -123,7 +122,7 @@ impl<B: Backend> ModuleMapper<B> for Drift {
 /// Trains in micro-batches of four and two samples, with noise that follows from the step, and a
 /// number that is carried from each update to the next. Where losses are scaled the gradients of the
 /// second update overflow.
-fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
+pub(crate) fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
     let device = Device::default();
     let Problem { features, targets, start } = Problem::drawn();
     let tensor = |values: Vec<f32>, shape: [usize; 2]| {
@@ -260,7 +259,7 @@ fn a_write_that_fails_ends_the_run_and_loses_nothing() {
 }
 
 /// A run that was stopped after step 7 and has the checkpoints of steps 6 and 7.
-fn stopped() -> (Kept, TrainerConfig) {
+pub(crate) fn stopped() -> (Kept, TrainerConfig) {
     let mut settings = everything(OptimizerKind::NAdam);
     settings.checkpoint.every_steps = Some(1);
     let mut kept = Kept::new();
@@ -319,40 +318,6 @@ fn a_run_whose_checkpoints_are_all_damaged_begins_again() {
     }
     assert_eq!(weight(run(&mut kept, settings, Stop::default())), expected);
     assert_eq!(kept.warnings().len(), 2);
-}
-
-#[test]
-fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
-    let check = |(mut kept, settings): (Kept, TrainerConfig), expected: &str| {
-        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.to_string().contains("step-7"), "{error}");
-        assert!(error.help().is_some());
-        assert_eq!(kept.names(), ["step-6", "step-7"], "{error}");
-        assert_eq!(kept.warnings(), [""; 0], "{error}");
-        error
-    };
-    // A file that the system does not give, whoever asks: it is a directory.
-    for file in ["manifest.json", "model.safetensors", "state.json"] {
-        let stopped = stopped();
-        let path = stopped.0.directory().join("step-7").join(file);
-        fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        let error = check(stopped, &format!("`{file}`"));
-        assert!(matches!(error, TrainError::Unreadable { .. }), "{error}");
-    }
-    let of_later_version = stopped();
-    let manifest = of_later_version.0.directory().join("step-7/manifest.json");
-    edit(&manifest, |manifest| *manifest = json!({ "format": 99, "parts": [] }));
-    let error = check(of_later_version, "its format is 99");
-    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
-
-    let without_a_field = stopped();
-    let state = without_a_field.0.directory().join("step-7/state.json");
-    edit(&state, |state| drop(state["record"].as_object_mut().unwrap().remove("step")));
-    replace(&without_a_field.0, "state.json", &fs::read(&state).unwrap());
-    let error = check(without_a_field, "missing field `step`");
-    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
 }
 
 #[test]
@@ -429,99 +394,4 @@ fn no_poisoned_state_is_ever_written() {
         let file = TensorFile::read(&path).unwrap();
         assert!(file.tensors["weight"].values().iter().all(|value| value.is_finite()));
     }
-}
-
-#[test]
-fn a_checkpoint_of_other_data_is_refused() {
-    let (mut kept, settings) = stopped();
-    let other = TrainerConfig { steps_per_epoch: 3, ..settings };
-    let error = run(&mut kept, other, Stop::default()).unwrap_err();
-    assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
-    assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
-    assert!(error.help().is_some());
-}
-
-/// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
-fn rewrite(kept: &Kept, file: &str, change: impl FnOnce(&mut BTreeMap<String, StoredTensor>)) {
-    let path = kept.directory().join("step-7").join(file);
-    let mut tensors = TensorFile::read(&path).unwrap();
-    change(&mut tensors.tensors);
-    replace(kept, file, &tensors.to_bytes(&path).unwrap());
-}
-
-/// Writes another file into the newest checkpoint, which is whole afterwards.
-fn replace(kept: &Kept, file: &str, bytes: &[u8]) {
-    let checkpoint = kept.directory().join("step-7");
-    fs::write(checkpoint.join(file), bytes).unwrap();
-    edit(&checkpoint.join("manifest.json"), |manifest| {
-        manifest["files"][file] = json!({ "bytes": bytes.len(), "sha256": sha256_hex(bytes) });
-    });
-}
-
-fn edit(file: &Path, change: impl FnOnce(&mut Value)) {
-    let mut content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    change(&mut content);
-    fs::write(file, content.to_string()).unwrap();
-}
-
-#[test]
-fn a_checkpoint_of_other_tensors_is_refused() {
-    let of = |shape: &[usize]| {
-        StoredTensor::new(shape.to_vec(), vec![0.5; shape.iter().product()]).unwrap()
-    };
-    let (moment, row) = ("weight.second_moment", [1, 3]);
-    let cases: [(&str, &str, Option<&[usize]>, &str); 11] = [
-        ("model", "weight", None, "`weight` [3, 1] is missing"),
-        ("model", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead of [3, 1]"),
-        ("best", "weight", Some(&row), "`weight` has the shape [1, 3] instead of [3, 1]"),
-        ("average", "weight", None, "`weight` [3, 1] is missing"),
-        ("average", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead"),
-        ("average", "other", Some(&[3, 1]), "`other` of `average.safetensors` is not part"),
-        ("optimizer", moment, None, "`weight.second_moment` [3, 1] is missing"),
-        ("optimizer", moment, Some(&[2, 1]), "`weight.second_moment` has the shape [2, 1] instead"),
-        ("optimizer", "weight.velocity", Some(&[3, 1]), "is not part of this network"),
-        ("carried", "sum", Some(&[1]), "`sum` has the shape [1], which has no rows"),
-        ("carried", "sum", Some(&[0, 1]), "`sum` has the shape [0, 1], which has no rows"),
-    ];
-    for (file, name, shape, expected) in cases {
-        let (mut kept, settings) = stopped();
-        rewrite(&kept, &format!("{file}.safetensors"), |tensors| match shape {
-            None => assert!(tensors.remove(name).is_some()),
-            Some(shape) => drop(tensors.insert(name.to_owned(), of(shape))),
-        });
-        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
-        assert!(matches!(error, TrainError::OtherRun { .. }), "{file} {name}: {error}");
-        assert!(error.to_string().contains(expected), "{file} {name}: {error}");
-    }
-}
-
-#[test]
-fn a_checkpoint_of_other_settings_is_refused() {
-    type Change = fn(&mut TrainerConfig);
-    let cases: [(Change, &str); 3] = [
-        (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
-        (|c| c.ema = None, "it began with an average of the weights and goes on without"),
-        (|c| c.loss_scaling = false, "it began with scaling of the loss and goes on without"),
-    ];
-    for (change, expected) in cases {
-        let (mut kept, mut settings) = stopped();
-        change(&mut settings);
-        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
-        assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
-        assert!(error.to_string().contains(expected), "{error}");
-    }
-}
-
-#[test]
-fn a_checkpoint_that_rests_on_something_else_is_refused() {
-    let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
-    let settings = TrainerConfig { rests_on: on("a"), ..everything(OptimizerKind::Sgd) };
-    let mut kept = Kept::new();
-    let stop = Stop::default();
-    stop.request_after(3);
-    run(&mut kept, settings.clone(), stop).unwrap();
-    let other = TrainerConfig { rests_on: on("b"), ..settings.clone() };
-    let error = run(&mut kept, other, Stop::default()).unwrap_err();
-    assert!(error.to_string().contains("the data were others"), "{error}");
-    assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }
