@@ -40,8 +40,8 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, does not describe a model, contradicts itself, or does not hold
-    /// the model's weights.
+    /// Where the file cannot be read, does not describe a model, contradicts itself, or does not
+    /// hold the model's weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
         let file = TensorFile::read(path)?;
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {

@@ -55,8 +55,8 @@ impl Architecture {
     ///
     /// # Errors
     ///
-    /// Where they do not, or one is 0; [`Architecture::load`] could then be given weights for it, but
-    /// nothing to read.
+    /// Where they do not, or one is 0; [`Architecture::load`] could then be given weights for it,
+    /// but nothing to read.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes: Vec<usize> = match self {
             Self::Mlp(config) => {

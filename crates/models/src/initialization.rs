@@ -54,7 +54,7 @@ impl<B: Backend> Initializer<B> {
         Self { seed: Some(seed), path: String::new(), device: device.clone() }
     }
 
-    /// Nothing is drawn, and no memory taken for a parameter before it is used, when it is zeros: for
+    /// Nothing is drawn, and a parameter takes no memory before it is used, when it is zeros: for
     /// networks whose weights will be replaced.
     pub fn blank(device: &B::Device) -> Self {
         Self { seed: None, path: String::new(), device: device.clone() }

@@ -17,8 +17,8 @@ pub fn binary_cross_entropy<B: Backend>(
     logits: Tensor<B, 1>,
     targets: Tensor<B, 1>,
 ) -> Tensor<B, 1> {
-    // By the sign as a constant, since at 0 the gradients of a maximum and of `abs` do not add up to
-    // a half, and a network that begins with zeros begins there.
+    // By the sign as a constant, since at 0 the gradients of a maximum and of `abs` do not add up
+    // to a half, and a network that begins with zeros begins there.
     let sign = logits.clone().detach().sign();
     let overflow_free = (logits.clone() * sign.clone().neg()).exp().log1p();
     logits * ((sign + 1.0) / 2.0 - targets) + overflow_free

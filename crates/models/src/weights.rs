@@ -212,8 +212,8 @@ impl<B: Backend> ModuleMapper<B> for Replace {
     }
 }
 
-/// The transpose of a matrix as one of its own, since views of matrices are multiplied wrongly by some
-/// backends.
+/// The transpose of a matrix as one of its own, since views of matrices are multiplied wrongly by
+/// some backends.
 fn transposed(matrix: &StoredTensor) -> StoredTensor {
     const ROWS_AT_A_TIME: usize = 32; // so that neither side leaves the processor's cache
     let &[rows, columns] = matrix.shape() else { panic!("a dense layer's weight is a matrix") };
