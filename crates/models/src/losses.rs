@@ -3,7 +3,7 @@
 //! They are not averaged: a mean could be neither accumulated nor divided among devices.
 
 use backend::Backend;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, activation::sigmoid};
 
 pub use backend::functional::cross_entropy;
 
@@ -17,11 +17,14 @@ pub fn binary_cross_entropy<B: Backend>(
     logits: Tensor<B, 1>,
     targets: Tensor<B, 1>,
 ) -> Tensor<B, 1> {
-    // By the sign as a constant, since at 0 the gradients of a maximum and of `abs` do not add up
-    // to a half, and a network that begins with zeros begins there.
-    let sign = logits.clone().detach().sign();
-    let overflow_free = (logits.clone() * sign.clone().neg()).exp().log1p();
-    logits * ((sign + 1.0) / 2.0 - targets) + overflow_free
+    // Its derivative is said and not left to be found: at 0 those of a maximum and of `abs` do not
+    // add up to a half, and a network that begins with zeros begins there.
+    let x = logits.clone().detach();
+    let derivative = sigmoid(x.clone()) - targets.clone();
+    let overflow_free = x.clone().abs().neg().exp().log1p();
+    let value = x.clone().clamp_min(0.0) - x.clone() * targets + overflow_free;
+    let zero = logits - x; // which has a gradient
+    value + zero * derivative
 }
 
 /// The squared error.
