@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use data::{ImagePreprocessing, TablePreprocessing, Vocabulary};
-use models::Architecture;
+use data::{ImagePreprocessing, TablePreprocessing, Task, Vocabulary};
+use models::{Architecture, VggClassifierConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
+
+/// Bytes of an image; the numbers of many can still be counted.
+const LARGEST_IMAGE: usize = 1 << 40;
 
 /// Everything beside the weights that prediction needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,9 +93,73 @@ impl Description {
         }
     }
 
+    /// That the network reads what the preprocessing makes, and gives what the classes name.
+    ///
+    /// # Errors
+    ///
+    /// Says what does not fit.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.architecture.check().map_err(|error| error.to_string())?;
+        let classes = self.classes.len();
+        match (&self.preprocessing, &self.architecture) {
+            (Preprocessing::Table(table), Architecture::Mlp(network)) => {
+                equal("features of a row", table.width(), network.inputs)?;
+                let embedded =
+                    network.embeddings.iter().map(|table| (table.feature, table.entries));
+                if embedded.collect::<Vec<_>>() != table.indexed() {
+                    return Err("other features are embedded than are indices".to_owned());
+                }
+                if self.classes != table.target.classes() {
+                    return Err("its classes are not those of its target".to_owned());
+                }
+                let outputs = if table.task() == Task::Multiclass { classes } else { 1 };
+                equal("outputs", outputs, network.outputs)
+            }
+            (Preprocessing::Text(vocabulary), Architecture::TextLstm(network)) => {
+                equal("tokens", vocabulary.len(), network.vocabulary)
+            }
+            (Preprocessing::Image(image), network) => {
+                let [height, width] = image.size;
+                let (channels, sizes, outputs) = match network {
+                    Architecture::Cnn(cnn) => (cnn.channels, [cnn.size; 2], cnn.classes),
+                    Architecture::SimpleNet(net) => (net.channels, [net.size; 2], net.classes),
+                    // It reads images of any size.
+                    Architecture::ResNet(net) => (net.channels, image.size, net.classes),
+                    Architecture::Vgg(VggClassifierConfig { features, head }) => {
+                        (features.channels, [features.size; 2], head.outputs)
+                    }
+                    Architecture::Mlp(_) | Architecture::TextLstm(_) => {
+                        return Err(self.not_read());
+                    }
+                };
+                equal("channels of an image", image.channels, channels)?;
+                equal("rows of an image", height, sizes[0])?;
+                equal("columns of an image", width, sizes[1])?;
+                let bytes = height.checked_mul(width).and_then(|area| area.checked_mul(channels));
+                if bytes.is_none_or(|bytes| bytes > LARGEST_IMAGE) {
+                    return Err(format!("images of {height}x{width} are too large"));
+                }
+                equal("classes", classes, outputs)
+            }
+            _ => Err(self.not_read()),
+        }
+    }
+
+    fn not_read(&self) -> String {
+        format!("its network does not read {}", self.input())
+    }
+
     pub(crate) fn not(&self, asked: InputKind) -> InferenceError {
         InferenceError::Kind { is: self.input(), asked }
     }
+}
+
+/// That what the file says of its data is so of its network.
+fn equal(what: &str, here: usize, of_network: usize) -> Result<(), String> {
+    if here == of_network {
+        return Ok(());
+    }
+    Err(format!("there are {here} {what}, and for its network {of_network}"))
 }
 
 impl InputKind {

@@ -30,6 +30,14 @@ pub enum InferenceError {
         /// The mismatches.
         source: WeightsError,
     },
+    /// What the file says about the network, its inputs and its classes does not fit together.
+    #[error("`{}` contradicts itself: {reason}", path.display())]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
     /// The model was asked for what its inputs are not.
     #[error("the model reads {is}, not {asked}")]
     Kind {
@@ -37,6 +45,16 @@ pub enum InferenceError {
         is: InputKind,
         /// What it was given.
         asked: InputKind,
+    },
+    /// What was given is not whole rows or images.
+    #[error("{values} values are no whole number of {inputs} of {of} values")]
+    Length {
+        /// What the model was given.
+        values: usize,
+        /// What it reads.
+        inputs: &'static str,
+        /// The values of one of them.
+        of: usize,
     },
     /// There is nothing to continue.
     #[error("the prompt is empty")]
@@ -67,7 +85,13 @@ impl InferenceError {
                 Some("use the `model.safetensors` of a run of this version".to_owned())
             }
             Self::Weights { source, .. } => Some(source.help()),
+            Self::Inconsistent { .. } => {
+                Some("take the `model.safetensors` from its run again, or train again".to_owned())
+            }
             Self::Kind { is, .. } => Some(is.command().to_owned()),
+            Self::Length { inputs, of, .. } => {
+                Some(format!("give {of} values for each of the {inputs}, as the description says"))
+            }
             Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
             Self::UnknownWords { .. } => {
                 Some("use the most frequent words of the text that it was trained on".to_owned())

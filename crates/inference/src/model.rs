@@ -40,12 +40,16 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, does not describe a model, or does not hold its weights.
+    /// Where the file cannot be read, does not describe a model, contradicts itself, or does not
+    /// hold the model's weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
         let file = TensorFile::read(path)?;
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
         })?;
+        description
+            .check()
+            .map_err(|reason| InferenceError::Inconsistent { path: path.to_owned(), reason })?;
         let network = description
             .architecture
             .load(file.tensors, device)
@@ -85,9 +89,10 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read rows.
+    /// If the model does not read rows, or `features` are not whole rows.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction>, InferenceError> {
         let width = self.description.table()?.width().max(1);
+        whole_inputs(features.len(), "rows", width)?;
         let Network::Mlp(mlp) = &self.network else {
             return Err(self.description.not(InputKind::Rows));
         };
@@ -131,10 +136,11 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read images.
+    /// If the model does not read images, or `pixels` are not whole images.
     pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction>, InferenceError> {
         let preprocessing = self.description.image()?;
         let shape = preprocessing.shape();
+        whole_inputs(pixels.len(), "images", shape.bytes())?;
         let mut predictions = Vec::new();
         for chunk in pixels.chunks(IMAGES_AT_A_TIME * shape.bytes()) {
             let dims = [chunk.len() / shape.bytes(), shape.channels, shape.height, shape.width];
@@ -182,4 +188,12 @@ impl<B: Backend> Model<B> {
         };
         Generator::new(network, vocabulary, prompt, sampling, &self.device)
     }
+}
+
+/// That values are inputs of `of` values each.
+fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), InferenceError> {
+    if values.is_multiple_of(of) {
+        return Ok(());
+    }
+    Err(InferenceError::Length { values, inputs, of })
 }

@@ -55,18 +55,40 @@ impl Architecture {
     ///
     /// # Errors
     ///
-    /// Where they do not; [`Architecture::load`] could then be given weights for it, but not images.
+    /// Where they do not, or one is 0; [`Architecture::load`] could then be given weights for it,
+    /// but nothing to read.
     pub fn check(&self) -> Result<(), ArchitectureError> {
+        let sizes: Vec<usize> = match self {
+            Self::Mlp(config) => {
+                let embeddings = config.embeddings.iter();
+                let of_embeddings = embeddings.flat_map(|table| [table.entries, table.width]);
+                config.hidden.iter().copied().chain([config.outputs]).chain(of_embeddings).collect()
+            }
+            Self::Cnn(config) => vec![config.channels, config.classes],
+            Self::SimpleNet(config) => vec![config.channels, config.classes],
+            Self::ResNet(config) => vec![config.channels, config.classes],
+            Self::TextLstm(config) => vec![config.vocabulary, config.embedding, config.hidden],
+            Self::Vgg(VggClassifierConfig { features, head }) => {
+                let widths = features.blocks.iter().flatten().chain(&head.hidden);
+                widths.copied().chain([features.channels, head.outputs]).collect()
+            }
+        };
+        if sizes.contains(&0) {
+            return Err(ArchitectureError::Sizes { reason: "one of them is 0".to_owned() });
+        }
         match self {
-            Self::Mlp(_) | Self::TextLstm(_) => Ok(()),
+            Self::Mlp(config) => config.check(),
             Self::Cnn(config) => config.check(),
             Self::SimpleNet(config) => config.check(),
             Self::ResNet(config) => config.check(),
-            Self::Vgg(config) => config.features.check(),
+            Self::TextLstm(_) => Ok(()),
+            Self::Vgg(config) => config.check(),
         }
     }
 
     /// The network with weights from a file.
+    ///
+    /// Memory is taken for what is in the file, whatever the sizes of the network.
     ///
     /// # Errors
     ///
@@ -76,6 +98,13 @@ impl Architecture {
         tensors: BTreeMap<String, StoredTensor>,
         device: &B::Device,
     ) -> Result<Network<B>, WeightsError> {
+        let layers = match self {
+            Self::ResNet(config) => config.depth,
+            Self::TextLstm(config) => config.layers,
+            // Their layers are listed one by one.
+            Self::Mlp(_) | Self::Cnn(_) | Self::SimpleNet(_) | Self::Vgg(_) => 0,
+        };
+        weights::check_number(layers, &tensors)?;
         let blank = Initializer::blank(device);
         Ok(match self {
             Self::Mlp(config) => Network::Mlp(weights::load(config.build(&blank), tensors)?),
@@ -125,6 +154,12 @@ pub enum ArchitectureError {
         /// The depth asked for.
         depth: usize,
     },
+    /// They contradict each other.
+    #[error("the sizes of the network do not fit together: {reason}")]
+    Sizes {
+        /// Which of them.
+        reason: String,
+    },
     /// Only four depths were published.
     #[error("there is no VGG network of depth {depth}")]
     VggDepth {
@@ -141,6 +176,7 @@ impl ArchitectureError {
                 format!("use images of at least {smallest}x{smallest}")
             }
             Self::ResidualDepth { .. } => "use a depth of 6 n + 2: 20, 32, 44 or 56".to_owned(),
+            Self::Sizes { .. } => "give it sizes that one layer and the next agree on".to_owned(),
             Self::VggDepth { .. } => "use 11, 13, 16 or 19".to_owned(),
         }
     }

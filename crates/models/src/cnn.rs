@@ -61,11 +61,12 @@ impl CnnConfig {
             |name, inputs, outputs| Linear::new(&initializer.at(name), Law::Keras, inputs, outputs);
         let pooled = |size: usize| size.saturating_sub(2) / 2;
         let side = pooled(pooled(self.size)).saturating_sub(2);
+        let inputs = side.saturating_mul(side).saturating_mul(64);
         Cnn {
             conv1: conv("conv1", self.channels, 32),
             conv2: conv("conv2", 32, 64),
             conv3: conv("conv3", 64, 64),
-            dense1: dense("dense1", 64 * side * side, 64),
+            dense1: dense("dense1", inputs, 64),
             dense2: dense("dense2", 64, self.classes),
         }
     }

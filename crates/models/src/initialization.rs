@@ -7,7 +7,10 @@ use backend::{
     Backend,
     random::{Purpose, Random, stream_of},
 };
-use burn::tensor::{Tensor, TensorData};
+use burn::{
+    module::{Param, ParamId},
+    tensor::{Tensor, TensorData},
+};
 use serde::{Deserialize, Serialize};
 
 /// How a layer's weights are drawn.
@@ -28,6 +31,15 @@ pub enum Law {
     He,
 }
 
+/// The distribution of a value.
+#[derive(Clone, Copy)]
+enum Spread {
+    /// Uniform in `[-bound, bound)`.
+    Uniform(f64),
+    /// Normal with mean 0 and this deviation.
+    Normal(f64),
+}
+
 /// Where initial weights come from: a seed, and the path of the module to be built.
 #[derive(Clone, Debug)]
 pub struct Initializer<B: Backend> {
@@ -42,7 +54,8 @@ impl<B: Backend> Initializer<B> {
         Self { seed: Some(seed), path: String::new(), device: device.clone() }
     }
 
-    /// Nothing is drawn: for networks whose weights will be replaced.
+    /// Nothing is drawn, and a parameter takes no memory before it is used, when it is zeros: for
+    /// networks whose weights will be replaced.
     pub fn blank(device: &B::Device) -> Self {
         Self { seed: None, path: String::new(), device: device.clone() }
     }
@@ -56,27 +69,48 @@ impl<B: Backend> Initializer<B> {
 
     /// The weight of a layer, in PyTorch's layout: `shape` begins with outputs and inputs, the
     /// rest is the kernel.
-    pub(crate) fn weight<const D: usize>(&self, law: Law, shape: [usize; D]) -> Tensor<B, D> {
-        let area: usize = shape[2..].iter().product();
-        let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| (channels * area) as f64);
-        match law {
-            Law::Pytorch => self.uniform("weight", shape, 1.0 / fan_in.max(1.0).sqrt()),
-            Law::Keras => self.uniform("weight", shape, glorot(fan_in, fan_out)),
-            Law::He => self.normal("weight", shape, (2.0 / fan_out.max(1.0)).sqrt()),
-        }
+    pub(crate) fn weight<const D: usize>(
+        &self,
+        law: Law,
+        shape: [usize; D],
+    ) -> Param<Tensor<B, D>> {
+        let area: f64 = shape[2..].iter().map(|&size| size as f64).product();
+        let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| channels as f64 * area);
+        self.draw("weight", shape, Spread::of(law, fan_in, fan_out), |index| index)
+    }
+
+    /// The weight of a dense layer, `[inputs, outputs]`: the transpose of [`weight`](Self::weight),
+    /// and transposed in memory, since views of matrices are multiplied wrongly by some backends.
+    pub(crate) fn dense_weight(
+        &self,
+        law: Law,
+        inputs: usize,
+        outputs: usize,
+    ) -> Param<Tensor<B, 2>> {
+        let [rows, columns] = [inputs, outputs].map(|size| size as u64);
+        let in_pytorchs_layout = |index: u64| index % columns * rows + index / columns;
+        let spread = Spread::of(law, inputs as f64, outputs as f64);
+        self.draw("weight", [inputs, outputs], spread, in_pytorchs_layout)
     }
 
     /// The bias of a layer, `[outputs]`.
-    pub(crate) fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Tensor<B, 1> {
+    pub(crate) fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Param<Tensor<B, 1>> {
         match law {
             Law::Pytorch => self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt()),
-            Law::Keras | Law::He => Tensor::zeros([outputs], &self.device),
+            Law::Keras | Law::He => self.fixed([outputs], |_| 0.0),
         }
     }
 
-    /// The same value everywhere.
-    pub(crate) fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Tensor<B, D> {
-        Tensor::full(shape, value, &self.device)
+    /// What is not drawn, by position.
+    pub(crate) fn fixed<const D: usize>(
+        &self,
+        shape: [usize; D],
+        value: impl Fn(usize) -> f32,
+    ) -> Param<Tensor<B, D>> {
+        if self.seed.is_none() {
+            return self.unset(shape);
+        }
+        self.parameter((0..shape.iter().product()).map(value).collect(), shape)
     }
 
     /// Uniform in `[-bound, bound)`.
@@ -85,10 +119,8 @@ impl<B: Backend> Initializer<B> {
         name: &str,
         shape: [usize; D],
         bound: f64,
-    ) -> Tensor<B, D> {
-        self.draw(name, shape, |random, index| {
-            ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32
-        })
+    ) -> Param<Tensor<B, D>> {
+        self.draw(name, shape, Spread::Uniform(bound), |index| index)
     }
 
     /// Normal with mean 0.
@@ -97,16 +129,18 @@ impl<B: Backend> Initializer<B> {
         name: &str,
         shape: [usize; D],
         deviation: f64,
-    ) -> Tensor<B, D> {
-        self.draw(name, shape, |random, index| (f64::from(random.normal(index)) * deviation) as f32)
+    ) -> Param<Tensor<B, D>> {
+        self.draw(name, shape, Spread::Normal(deviation), |index| index)
     }
 
     /// Orthonormal columns, `rows` at least `columns`: the directions of normal vectors, made
     /// orthogonal in their order, which is the `Q` of Keras's `orthogonal` initializer.
-    pub(crate) fn orthogonal(&self, name: &str, [rows, columns]: [usize; 2]) -> Tensor<B, 2> {
-        let Some(random) = self.random(name) else {
-            return Tensor::zeros([rows, columns], &self.device);
-        };
+    pub(crate) fn orthogonal(
+        &self,
+        name: &str,
+        [rows, columns]: [usize; 2],
+    ) -> Param<Tensor<B, 2>> {
+        let Some(random) = self.random(name) else { return self.unset([rows, columns]) };
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns);
         for column in 0..columns {
             let draw = |row| f64::from(random.normal((row * columns + column) as u64));
@@ -120,18 +154,21 @@ impl<B: Backend> Initializer<B> {
             basis.push(vector.into_iter().map(|value| value / length).collect());
         }
         let position = |index: usize| basis[index % columns][index / columns] as f32;
-        self.tensor((0..rows * columns).map(position).collect(), [rows, columns])
+        self.parameter((0..rows * columns).map(position).collect(), [rows, columns])
     }
 
+    /// - `drawn_at`: from a position in the tensor to the index of the value that stands there
     fn draw<const D: usize>(
         &self,
         name: &str,
         shape: [usize; D],
-        value: impl Fn(&Random, u64) -> f32,
-    ) -> Tensor<B, D> {
-        let Some(random) = self.random(name) else { return Tensor::zeros(shape, &self.device) };
+        spread: Spread,
+        drawn_at: impl Fn(u64) -> u64,
+    ) -> Param<Tensor<B, D>> {
+        let Some(random) = self.random(name) else { return self.unset(shape) };
         let elements = shape.iter().product::<usize>() as u64;
-        self.tensor((0..elements).map(|index| value(&random, index)).collect(), shape)
+        let value = |position| spread.value(&random, drawn_at(position));
+        self.parameter((0..elements).map(value).collect(), shape)
     }
 
     fn random(&self, name: &str) -> Option<Random> {
@@ -139,8 +176,38 @@ impl<B: Backend> Initializer<B> {
         Some(Random::new(self.seed?, Purpose::Initialization, stream))
     }
 
-    fn tensor<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<B, D> {
-        Tensor::from_data(TensorData::new(values, shape), &self.device)
+    fn parameter<const D: usize>(
+        &self,
+        values: Vec<f32>,
+        shape: [usize; D],
+    ) -> Param<Tensor<B, D>> {
+        Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &self.device))
+    }
+
+    /// Zeros, once somebody looks.
+    fn unset<const D: usize>(&self, shape: [usize; D]) -> Param<Tensor<B, D>> {
+        let zeros = move |device: &B::Device, trained: bool| {
+            Tensor::zeros(shape, device).set_require_grad(trained)
+        };
+        Param::uninitialized(ParamId::new(), zeros, self.device.clone(), true, shape.into())
+    }
+}
+
+impl Spread {
+    /// Of a weight.
+    fn of(law: Law, fan_in: f64, fan_out: f64) -> Self {
+        match law {
+            Law::Pytorch => Self::Uniform(1.0 / fan_in.max(1.0).sqrt()),
+            Law::Keras => Self::Uniform(glorot(fan_in, fan_out)),
+            Law::He => Self::Normal((2.0 / fan_out.max(1.0)).sqrt()),
+        }
+    }
+
+    fn value(self, random: &Random, index: u64) -> f32 {
+        match self {
+            Self::Uniform(bound) => ((random.uniform_f64(index) * 2.0 - 1.0) * bound) as f32,
+            Self::Normal(deviation) => (f64::from(random.normal(index)) * deviation) as f32,
+        }
     }
 }
 
@@ -159,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    fn values<const D: usize>(tensor: Tensor<Selected, D>) -> Vec<f64> {
-        tensor.into_data().iter().collect()
+    fn values<const D: usize>(parameter: Param<Tensor<Selected, D>>) -> Vec<f64> {
+        parameter.val().into_data().iter().collect()
     }
 
     /// Mean square and largest absolute value of a kernel of 40 outputs and 30 inputs of 3x3.
@@ -187,10 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn a_dense_weight_is_the_transpose_of_pytorchs() {
+        let initializer = Initializer::<Selected>::seeded(3, &Device::default());
+        for law in [Law::Pytorch, Law::Keras, Law::He] {
+            let transposed = initializer.weight(law, [5, 3]).map(Tensor::transpose);
+            assert_eq!(values(initializer.dense_weight(law, 3, 5)), values(transposed), "{law:?}");
+        }
+    }
+
+    #[test]
     fn an_orthogonal_matrix_keeps_lengths() {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
         let matrix = initializer.orthogonal("weight", [12, 5]);
-        let product = values(matrix.clone().transpose().matmul(matrix));
+        let product = values(matrix.map(|matrix| matrix.clone().transpose().matmul(matrix)));
         for (index, value) in product.into_iter().enumerate() {
             let expected = if index % 6 == 0 { 1.0 } else { 0.0 };
             assert!((value - expected).abs() < 1e-6, "{index}: {value}");
@@ -208,6 +284,8 @@ mod tests {
         assert_ne!(draw(1, "a"), draw(2, "a"));
         assert_ne!(draw(1, "a"), draw(1, "b"));
         let blank = Initializer::<Selected>::blank(&device);
-        assert_eq!(values(blank.weight(Law::He, [2, 3])), [0.0; 6]);
+        let weight = blank.weight(Law::He, [2, 3]);
+        assert!(!weight.is_initialized() && weight.lazy_shape().to_vec() == [2, 3]);
+        assert_eq!(values(weight), [0.0; 6]);
     }
 }

@@ -13,7 +13,8 @@ use crate::{
 /// A layer with parameters, or one that changes the shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// The prefix of its parameters' names; of a layer without any, what it does.
+    /// The prefix of its parameters' names, and for an LSTM layer its number as well, which ends
+    /// those: `lstm.0` has `lstm.weight_ih_l0`. Of a layer without any, what it does.
     pub name: String,
     /// The shape of its result for one sample: `[channels, height, width]`, `[features]` or
     /// `[time, features]`.
@@ -280,11 +281,17 @@ mod tests {
         assert_eq!(multiply_adds(&Architecture::Mlp(mlp).layers(&[20])), 210);
     }
 
-    /// The prefixes of the learnt parameters, and their number.
+    /// The layers of the learnt parameters, and the number of these.
     fn of_module<M: Module<Selected>>(model: &M) -> (BTreeSet<String>, usize) {
         let shapes = weights::shapes(model);
-        let prefix = |name: &String| name.rsplit_once('.').map(|(prefix, _)| prefix.to_owned());
-        (shapes.keys().filter_map(prefix).collect(), weights::count(model))
+        let layer = |name: &String| {
+            let (prefix, parameter) = name.rsplit_once('.')?;
+            Some(match parameter.rsplit_once("_l") {
+                Some((_, number)) => format!("{prefix}.{number}"),
+                None => prefix.to_owned(),
+            })
+        };
+        (shapes.keys().filter_map(layer).collect(), weights::count(model))
     }
 
     #[test]
@@ -314,6 +321,18 @@ mod tests {
         let config = VggClassifierConfig { features, head };
         let (names, count) = of_module(&config.init::<Selected>(0, &device));
         check(Architecture::Vgg(config), &[3, 32, 32], names, count);
+        let embeddings = vec![
+            FeatureEmbedding { feature: 0, entries: 3, width: 2 },
+            FeatureEmbedding { feature: 2, entries: 5, width: 4 },
+        ];
+        let config = MlpConfig { inputs: 6, hidden: vec![7, 5], outputs: 2, embeddings };
+        let (names, count) = of_module(&config.init::<Selected>(0, &device));
+        check(Architecture::Mlp(config), &[6], names, count);
+        for initialization in [Law::Keras, Law::Pytorch] {
+            let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };
+            let (names, count) = of_module(&config.init::<Selected>(0, &device));
+            check(Architecture::TextLstm(config), &[20], names, count);
+        }
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! They are not averaged: a mean could be neither accumulated nor divided among devices.
 
 use backend::Backend;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, activation::sigmoid};
 
 pub use backend::functional::cross_entropy;
 
 /// Binary cross-entropy, in the form that neither overflows nor loses digits:
-/// `max(x, 0) - x y + ln(1 + exp(-|x|))`.
+/// `max(x, 0) - x y + ln(1 + exp(-|x|))`. Its gradient is `sigmoid(x) - y` everywhere.
 ///
 /// - `logits`: `[batch]`
 /// - `targets`: `[batch]`, 0 or 1
@@ -17,8 +17,14 @@ pub fn binary_cross_entropy<B: Backend>(
     logits: Tensor<B, 1>,
     targets: Tensor<B, 1>,
 ) -> Tensor<B, 1> {
-    let overflow_free = logits.clone().abs().neg().exp().log1p();
-    logits.clone().clamp_min(0.0) - logits * targets + overflow_free
+    // Its derivative is said and not left to be found: at 0 those of a maximum and of `abs` do not
+    // add up to a half, and a network that begins with zeros begins there.
+    let x = logits.clone().detach();
+    let derivative = sigmoid(x.clone()) - targets.clone();
+    let overflow_free = x.clone().abs().neg().exp().log1p();
+    let value = x.clone().clamp_min(0.0) - x.clone() * targets + overflow_free;
+    let zero = logits - x; // which has a gradient
+    value + zero * derivative
 }
 
 /// The squared error.
@@ -33,7 +39,10 @@ pub fn squared_error<B: Backend>(outputs: Tensor<B, 1>, targets: Tensor<B, 1>) -
 #[cfg(test)]
 mod tests {
     use backend::{Selected, device::Device};
-    use burn::tensor::{TensorData, Tolerance};
+    use burn::{
+        backend::Autodiff,
+        tensor::{TensorData, Tolerance},
+    };
 
     use super::*;
 
@@ -47,6 +56,22 @@ mod tests {
         binary_cross_entropy(logits, targets)
             .into_data()
             .assert_approx_eq::<f32>(&TensorData::from(expected), Tolerance::rel_abs(1e-6, 1e-7));
+    }
+
+    /// The gradient of the same, which at a logit of 0 is a half for either label.
+    #[test]
+    fn the_gradient_of_binary_cross_entropy_is_pytorchs_at_zero_too() {
+        let device = Device::default();
+        let logits = [0.0, 1.0, -1.0, 50.0, -50.0, 100.0, -100.0];
+        let sigmoid = [0.5, 0.731_058_6, 0.268_941_43, 1.0, 1.928_749_8e-22, 1.0, 0.0];
+        for target in [0.0, 1.0] {
+            let logits = Tensor::<Autodiff<Selected>, 1>::from_floats(logits, &device);
+            let logits = logits.require_grad();
+            let losses = binary_cross_entropy(logits.clone(), logits.full_like(target));
+            let gradient = logits.grad(&losses.sum().backward()).unwrap();
+            let expected = TensorData::from(sigmoid.map(|value: f32| value - target));
+            gradient.into_data().assert_approx_eq::<f32>(&expected, Tolerance::rel_abs(1e-6, 1e-7));
+        }
     }
 
     /// `torch.nn.functional.cross_entropy(.., reduction="none")`, PyTorch 2.15.

@@ -5,7 +5,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Initializer, Law,
+    ArchitectureError, Initializer, Law,
     layers::{Embedding, Linear},
 };
 
@@ -43,6 +43,20 @@ pub struct Mlp<B: Backend> {
 }
 
 impl MlpConfig {
+    /// # Errors
+    ///
+    /// Where the embedded features are not features of a sample, in ascending order.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        let features: Vec<usize> = self.embeddings.iter().map(|table| table.feature).collect();
+        let inputs = self.inputs;
+        if features.is_sorted_by(|a, b| a < b) && features.last().is_none_or(|&last| last < inputs)
+        {
+            return Ok(());
+        }
+        let reason = format!("the features {features:?} are embedded, of {inputs} features");
+        Err(ArchitectureError::Sizes { reason })
+    }
+
     /// The network with its initial weights, by PyTorch's law.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Mlp<B> {
         self.build(&Initializer::seeded(seed, device))
@@ -70,8 +84,8 @@ impl MlpConfig {
 
     /// The inputs of the first dense layer.
     pub(crate) fn width(&self) -> usize {
-        let vectors: usize = self.embeddings.iter().map(|embedding| embedding.width).sum();
-        self.inputs - self.embeddings.len() + vectors
+        let others = self.inputs.saturating_sub(self.embeddings.len());
+        self.embeddings.iter().map(|embedding| embedding.width).fold(others, usize::saturating_add)
     }
 }
 

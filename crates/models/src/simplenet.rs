@@ -62,10 +62,11 @@ impl SimpleNetConfig {
         };
         let pooled = |size: usize| size.saturating_sub(2) / 2;
         let side = pooled(pooled(self.size));
+        let inputs = side.saturating_mul(side).saturating_mul(16);
         SimpleNet {
             conv1: conv("conv1", self.channels, 6),
             conv2: conv("conv2", 6, 16),
-            fc1: dense("fc1", 16 * side * side, 120),
+            fc1: dense("fc1", inputs, 120),
             fc2: dense("fc2", 120, 84),
             fc3: dense("fc3", 84, self.classes),
         }

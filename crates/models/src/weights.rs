@@ -72,6 +72,18 @@ pub fn load<B: Backend, M: Module<B>>(
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
 }
 
+/// That there are at least as many tensors as layers, which have one each or more.
+pub(crate) fn check_number(
+    layers: usize,
+    tensors: &BTreeMap<String, StoredTensor>,
+) -> Result<(), WeightsError> {
+    if layers <= tensors.len() {
+        return Ok(());
+    }
+    let found = tensors.len();
+    Err(WeightsError(vec![format!("it has {layers} layers, and there are {found} tensors")]))
+}
+
 /// That `tensors` are those of `expected`, by name and shape.
 pub(crate) fn check(
     expected: &BTreeMap<String, Vec<usize>>,
@@ -144,7 +156,7 @@ impl<B: Backend> ModuleVisitor<B> for Shapes {
     }
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
-        let mut shape = parameter.val().dims().to_vec();
+        let mut shape = parameter.lazy_shape().to_vec();
         if self.path.is_dense_weight() {
             shape.swap(0, 1);
         }
@@ -168,10 +180,10 @@ impl<B: Backend> ModuleVisitor<B> for Collect {
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         let tensor = parameter.val();
-        let tensor = if self.path.is_dense_weight() { swap_first_two(tensor) } else { tensor };
         let shape = tensor.dims().to_vec();
         let values = tensor.into_data().iter().collect();
         let stored = StoredTensor::new(shape, values).expect("a tensor fills its shape");
+        let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
         self.tensors.insert(self.path.name(), stored);
     }
 }
@@ -192,16 +204,29 @@ impl<B: Backend> ModuleMapper<B> for Replace {
 
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(stored) = self.tensors.remove(&self.path.name()) else { return parameter };
-        let (id, tensor, mapper) = parameter.consume();
+        let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
         let (shape, values) = stored.into_parts();
-        let new = Tensor::from_data(TensorData::new(values, shape), &tensor.device());
-        let new = if self.path.is_dense_weight() { swap_first_two(new) } else { new };
-        Param::from_mapped_value(id, new.set_require_grad(tensor.is_require_grad()), mapper)
+        let new = Tensor::from_data(TensorData::new(values, shape), &parameter.lazy_device());
+        let id = parameter.id;
+        parameter.transform_for_load(new, id)
     }
 }
 
-fn swap_first_two<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Tensor<B, D> {
-    tensor.swap_dims(0, 1)
+/// The transpose of a matrix as one of its own, since views of matrices are multiplied wrongly by
+/// some backends.
+fn transposed(matrix: &StoredTensor) -> StoredTensor {
+    const ROWS_AT_A_TIME: usize = 32; // so that neither side leaves the processor's cache
+    let &[rows, columns] = matrix.shape() else { panic!("a dense layer's weight is a matrix") };
+    let mut values = vec![0.0; rows * columns];
+    for first in (0..rows).step_by(ROWS_AT_A_TIME) {
+        let last = rows.min(first + ROWS_AT_A_TIME);
+        for column in 0..columns {
+            for row in first..last {
+                values[column * rows + row] = matrix.values()[row * columns + column];
+            }
+        }
+    }
+    StoredTensor::new(vec![columns, rows], values).expect("as many values as before")
 }
 
 #[cfg(test)]
@@ -232,6 +257,19 @@ mod tests {
             loaded.forward(features.clone()).into_data(),
             model.forward(features).into_data()
         );
+    }
+
+    #[test]
+    fn a_matrix_is_transposed_over_the_edges_of_its_parts_too() {
+        let (rows, columns) = (70, 3);
+        let values: Vec<f32> = (0..rows * columns).map(|value| value as f32).collect();
+        let matrix = StoredTensor::new(vec![rows, columns], values).unwrap();
+        let other = transposed(&matrix);
+        assert_eq!(other.shape(), [columns, rows]);
+        for (index, &value) in other.values().iter().enumerate() {
+            assert_eq!(value as usize, index % rows * columns + index / rows);
+        }
+        assert_eq!(transposed(&other), matrix);
     }
 
     #[test]

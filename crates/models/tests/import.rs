@@ -129,6 +129,28 @@ fn legacy() -> Vec<u8> {
     fs::read(fixture("legacy.pth")).unwrap()
 }
 
+/// The pickles of the magic number, the version and the machine, which the tensors' follows.
+const BEFORE_TENSORS: &[u8] =
+    b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.";
+
+#[test]
+fn a_small_file_cannot_take_much_memory() {
+    const BOUND: usize = 1 << 20;
+    let read = |start: &[u8], repeated: &[u8], times: usize| {
+        let program = [BEFORE_TENSORS, &[0x80, 2], start, &repeated.repeat(times)].concat();
+        import(&program).unwrap_err()
+    };
+    let many = "`FILE` cannot be used: in its pickle there are more values than weights have";
+    // Values that are dropped, the stack by recalling one, marks, and the memo.
+    let cases: [(&[u8], &[u8]); 4] =
+        [(b"N", b"Nb"), (b"Nq\0", b"h\0"), (b"", b"("), (b"N", b"\x94")];
+    for (start, repeated) in cases {
+        assert_eq!(read(start, repeated, BOUND + 1), many, "{repeated:?}");
+        let fewer = read(start, repeated, BOUND - 2);
+        assert_eq!(fewer, "`FILE` is truncated: it ends in the middle", "{repeated:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -157,9 +179,7 @@ proptest! {
             0..200,
         ),
     ) {
-        // The pickles of the magic number, the version and the machine, then the tensors'.
-        let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.";
-        let program = [&magic[..], &[0x80, 2], operations.as_slice()].concat();
+        let program = [BEFORE_TENSORS, &[0x80, 2], operations.as_slice()].concat();
         let tensors = import(&program).unwrap_or_default();
         prop_assert!(tensors.is_empty());
     }

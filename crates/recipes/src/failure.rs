@@ -129,7 +129,10 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
-            TrainError::OtherRun { .. } | TrainError::NoneUsable { .. } => ExitCode::UserData,
+            TrainError::Config { .. } => ExitCode::Usage,
+            TrainError::OtherRun { .. }
+            | TrainError::OtherVersion { .. }
+            | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
             TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),

@@ -16,6 +16,7 @@ use crate::{StoreError, fault};
 pub struct AppendLog {
     file: File,
     path: PathBuf,
+    length: u64,
 }
 
 impl AppendLog {
@@ -28,7 +29,7 @@ impl AppendLog {
         let file = fault::point()
             .and_then(|()| OpenOptions::new().append(true).create_new(true).open(path))
             .map_err(StoreError::io("create", path))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), length: 0 })
     }
 
     /// Opens a log to go on with, cut back to its first `length` bytes.
@@ -40,11 +41,12 @@ impl AppendLog {
         let cut = || {
             fault::point()?;
             let file = OpenOptions::new().append(true).open(path)?;
-            file.set_len(length.min(file.metadata()?.len()))?;
-            Ok(file)
+            let length = length.min(file.metadata()?.len());
+            file.set_len(length)?;
+            Ok((file, length))
         };
-        let file = cut().map_err(StoreError::io("cut back", path))?;
-        Ok(Self { file, path: path.to_owned() })
+        let (file, length) = cut().map_err(StoreError::io("cut back", path))?;
+        Ok(Self { file, path: path.to_owned(), length })
     }
 
     /// Makes sure that what was appended survives a loss of power; returns the length in bytes.
@@ -75,11 +77,19 @@ impl AppendLog {
     ///
     /// # Errors
     ///
-    /// Where the system refuses.
+    /// Where the system refuses; then nothing of them stays, if the system lets it be taken back.
     pub fn append_record(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        fault::point()
-            .and_then(|()| self.file.write_all(bytes))
-            .map_err(StoreError::io("append to", &self.path))
+        // The second point is as if only a part had found room.
+        let appended =
+            fault::point().and_then(|()| self.file.write_all(bytes)).and_then(|()| fault::point());
+        match appended {
+            Ok(()) => self.length += bytes.len() as u64,
+            Err(_) => {
+                // The first error is the one to report.
+                let _ = self.file.set_len(self.length);
+            }
+        }
+        appended.map_err(StoreError::io("append to", &self.path))
     }
 }
 
@@ -96,6 +106,25 @@ mod tests {
         log.append("two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert!(AppendLog::create(&path).is_err(), "a log is never started over another");
+    }
+
+    #[test]
+    fn what_cannot_be_appended_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = AppendLog::create(&path).unwrap();
+        log.append("one").unwrap();
+        for failing in [0, 1] {
+            fault::arm(failing);
+            assert!(log.append("two").unwrap_err().to_string().contains("injected"));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+        }
+        log.append("three").unwrap();
+        let mut log = AppendLog::reopen(&path, 4).unwrap();
+        fault::arm(1);
+        assert!(log.append("four").is_err());
+        log.append("five").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nfive\n");
     }
 
     #[test]

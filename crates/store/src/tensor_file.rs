@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
+use safetensors::{Dtype, SafeTensorError, SafeTensors, View, tensor::Metadata};
 
 use crate::{StoreError, whole::write_whole};
 
@@ -152,6 +152,13 @@ fn at(path: &Path, reason: Option<String>) -> StoreError {
 
 /// The content of a file, or what is wrong with it: none where only the end is missing.
 fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Option<String>> {
+    let reason = |error| match error {
+        SafeTensorError::MetadataIncompleteBuffer if goes_on(bytes) => {
+            Some("it goes on after its last tensor".to_owned())
+        }
+        SafeTensorError::MetadataIncompleteBuffer => None,
+        error => Some(error.to_string()),
+    };
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(reason)?;
     let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
         None => serde_json::Value::Null,
@@ -171,11 +178,13 @@ fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Opti
     Ok(TensorFile { tensors, metadata })
 }
 
-fn reason(error: SafeTensorError) -> Option<String> {
-    match error {
-        SafeTensorError::MetadataIncompleteBuffer => None,
-        error => Some(error.to_string()),
-    }
+/// Whether bytes follow the last tensor that the header names.
+fn goes_on(bytes: &[u8]) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk() else { return false };
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let Some((header, tensors)) = rest.split_at_checked(length) else { return false };
+    let header: Result<Metadata, _> = serde_json::from_slice(header);
+    header.is_ok_and(|header| tensors.len() > header.data_len())
 }
 
 /// The numbers as f32, if they are of a type whose every value is one.
@@ -275,6 +284,9 @@ mod tests {
             let expected = if header { "not a usable" } else { "is truncated" };
             assert!(error.to_string().contains(expected), "{length} bytes: {error}");
         }
+        fs::write(&path, [bytes.as_slice(), b"more"].concat()).unwrap();
+        let error = TensorFile::read(&path).unwrap_err();
+        assert!(error.to_string().ends_with("it goes on after its last tensor"), "{error}");
     }
 
     #[test]

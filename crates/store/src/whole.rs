@@ -38,10 +38,13 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 ///
 /// Where the system refuses.
 pub fn create_directory(path: &Path) -> Result<(), StoreError> {
+    let named = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    let new_above: Vec<&Path> = path.ancestors().skip(1).take_while(named).collect();
     fault::point()
         .and_then(|()| fs::create_dir_all(path))
         .map_err(StoreError::io("create the directory", path))?;
-    sync_directory(parent(path))
+    // Each new name stands in the directory above it.
+    std::iter::once(path).chain(new_above).try_for_each(|new| sync_directory(parent(new)))
 }
 
 /// Creates a directory, and those above it, where there is nothing of its name yet; returns whether
@@ -143,6 +146,24 @@ mod tests {
             faults += 1;
         }
         assert_eq!(faults, 5, "create, write, sync, rename, sync the directory");
+    }
+
+    #[test]
+    fn each_new_directory_is_synced_in_the_one_above() {
+        let mut faults = 0;
+        loop {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a/b/c");
+            fault::arm(faults);
+            let result = create_directory(&path);
+            if fault::disarm() {
+                assert!(path.is_dir());
+                break;
+            }
+            assert!(result.unwrap_err().to_string().contains("injected"), "fault {faults}");
+            faults += 1;
+        }
+        assert_eq!(faults, 4, "create, and sync three directories");
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct TrainerConfig {
     pub epochs: usize,
     /// Updates in each pass.
     pub steps_per_epoch: usize,
-    /// The run is finished after so many updates, if that is sooner.
+    /// The run is finished after so many updates, if that is sooner. One that ends within an epoch
+    /// can be made longer: its checkpoint is of that update, before the epoch's validation.
     pub max_steps: Option<u64>,
     /// The largest norm of all gradients together; a larger one is scaled down to it.
     pub clip_norm: Option<f64>,
@@ -99,7 +100,7 @@ impl TrainerConfig {
 
     /// How long the whole run is.
     pub fn length(&self) -> RunLength {
-        let all = (self.epochs * self.steps_per_epoch) as u64;
+        let all = (self.epochs as u64).saturating_mul(self.steps_per_epoch as u64);
         RunLength {
             steps: self.max_steps.map_or(all, |max_steps| max_steps.min(all)),
             steps_per_epoch: self.steps_per_epoch as u64,

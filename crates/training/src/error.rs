@@ -24,6 +24,16 @@ pub enum TrainError {
         /// The learning rate at that step.
         learning_rate: f64,
     },
+    /// A setting is out of its range; nothing was begun.
+    #[error("`{key}` is {value}, and must be {expected}")]
+    Config {
+        /// The setting, as it is called in a recipe's file.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Its range.
+        expected: &'static str,
+    },
     /// A file could not be written or removed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -49,6 +59,14 @@ pub enum TrainError {
         /// What does not fit.
         reason: String,
     },
+    /// A checkpoint that is whole, but that another version of the program wrote.
+    #[error("the checkpoint `{}` is of another version of this program: {reason}", path.display())]
+    OtherVersion {
+        /// The checkpoint.
+        path: PathBuf,
+        /// By what that shows.
+        reason: String,
+    },
     /// The processes can no longer train together.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -66,15 +84,19 @@ impl TrainError {
                  values in the data",
                 learning_rate / 10.0
             )),
+            Self::Config { .. } => None, // the message says it
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
-                Some("check the disk; earlier checkpoints are as they were".to_owned())
+                Some("check the disk, and who may read it; all checkpoints are kept".to_owned())
             }
             Self::NoneUsable { .. } => {
                 Some("bring one of them back from a copy, or begin another run".to_owned())
             }
             Self::OtherRun { .. } => {
                 Some("resume with the data and settings that the run began with".to_owned())
+            }
+            Self::OtherVersion { .. } => {
+                Some("resume with the version that wrote it, or begin another run".to_owned())
             }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,

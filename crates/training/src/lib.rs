@@ -17,6 +17,7 @@
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 
 // What the user sets.
+mod check;
 mod config;
 mod optimizer;
 mod schedule;

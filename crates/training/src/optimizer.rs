@@ -174,8 +174,10 @@ fn in_slots<B: Backend, const SLOTS: usize>(
     let with_slots = |Learning { weight, gradient, slots }: Learning<B>| {
         let zeros =
             || B::float_zeros(weight.shape(), &B::float_device(&weight), weight.dtype().into());
-        let slots = slots.and_then(|slots| slots.try_into().ok());
-        let slots = slots.unwrap_or_else(|| std::array::from_fn(|_| zeros()));
+        let slots = match slots {
+            None => std::array::from_fn(|_| zeros()),
+            Some(slots) => slots.try_into().expect("an optimizer keeps as many as it is given"),
+        };
         Parameter { weight, gradient, slots }
     };
     let updated = update(parameters.into_iter().map(with_slots).collect());

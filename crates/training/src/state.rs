@@ -320,6 +320,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         position == 0 && (complete || self.stops_early(config))
     }
 
+    /// Whether the run ends within an epoch.
+    pub(crate) fn is_cut(&self, config: &TrainerConfig) -> bool {
+        let Record { step, position, .. } = self.record;
+        step >= config.length().steps && (1..config.steps_per_epoch).contains(&position)
+    }
+
     /// Whether the validation loss has not improved for too long.
     pub(crate) fn stops_early(&self, config: &TrainerConfig) -> bool {
         let epochs = self.record.early_stopping.epochs_since();

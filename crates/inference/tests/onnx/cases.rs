@@ -8,7 +8,8 @@ use backend::{
     random::{Purpose, Random, stream_of},
 };
 use data::{
-    ImagePreprocessing, ImageShape, Resize, TablePreprocessing, Target, TargetKind, Vocabulary,
+    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
+    TablePreprocessing, Target, TargetKind, Vocabulary,
 };
 use inference::{Description, Preprocessing};
 use models::{
@@ -28,9 +29,9 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    let cnn = |channels, size| Architecture::Cnn(CnnConfig { channels, size, classes: 4 });
+    let cnn = |channels, size| Architecture::Cnn(CnnConfig { channels, size, classes: 2 });
     let resnet = |depth, shortcut| {
-        Architecture::ResNet(ResNetConfig { depth, shortcut, channels: 3, classes: 5 })
+        Architecture::ResNet(ResNetConfig { depth, shortcut, channels: 3, classes: 2 })
     };
     vec![
         mlp("mlp", vec![7, 5], Vec::new()),
@@ -41,7 +42,7 @@ pub(crate) fn all() -> Vec<Case> {
         image("cnn-odd", cnn(3, 21), [3, 21, 21]),
         image(
             "simplenet",
-            Architecture::SimpleNet(SimpleNetConfig { channels: 2, size: 13, classes: 4 }),
+            Architecture::SimpleNet(SimpleNetConfig { channels: 2, size: 13, classes: 2 }),
             [2, 13, 13],
         ),
         image("resnet-zeros", resnet(14, Shortcut::Zeros), [3, 11, 14]),
@@ -67,12 +68,30 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
             None => noise(name)(index),
         }
     };
+    let columns = (0..inputs).map(|feature| column(feature, &embeddings)).collect();
     let inputs = tensor([BATCH, inputs], value);
     let config = MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone() };
-    let kind = TargetKind::Regression { mean: 1.0, deviation: 2.0 };
+    let kind = TargetKind::Multiclass { classes: classes() };
     let target = Target { name: "target".to_owned(), index: 4, kind };
-    let table = TablePreprocessing { header: true, columns: Vec::new(), target };
+    let table = TablePreprocessing { header: true, columns, target };
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
+}
+
+/// The column that becomes a feature, an index where it is embedded.
+fn column(feature: usize, embeddings: &[FeatureEmbedding]) -> Column {
+    let kind = match embeddings.iter().find(|embedding| embedding.feature == feature) {
+        None => ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
+        Some(embedding) => ColumnKind::Categorical {
+            categories: (1..embedding.entries).map(|index| index.to_string()).collect(),
+            fill: "1".to_owned(),
+            encoding: CategoryEncoding::Index,
+        },
+    };
+    Column { name: format!("column_{feature}"), kind }
+}
+
+fn classes() -> Vec<String> {
+    vec!["one".to_owned(), "\"two\"".to_owned()]
 }
 
 fn image(name: &'static str, architecture: Architecture, shape: [usize; 3]) -> Case {
@@ -86,7 +105,7 @@ fn image(name: &'static str, architecture: Architecture, shape: [usize; 3]) -> C
 fn vgg(name: &'static str, batch_norm: bool, hidden: Vec<usize>) -> Case {
     let blocks = vec![vec![4], vec![6, 5]];
     let features = VggConfig { blocks, batch_norm, channels: 3, size: 10 };
-    let head = HeadConfig { inputs: features.features(), hidden, outputs: 4, dropout: 0.5 };
+    let head = HeadConfig { inputs: features.features(), hidden, outputs: 2, dropout: 0.5 };
     image(name, Architecture::Vgg(VggClassifierConfig { features, head }), [3, 10, 10])
 }
 
@@ -112,8 +131,7 @@ fn case(
     preprocessing: Preprocessing,
     inputs: StoredTensor,
 ) -> Case {
-    let classes = vec!["one".to_owned(), "\"two\"".to_owned()];
-    let recipe = name.to_owned();
+    let (recipe, classes) = (name.to_owned(), classes());
     Case { name, description: Description { recipe, architecture, preprocessing, classes }, inputs }
 }
 

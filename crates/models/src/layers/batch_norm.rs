@@ -5,7 +5,7 @@ use backend::{
     functional::{Normalization, batch_norm2d},
 };
 use burn::{
-    module::{Module, Param, ParamId},
+    module::{Module, Param},
     tensor::Tensor,
 };
 
@@ -33,11 +33,11 @@ pub struct BatchNorm2d<B: Backend> {
 impl<B: Backend> BatchNorm2d<B> {
     /// A layer that changes nothing until it has seen a batch.
     pub fn new(initializer: &Initializer<B>, channels: usize) -> Self {
-        let constant = |value| initializer.constant([channels], value);
-        let statistic = |value| Param::initialized(ParamId::new(), constant(value));
+        let constant = |value| initializer.fixed([channels], |_| value);
+        let statistic = |value| constant(value).set_require_grad(false);
         Self {
-            weight: Param::from_tensor(constant(1.0)),
-            bias: Param::from_tensor(constant(0.0)),
+            weight: constant(1.0),
+            bias: constant(0.0),
             running_mean: statistic(0.0),
             running_var: statistic(1.0),
         }

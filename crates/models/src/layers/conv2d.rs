@@ -48,10 +48,10 @@ impl Conv2dConfig {
     /// The layer with its initial weights.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>, law: Law) -> Conv2d<B> {
         let Self { inputs, outputs, kernel, stride, padding, bias } = *self;
-        let bias = bias
-            .then(|| Param::from_tensor(initializer.bias(law, outputs, inputs * kernel * kernel)));
+        let fan_in = inputs.saturating_mul(kernel * kernel);
+        let bias = bias.then(|| initializer.bias(law, outputs, fan_in));
         Conv2d {
-            weight: Param::from_tensor(initializer.weight(law, [outputs, inputs, kernel, kernel])),
+            weight: initializer.weight(law, [outputs, inputs, kernel, kernel]),
             bias,
             options: Conv2dOptions {
                 stride: [stride; 2],

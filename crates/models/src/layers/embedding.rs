@@ -23,7 +23,7 @@ impl<B: Backend> Embedding<B> {
             Law::Pytorch | Law::He => initializer.normal("weight", shape, 1.0),
             Law::Keras => initializer.uniform("weight", shape, 0.05),
         };
-        Self { weight: Param::from_tensor(weight) }
+        Self { weight }
     }
 
     /// - `tokens`: `[batch, time]`, below the number of entries

@@ -20,10 +20,9 @@ pub struct Linear<B: Backend> {
 impl<B: Backend> Linear<B> {
     /// A layer with its initial weights.
     pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, outputs: usize) -> Self {
-        let weight = initializer.weight(law, [outputs, inputs]);
         Self {
-            weight: Param::from_tensor(weight.transpose()),
-            bias: Param::from_tensor(initializer.bias(law, outputs, inputs)),
+            weight: initializer.dense_weight(law, inputs, outputs),
+            bias: initializer.bias(law, outputs, inputs),
         }
     }
 

@@ -6,7 +6,7 @@ use backend::{
 };
 use burn::{
     module::{Module, Param},
-    tensor::{Tensor, TensorData},
+    tensor::Tensor,
 };
 
 use crate::initialization::{Initializer, Law, glorot};
@@ -29,14 +29,12 @@ pub struct Lstm<B: Backend> {
 impl<B: Backend> Lstm<B> {
     /// A layer with its initial weights.
     pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, hidden: usize) -> Self {
-        let gates = 4 * hidden;
+        let gates = hidden.saturating_mul(4);
         match law {
             Law::Pytorch | Law::He => {
                 let bound = 1.0 / (hidden.max(1) as f64).sqrt();
-                let bias = |name| Param::from_tensor(initializer.uniform(name, [gates], bound));
-                let weight = |name, inputs| {
-                    Param::from_tensor(initializer.uniform(name, [gates, inputs], bound))
-                };
+                let bias = |name| initializer.uniform(name, [gates], bound);
+                let weight = |name, inputs| initializer.uniform(name, [gates, inputs], bound);
                 Self {
                     weight_ih: weight("weight_ih", inputs),
                     weight_hh: weight("weight_hh", hidden),
@@ -46,15 +44,11 @@ impl<B: Backend> Lstm<B> {
             }
             Law::Keras => {
                 let bound = glorot(inputs as f64, gates as f64);
-                let input = initializer.uniform("weight_ih", [gates, inputs], bound);
-                let recurrent = initializer.orthogonal("weight_hh", [gates, hidden]);
-                let bias: Vec<f32> =
-                    (0..gates).map(|unit| if unit / hidden == 1 { 1.0 } else { 0.0 }).collect();
-                let bias = Tensor::from_data(TensorData::new(bias, [gates]), &input.device());
+                let of_forget_gate = |unit: usize| if unit / hidden == 1 { 1.0 } else { 0.0 };
                 Self {
-                    weight_ih: Param::from_tensor(input),
-                    weight_hh: Param::from_tensor(recurrent),
-                    bias_ih: Param::from_tensor(bias),
+                    weight_ih: initializer.uniform("weight_ih", [gates, inputs], bound),
+                    weight_hh: initializer.orthogonal("weight_hh", [gates, hidden]),
+                    bias_ih: initializer.fixed([gates], of_forget_gate),
                     bias_hh: None,
                 }
             }

@@ -12,6 +12,9 @@ use crate::pth::{
 
 /// A pickle of weights has some hundred bytes a tensor; this is beyond any.
 const LARGEST_PICKLE: u64 = 64 << 20;
+/// A tensor has some twenty values. One of a byte in the file may take a hundred in memory, so they
+/// are counted as well, and what stands on the stack or in the memo, and the marks.
+const MOST_VALUES: usize = 1 << 20;
 /// Bounds of what is copied each time that it is recalled, without which a small file could ask
 /// for much work: dimensions, and letters of a storage's key.
 const LARGEST_RANK: usize = 16;
@@ -49,25 +52,28 @@ impl<R: Read> Machine<R> {
         match operation {
             0x80 => drop(self.bytes::<1>()?), // the protocol
             0x95 => drop(self.bytes::<8>()?), // a frame, which is only a hint
-            b'(' => self.marks.push(self.stack.len()),
-            b'N' => self.push(Value::None),
-            0x88 | 0x89 => self.push(Value::Bool),
+            b'(' => {
+                within_bounds(self.marks.len())?;
+                self.marks.push(self.stack.len());
+            }
+            b'N' => self.push(Value::None)?,
+            0x88 | 0x89 => self.push(Value::Bool)?,
             b'J' => {
                 let value = i32::from_le_bytes(self.bytes()?);
-                self.push(Value::Int(value.into()));
+                self.push(Value::Int(value.into()))?;
             }
             b'K' => {
                 let value = self.byte()?;
-                self.push(Value::Int(value.into()));
+                self.push(Value::Int(value.into()))?;
             }
             b'M' => {
                 let value = u16::from_le_bytes(self.bytes()?);
-                self.push(Value::Int(value.into()));
+                self.push(Value::Int(value.into()))?;
             }
             0x8a => self.long()?,
             b'G' => {
                 self.bytes::<8>()?;
-                self.push(Value::Number);
+                self.push(Value::Number)?;
             }
             0x8c | b'U' => {
                 let length = self.byte()?;
@@ -77,25 +83,25 @@ impl<R: Read> Machine<R> {
                 let length = u32::from_le_bytes(self.bytes()?);
                 self.text(length.into())?;
             }
-            b')' => self.push(Value::Tuple(Vec::new())),
-            b']' => self.push(Value::List(Vec::new())),
-            b'}' => self.push(Value::Dict(Vec::new())),
+            b')' => self.push(Value::Tuple(Vec::new()))?,
+            b']' => self.push(Value::List(Vec::new()))?,
+            b'}' => self.push(Value::Dict(Vec::new()))?,
             0x85..=0x87 => {
                 let parts = self.pop_many(usize::from(operation - 0x84))?;
-                self.push(Value::Tuple(parts));
+                self.push(Value::Tuple(parts))?;
             }
             b't' => {
                 let parts = self.pop_to_mark()?;
-                self.push(Value::Tuple(parts));
+                self.push(Value::Tuple(parts))?;
             }
             b'l' => {
                 let parts = self.pop_to_mark()?;
-                self.push(Value::List(parts));
+                self.push(Value::List(parts))?;
             }
             b'd' => {
                 let parts = self.pop_to_mark()?;
                 let entries = pairs(&parts)?;
-                self.push(Value::Dict(entries));
+                self.push(Value::Dict(entries))?;
             }
             b'a' => {
                 let part = self.pop()?;
@@ -122,7 +128,7 @@ impl<R: Read> Machine<R> {
                 self.remember(slot)?;
             }
             0x94 => {
-                let slot = self.memo.len() as u32; // bounded by the size of a pickle
+                let slot = self.memo.len() as u32; // of which there are few
                 self.remember(slot)?;
             }
             b'h' => {
@@ -159,16 +165,14 @@ impl<R: Read> Machine<R> {
     fn global(&mut self, module: &str, name: &str) -> Result<(), Fault> {
         let global =
             Global::find(module, name).ok_or_else(|| Fault::Refused(format!("{module}.{name}")))?;
-        self.push(Value::Global(global));
-        Ok(())
+        self.push(Value::Global(global))
     }
 
     /// `("storage", type, key, device, elements)`, and in old files what part of another one it is.
     fn persistent(&mut self) -> Result<(), Fault> {
         let id = self.pop()?;
         let storage = self.storage(id).ok_or_else(|| damaged("a storage is not described"))?;
-        self.push(Value::Storage(storage));
-        Ok(())
+        self.push(Value::Storage(storage))
     }
 
     fn storage(&self, id: Id) -> Option<Storage> {
@@ -194,8 +198,7 @@ impl<R: Read> Machine<R> {
         let arguments = self.values.parts(arguments).unwrap_or_default();
         let result = match (function, arguments) {
             (Global::RebuildParameter | Global::Size, &[first, ..]) => {
-                self.stack.push(first);
-                return Ok(());
+                return self.push_again(first);
             }
             (Global::RebuildTensor, arguments) => self.view(arguments).map(Value::Tensor),
             (Global::OrderedDict, []) => Some(Value::Dict(Vec::new())),
@@ -203,8 +206,7 @@ impl<R: Read> Machine<R> {
             _ => None,
         };
         let result = result.ok_or_else(|| damaged("a tensor is not described"))?;
-        self.push(result);
-        Ok(())
+        self.push(result)
     }
 
     /// The entries of a dictionary from a list of pairs, as Python 2 wrote it. The list is left
@@ -262,8 +264,7 @@ impl<R: Read> Machine<R> {
         if used.last().is_some_and(|&last| last >= 0x80) {
             bytes[length..].fill(0xff);
         }
-        self.push(Value::Int(i128::from_le_bytes(bytes)));
-        Ok(())
+        self.push(Value::Int(i128::from_le_bytes(bytes)))
     }
 
     fn text(&mut self, length: u64) -> Result<(), Fault> {
@@ -273,8 +274,7 @@ impl<R: Read> Machine<R> {
             return Err(Fault::Truncated("its pickle ends in a text".to_owned()));
         }
         let text = String::from_utf8(bytes).map_err(|_| damaged("a text is not UTF-8"))?;
-        self.push(Value::Text(text));
-        Ok(())
+        self.push(Value::Text(text))
     }
 
     fn line(&mut self) -> Result<String, Fault> {
@@ -300,6 +300,7 @@ impl<R: Read> Machine<R> {
     }
 
     fn remember(&mut self, slot: u32) -> Result<(), Fault> {
+        within_bounds(self.memo.len())?;
         let top = self.top()?;
         self.memo.insert(slot, top);
         Ok(())
@@ -307,13 +308,20 @@ impl<R: Read> Machine<R> {
 
     fn recall(&mut self, slot: u32) -> Result<(), Fault> {
         let id = self.memo.get(&slot).ok_or_else(|| damaged("an empty memo is recalled"))?;
-        self.stack.push(*id);
-        Ok(())
+        self.push_again(*id)
     }
 
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, value: Value) -> Result<(), Fault> {
+        within_bounds(self.values.len())?;
         let id = self.values.add(value);
+        self.push_again(id)
+    }
+
+    /// Puts a value that is known already on the stack.
+    fn push_again(&mut self, id: Id) -> Result<(), Fault> {
+        within_bounds(self.stack.len())?;
         self.stack.push(id);
+        Ok(())
     }
 
     fn top(&self) -> Result<Id, Fault> {
@@ -341,6 +349,15 @@ fn pairs(parts: &[Id]) -> Result<Vec<(Id, Id)>, Fault> {
         return Err(damaged("a key has no value"));
     }
     Ok(pairs.iter().map(|&[key, value]| (key, value)).collect())
+}
+
+/// That one more is not too many.
+fn within_bounds(values: usize) -> Result<(), Fault> {
+    if values < MOST_VALUES {
+        Ok(())
+    } else {
+        Err(damaged("there are more values than weights have"))
+    }
 }
 
 fn damaged(what: &str) -> Fault {

@@ -104,6 +104,10 @@ impl Values {
         self.0.len() - 1
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn get(&self, id: Id) -> &Value {
         &self.0[id]
     }

@@ -43,6 +43,20 @@ impl VggClassifierConfig {
         Ok(Self { features, head })
     }
 
+    /// # Errors
+    ///
+    /// Where the images are too small, or the head reads other features than there are.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        self.features.check()?;
+        let (features, inputs) = (self.features.features(), self.head.inputs);
+        if features == inputs {
+            return Ok(());
+        }
+        let reason =
+            format!("the head reads {inputs} values, and an image has {features} features");
+        Err(ArchitectureError::Sizes { reason })
+    }
+
     /// The network with its initial weights.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> VggClassifier<B> {
         self.build(&Initializer::seeded(seed, device))

@@ -54,7 +54,7 @@ impl VggConfig {
     pub fn features(&self) -> usize {
         let side = self.blocks.iter().fold(self.size, |side, _| side / 2);
         let last = self.blocks.iter().flatten().last();
-        last.unwrap_or(&self.channels) * side * side
+        last.unwrap_or(&self.channels).saturating_mul(side).saturating_mul(side)
     }
 
     /// # Errors

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use store::{StoreError, StoredTensor, TensorFile};
 
 use crate::{
-    Group, GroupError, TrainError, TrainerConfig,
+    Group, GroupError, OptimizerKind, TrainError, TrainerConfig,
     loss_scale::LossScale,
+    optimizer::Slots,
     parameters::Parameter,
     state::{Record, State},
     values::{from_host, to_host, trainable_with_values, values, with_values},
@@ -42,6 +43,10 @@ const TENSOR_FILES: [&str; 5] = [MODEL, OPTIMIZER, AVERAGE, BEST, CARRIED];
 pub(crate) struct SavedState {
     pub(crate) record: Record,
     steps_per_epoch: usize,
+    /// By what the weights were updated.
+    optimizer: OptimizerKind,
+    /// Whether their average was taken.
+    averages: bool,
     /// As in [`TrainerConfig`].
     #[serde(default)]
     rests_on: BTreeMap<String, String>,
@@ -111,6 +116,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             state: SavedState {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,
+                optimizer: config.optimizer.kind,
+                averages: config.ema.is_some(),
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
@@ -125,7 +132,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     /// # Errors
     ///
     /// Names the first tensor that is missing, of another shape, or too many, or what shows that
-    /// the data are others.
+    /// the data or the settings are others. The state is then of no use.
     pub(crate) fn restore(
         &mut self,
         contents: Contents,
@@ -133,26 +140,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         config: &TrainerConfig,
     ) -> Result<(), String> {
         let Contents { mut tensors, state } = contents;
-        if state.steps_per_epoch != config.steps_per_epoch {
-            return Err(format!(
-                "its epochs have {} updates instead of {}, so its data are others",
-                state.steps_per_epoch, config.steps_per_epoch
-            ));
-        }
-        for (name, hash) in &state.rests_on {
-            if config.rests_on.get(name).is_some_and(|now| now != hash) {
-                return Err(format!("{name} were others when it began"));
-            }
-        }
-        let kind = config.optimizer.kind;
+        state.check(config)?;
         let device = self.diverged.device();
-        let load = |tensor| loaded::<B::InnerBackend>(tensor, &device);
-        let own_rows = |rows: Tensor<B::InnerBackend, 2>| {
-            let all = rows.dims()[0];
-            let own = config.group.share().range(0..all);
-            // Where none is this process's own, any stands in, as one does in its batches.
-            rows.narrow(0, own.start.min(all - 1), own.len().max(1))
-        };
         let mut file = |name| tensors.remove(name).unwrap_or_default();
         let mut model = file(MODEL);
         let weights = all::<B::InnerBackend>(&mut model, parameters, &device)?;
@@ -161,18 +150,23 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             .then(|| all::<B::InnerBackend>(&mut best, parameters, &device))
             .transpose()?;
         let (mut optimizer, mut average) = (file(OPTIMIZER), file(AVERAGE));
-        for (parameter, slot) in parameters.iter().zip(&mut self.slots) {
-            let names = kind.slot_names().iter().map(|name| format!("{}.{name}", parameter.path));
-            let tensors: Vec<_> = names.filter_map(|name| optimizer.remove(&name)).collect();
-            let tensors: Vec<_> = tensors.into_iter().map(&load).collect();
-            *slot = (!tensors.is_empty()).then_some(tensors);
+        for (parameter, slots) in parameters.iter().zip(&mut self.slots) {
+            let kind = config.optimizer.kind;
+            *slots = slots_of::<B::InnerBackend>(parameter, kind, &mut optimizer, &device)?;
         }
-        self.average.0 =
-            parameters.iter().map(|parameter| average.remove(&parameter.path).map(&load)).collect();
-        self.carried = file(CARRIED)
-            .into_iter()
-            .map(|(name, rows)| (name, own_rows(float(load(rows)))))
-            .collect();
+        if state.averages {
+            let of = |parameter: &Parameter| {
+                parameter
+                    .trained
+                    .then(|| one::<B::InnerBackend>(&mut average, parameter, &device))
+                    .transpose()
+            };
+            self.average.0 = parameters.iter().map(of).collect::<Result<_, String>>()?;
+        }
+        for (name, rows) in file(CARRIED) {
+            let rows = own_rows::<B::InnerBackend>(&name, rows, &config.group, &device)?;
+            self.carried.insert(name, rows);
+        }
         for (name, left) in
             [(MODEL, model), (BEST, best), (OPTIMIZER, optimizer), (AVERAGE, average)]
         {
@@ -188,9 +182,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
         self.interval_loss = scalar(state.interval_loss);
         self.update_loss = scalar(state.update_loss);
-        if let Some(values) = state.loss_scale.filter(|_| config.loss_scaling) {
-            self.loss_scale = Some(LossScale::restored(values, &device));
-        }
+        self.loss_scale = state.loss_scale.map(|values| LossScale::restored(values, &device));
         self.record = state.record;
         Ok(())
     }
@@ -204,6 +196,47 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             .into_iter()
             .map(|value| loaded::<B::InnerBackend>(stored::<B::InnerBackend>(value), &device));
         self.map_model(|model| trainable_with_values(&model, weights, parameters));
+    }
+}
+
+impl SavedState {
+    /// The state among files that were verified.
+    ///
+    /// # Errors
+    ///
+    /// Where it is missing or is none.
+    pub(super) fn from_files(files: &BTreeMap<String, Vec<u8>>) -> Result<Self, String> {
+        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))
+    }
+
+    /// That the run goes on as it began.
+    fn check(&self, config: &TrainerConfig) -> Result<(), String> {
+        let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
+        if then != now {
+            return Err(format!(
+                "its epochs have {then} updates instead of {now}, so its data are others"
+            ));
+        }
+        for (name, hash) in &self.rests_on {
+            if config.rests_on.get(name).is_some_and(|now| now != hash) {
+                return Err(format!("{name} were others when it began"));
+            }
+        }
+        let (then, now) = (self.optimizer, config.optimizer.kind);
+        if then != now {
+            return Err(format!("its optimizer was {then:?} and is {now:?}"));
+        }
+        for (what, then, now) in [
+            ("an average of the weights", self.averages, config.ema.is_some()),
+            ("scaling of the loss", self.loss_scale.is_some(), config.loss_scaling),
+        ] {
+            if then != now {
+                let [then, now] = [then, now].map(|there| if there { "with" } else { "without" });
+                return Err(format!("it began {then} {what} and goes on {now}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -266,8 +299,7 @@ impl Contents {
         files: &BTreeMap<String, Vec<u8>>,
         directory: &Path,
     ) -> Result<Self, String> {
-        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
-        let state = serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))?;
+        let state = SavedState::from_files(files)?;
         let mut tensors = BTreeMap::new();
         for name in TENSOR_FILES {
             let Some(bytes) = files.get(name) else { continue };
@@ -284,14 +316,75 @@ fn all<B: Backend>(
     parameters: &[Parameter],
     device: &B::Device,
 ) -> Result<Vec<FloatTensor<B>>, String> {
-    let take = |Parameter { path, shape, .. }: &Parameter| match tensors.remove(path) {
+    parameters.iter().map(|parameter| one::<B>(tensors, parameter, device)).collect()
+}
+
+/// The tensor of a parameter.
+fn one<B: Backend>(
+    tensors: &mut Tensors,
+    Parameter { path, shape, .. }: &Parameter,
+    device: &B::Device,
+) -> Result<FloatTensor<B>, String> {
+    match take(tensors, path, shape)? {
         None => Err(format!("`{path}` {shape:?} is missing")),
-        Some(tensor) if tensor.shape() != shape => {
-            Err(format!("`{path}` has the shape {:?} instead of {shape:?}", tensor.shape()))
-        }
         Some(tensor) => Ok(loaded::<B>(tensor, device)),
+    }
+}
+
+/// What the optimizer keeps for a parameter; none for one that never had a gradient.
+fn slots_of<B: Backend>(
+    Parameter { path, shape, .. }: &Parameter,
+    kind: OptimizerKind,
+    tensors: &mut Tensors,
+    device: &B::Device,
+) -> Result<Option<Slots<B>>, String> {
+    let names = kind.slot_names().iter().map(|name| format!("{path}.{name}"));
+    let mut missing = None;
+    let mut slots = Vec::new();
+    for name in names {
+        match take(tensors, &name, shape)? {
+            None => missing = Some(name),
+            Some(tensor) => slots.push(loaded::<B>(tensor, device)),
+        }
+    }
+    match missing {
+        _ if slots.is_empty() => Ok(None),
+        Some(name) => Err(format!("`{name}` {shape:?} is missing")),
+        None => Ok(Some(slots)),
+    }
+}
+
+/// The tensor of that name, if there is one.
+fn take(
+    tensors: &mut Tensors,
+    name: &str,
+    shape: &[usize],
+) -> Result<Option<StoredTensor>, String> {
+    match tensors.remove(name) {
+        Some(tensor) if tensor.shape() != shape => {
+            Err(format!("`{name}` has the shape {:?} instead of {shape:?}", tensor.shape()))
+        }
+        found => Ok(found),
+    }
+}
+
+/// This process's rows of what is carried: `[streams, width]`.
+fn own_rows<B: Backend>(
+    name: &str,
+    carried: StoredTensor,
+    group: &Group,
+    device: &B::Device,
+) -> Result<Tensor<B, 2>, String> {
+    let all = match carried.shape() {
+        &[all, _] if all > 0 => all,
+        shape => {
+            return Err(format!("`{name}` has the shape {shape:?}, which has no rows of streams"));
+        }
     };
-    parameters.iter().map(take).collect()
+    let own = group.share().range(0..all);
+    let rows = float::<B, 2>(loaded::<B>(carried, device));
+    // Where none is this process's own, any stands in, as one does in its batches.
+    Ok(rows.narrow(0, own.start.min(all - 1), own.len().max(1)))
 }
 
 fn float<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {

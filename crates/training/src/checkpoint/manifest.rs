@@ -1,6 +1,6 @@
 //! `manifest.json`: by what a checkpoint is known to be whole.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 use store::sha256_hex;
@@ -10,7 +10,7 @@ use crate::parameters::Parameter;
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// What this program writes, and the only format that it reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What belongs to a checkpoint.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,23 @@ pub(super) struct Manifest {
 struct Entry {
     bytes: u64,
     sha256: String,
+}
+
+/// Of a manifest of any format.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+/// Why the files of a checkpoint are of no use, in words.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// They are not those that were written.
+    Damaged(String),
+    /// The system did not give them, so they may be as they were.
+    Unreadable(String),
+    /// They are as they were, but another version's.
+    OtherVersion(String),
 }
 
 impl Manifest {
@@ -42,29 +59,43 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Says what is missing, of another size, or of other content.
-    pub(super) fn verified(directory: &Path) -> Result<(Self, BTreeMap<String, Vec<u8>>), String> {
+    /// Says what is missing, of another size or content, or cannot be read.
+    pub(super) fn verified(directory: &Path) -> Result<(Self, BTreeMap<String, Vec<u8>>), Fault> {
         let read = |name: &str| {
-            fs::read(directory.join(name)).map_err(|error| format!("`{name}`: {error}"))
+            fs::read(directory.join(name)).map_err(|error| {
+                let reason = format!("`{name}`: {error}");
+                match error.kind() {
+                    io::ErrorKind::NotFound => Fault::Damaged(reason),
+                    _ => Fault::Unreadable(reason),
+                }
+            })
         };
-        let manifest: Self = serde_json::from_slice(&read(MANIFEST)?)
-            .map_err(|error| format!("`{MANIFEST}`: {error}"))?;
-        if manifest.format != FORMAT {
-            let found = manifest.format;
-            return Err(format!("its format is {found}, and this program reads {FORMAT}"));
-        }
+        let manifest = Self::parse(&read(MANIFEST)?)?;
         let mut files = BTreeMap::new();
         for (name, Entry { bytes, sha256 }) in &manifest.files {
             let content = read(name)?;
-            if content.len() as u64 != *bytes {
-                return Err(format!("`{name}` has {} bytes instead of {bytes}", content.len()));
+            let length = content.len();
+            if length as u64 != *bytes {
+                let reason = format!("`{name}` has {length} bytes instead of {bytes}");
+                return Err(Fault::Damaged(reason));
             }
             if sha256_hex(&content) != *sha256 {
-                return Err(format!("`{name}` is not what was written: its SHA-256 differs"));
+                let reason = format!("`{name}` is not what was written: its SHA-256 differs");
+                return Err(Fault::Damaged(reason));
             }
             files.insert(name.clone(), content);
         }
         Ok((manifest, files))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        let damaged = |error| Fault::Damaged(format!("`{MANIFEST}`: {error}"));
+        let Version { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+        if format != FORMAT {
+            let reason = format!("its format is {format}, and this program reads {FORMAT}");
+            return Err(Fault::OtherVersion(reason));
+        }
+        serde_json::from_slice(bytes).map_err(damaged)
     }
 }
 

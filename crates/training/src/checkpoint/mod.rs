@@ -8,8 +8,8 @@
 //!     average.safetensors     their average, with `training.ema`
 //!     best.safetensors        those of the best epoch, where it is to be kept
 //!     carried.safetensors     what a recurrent network carries to the next update
-//!     state.json              position, schedule, early stopping, sums, best metric, settings,
-//!                             the lengths of the run's logs
+//!     state.json              position, schedule, early stopping, sums, best metric, what may not
+//!                             change on the way, the lengths of the run's logs
 //!     manifest.json           format, the model's signature, size and SHA-256 of each file above
 //!   step-100.previous/        another state after the same update, until step-100 has verified
 //!   step-150.partial/         being written or removed; never read
@@ -25,10 +25,11 @@
 //! to the `keep` newest and each `keep_every_epochs`-th epoch's. Removing begins with a renaming
 //! to `.partial`, so nothing half removed is ever taken for a checkpoint.
 //!
-//! **Resuming.** Of all checkpoints the newest that verifies is taken; a damaged one is named in a
-//! warning, and where all are damaged the run is left as it is. The state is restored from it, bit
-//! for bit, and the run's logs are cut back to the lengths noted in it. So the run goes on as if it
-//! had never made a step beyond.
+//! **Resuming.** Of all checkpoints the newest that verifies is taken; a damaged one, with a file
+//! that is missing or not what was written, is named in a warning, and where all are damaged the run
+//! is left as it is. One that the system does not let be read, or that another version wrote, may be
+//! whole: it is an error. The state is restored from the checkpoint, bit for bit, and the run's logs
+//! are cut back to the lengths noted in it. So the run goes on as if it had never made a step beyond.
 //!
 //! A write that fails ends the run with an error that names the path; what was there before is
 //! whole. Every write goes through [`store`], and the tests make each of them fail once.

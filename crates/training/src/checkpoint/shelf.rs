@@ -9,7 +9,8 @@ use store::{create_directory, is_unfinished, previous_name, remove, write_direct
 
 use super::{
     CheckpointConfig, Contents,
-    manifest::{MANIFEST, Manifest, signature},
+    contents::SavedState,
+    manifest::{Fault, MANIFEST, Manifest, signature},
 };
 use crate::{TrainError, parameters::Parameter};
 
@@ -50,24 +51,29 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// Where the directory cannot be read, none of its checkpoints verifies, or the one that does
-    /// is of another network.
+    /// Where the directory cannot be read, or a checkpoint that may be whole cannot, where none is
+    /// whole, and where the newest that is is of another network or version. Only what is damaged is
+    /// passed over.
     pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
-            let verified = Manifest::verified(&path)
-                .and_then(|(manifest, files)| Ok((manifest, Contents::from_files(&files, &path)?)));
-            match verified {
-                Ok((manifest, _)) if manifest.signature != self.signature => {
-                    let reason = "its parameters are others, or others are trained".to_owned();
-                    return Err(TrainError::OtherRun { path, reason });
-                }
-                Ok((_, contents)) => return Ok(Newest { found: Some((path, contents)), damaged }),
-                Err(reason) => {
+            let (manifest, files) = match Manifest::verified(&path) {
+                Ok(verified) => verified,
+                Err(Fault::Damaged(reason)) => {
                     let path = path.display();
                     damaged.push(format!("the checkpoint `{path}` cannot be used: {reason}"));
+                    continue;
                 }
+                Err(fault) => return Err(fault.at(path)),
+            };
+            if manifest.signature != self.signature {
+                let reason = "its parameters are others, or others are trained".to_owned();
+                return Err(TrainError::OtherRun { path, reason });
             }
+            let contents = Contents::from_files(&files, &path);
+            let contents = contents
+                .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
+            return Ok(Newest { found: Some((path, contents)), damaged });
         }
         if damaged.is_empty() {
             return Ok(Newest::default());
@@ -91,7 +97,8 @@ impl Shelf {
             create_directory(&self.directory)?;
         }
         write_directory(&path, &files)?;
-        if let Err(reason) = Manifest::verified(&path) {
+        let (_, files) = Manifest::verified(&path).map_err(|fault| fault.at(path.clone()))?;
+        if let Err(reason) = SavedState::from_files(&files) {
             return Err(TrainError::Unreadable { path, reason });
         }
         self.clear(step)
@@ -104,7 +111,7 @@ impl Shelf {
         }
         let for_good = |name: Name| {
             let epochs = self.config.keep_every_epochs.unwrap_or(0) as u64;
-            epochs > 0 && name.step.is_multiple_of(epochs * self.steps_per_epoch)
+            epochs > 0 && name.step.is_multiple_of(epochs.saturating_mul(self.steps_per_epoch))
         };
         // Newer ones are damaged, or this one would not have been reached from an older one.
         let (current, mut superfluous): (Vec<_>, Vec<_>) = self
@@ -139,6 +146,18 @@ impl Shelf {
             Ok(entries) => {
                 entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable)).collect()
             }
+        }
+    }
+}
+
+impl Fault {
+    /// The error of the checkpoint at `path`.
+    fn at(self, path: PathBuf) -> TrainError {
+        match self {
+            Self::Damaged(reason) | Self::Unreadable(reason) => {
+                TrainError::Unreadable { path, reason }
+            }
+            Self::OtherVersion(reason) => TrainError::OtherVersion { path, reason },
         }
     }
 }

@@ -92,7 +92,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::OtherRun`] where the checkpoint does not fit the model;
+    /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
+    /// the checkpoint does not fit the model or its settings; [`TrainError::Unreadable`] and
+    /// [`TrainError::OtherVersion`] where it may be whole but cannot be read;
     /// [`TrainError::Observer`].
     pub fn new(
         model: M,
@@ -101,6 +103,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         observer: &'run mut dyn Observer,
         interrupt: Stop,
     ) -> Result<Self, TrainError> {
+        config.check()?;
         let parameters = Parameter::all(&model, &config);
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
@@ -240,6 +243,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.clock.stop();
             return Ok(());
         }
+        let cut = self.checkpoint_in_cut_epoch()?;
         self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
         self.clock.stop();
         self.share_statistics()?;
@@ -251,7 +255,10 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         self.state.end_epoch(validation, model, &self.config);
         self.report_epoch(learning_rate)?;
-        Ok(self.checkpoint_after_epoch()?)
+        if !cut {
+            self.checkpoint_after_epoch()?;
+        }
+        Ok(())
     }
 
     /// Tells what the model writes by `write` on `prompt`, so that its progress can be read; to be
@@ -259,13 +266,17 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Observer`].
+    /// As [`Trainer::step`].
     pub fn show(
         &mut self,
         prompt: &str,
         write: impl FnOnce(&M::InnerModule) -> String,
     ) -> Result<(), TrainError> {
-        if self.stop.requested() || !self.config.group.leads() {
+        if self.stop.requested() {
+            return Ok(());
+        }
+        self.checkpoint_in_cut_epoch()?;
+        if !self.config.group.leads() {
             return Ok(());
         }
         let clock_ran = self.clock.stop();
@@ -318,6 +329,16 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             validation,
             best,
         })
+    }
+
+    /// Writes the checkpoint of a run that ends within an epoch, and says whether it does. One that
+    /// is made longer goes on there, and has seen nothing of what comes at an epoch's end.
+    fn checkpoint_in_cut_epoch(&mut self) -> Result<bool, TrainError> {
+        let cut = self.state.is_cut(&self.config);
+        if cut {
+            self.checkpoint()?;
+        }
+        Ok(cut)
     }
 
     fn epochs_begun(&self) -> usize {

@@ -1,7 +1,6 @@
 //! A run that was stopped, killed, or failed to write goes on as if nothing had been.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -16,7 +15,7 @@ use burn::{
     tensor::{ElementConversion, Tensor, TensorData, backend::Backend},
 };
 use serde_json::{Value, json};
-use store::fault;
+use store::{TensorFile, fault};
 use tempfile::TempDir;
 use training::{
     CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
@@ -26,21 +25,21 @@ use training::{
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
 
 /// A run directory, and what a run told: all that remains of a process that ended.
-struct Kept {
+pub(crate) struct Kept {
     folder: TempDir,
     events: Vec<Event>,
 }
 
 impl Kept {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), events: Vec::new() }
     }
 
-    fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         self.folder.path().join("checkpoints")
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.directory()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -48,7 +47,7 @@ impl Kept {
         names
     }
 
-    fn warnings(&self) -> Vec<&str> {
+    pub(crate) fn warnings(&self) -> Vec<&str> {
         let message = |event: &Event| -> Option<&str> {
             match event {
                 Event::Warning { message } => Some(message.clone().leak()),
@@ -59,7 +58,7 @@ impl Kept {
     }
 
     /// The numbers of all steps and epochs, without times.
-    fn rows(&self) -> Vec<String> {
+    pub(crate) fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
             Event::Step(StepReport {
                 epoch,
@@ -107,7 +106,7 @@ impl Keeper for Kept {
     }
 }
 
-type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
+pub(crate) type Outcome = Result<Trained<LinearModel<Selected>>, TrainError>;
 
 /// Moves the weights a little, as running statistics move.
 struct Drift;
@@ -123,7 +122,7 @@ impl<B: Backend> ModuleMapper<B> for Drift {
 /// Trains in micro-batches of four and two samples, with noise that follows from the step, and a
 /// number that is carried from each update to the next. Where losses are scaled the gradients of the
 /// second update overflow.
-fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
+pub(crate) fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
     let device = Device::default();
     let Problem { features, targets, start } = Problem::drawn();
     let tensor = |values: Vec<f32>, shape: [usize; 2]| {
@@ -173,7 +172,7 @@ fn weight(outcome: Outcome) -> Vec<u32> {
 }
 
 /// Everything that could be forgotten, five epochs of two steps.
-fn everything(kind: OptimizerKind) -> TrainerConfig {
+pub(crate) fn everything(kind: OptimizerKind) -> TrainerConfig {
     let mut settings = settings(optimizer(kind));
     settings.log_every_steps = 3;
     settings.clip_norm = Some(2.0);
@@ -190,7 +189,7 @@ fn everything(kind: OptimizerKind) -> TrainerConfig {
     settings
 }
 
-const KINDS: [OptimizerKind; 5] = [
+pub(crate) const KINDS: [OptimizerKind; 5] = [
     OptimizerKind::Adam,
     OptimizerKind::AdamW,
     OptimizerKind::NAdam,
@@ -260,7 +259,7 @@ fn a_write_that_fails_ends_the_run_and_loses_nothing() {
 }
 
 /// A run that was stopped after step 7 and has the checkpoints of steps 6 and 7.
-fn stopped() -> (Kept, TrainerConfig) {
+pub(crate) fn stopped() -> (Kept, TrainerConfig) {
     let mut settings = everything(OptimizerKind::NAdam);
     settings.checkpoint.every_steps = Some(1);
     let mut kept = Kept::new();
@@ -359,6 +358,30 @@ fn a_finished_run_may_be_made_longer() {
 }
 
 #[test]
+fn a_run_that_ended_within_an_epoch_goes_on_there_when_it_is_made_longer() {
+    for kind in KINDS {
+        let mut straight = Kept::new();
+        let expected = weight(run(&mut straight, everything(kind), Stop::default()));
+        for steps in [1, 3, 4, 9] {
+            let ends_at = |max_steps| TrainerConfig { max_steps, ..everything(kind) };
+            let mut kept = Kept::new();
+            let first = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
+            assert_eq!((first.status, first.steps), (EndStatus::Finished, steps));
+            assert!(first.validation.is_some(), "the end of the run is validated");
+            let rows = kept.rows();
+            let again = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
+            assert_eq!((again.status, again.steps), (EndStatus::Finished, steps));
+            assert_eq!(weight(Ok(again)), weight(Ok(first)), "{kind:?}, {steps} steps");
+            assert_eq!(kept.rows(), rows, "{kind:?}, {steps} steps");
+            assert_eq!(run(&mut kept, ends_at(Some(9)), Stop::default()).unwrap().steps, 9);
+            let longer = run(&mut kept, ends_at(None), Stop::default());
+            assert_eq!(weight(longer), expected, "{kind:?}, {steps} steps");
+            assert_eq!(kept.rows(), straight.rows(), "{kind:?}, {steps} steps");
+        }
+    }
+}
+
+#[test]
 fn no_poisoned_state_is_ever_written() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
     settings.optimizer.learning_rate = 1e20;
@@ -372,31 +395,7 @@ fn no_poisoned_state_is_ever_written() {
     assert!(!names.is_empty());
     for name in names {
         let path = kept.directory().join(name).join("model.safetensors");
-        let file = store::TensorFile::read(&path).unwrap();
+        let file = TensorFile::read(&path).unwrap();
         assert!(file.tensors["weight"].values().iter().all(|value| value.is_finite()));
     }
-}
-
-#[test]
-fn a_checkpoint_of_other_data_is_refused() {
-    let (mut kept, settings) = stopped();
-    let other = TrainerConfig { steps_per_epoch: 3, ..settings };
-    let error = run(&mut kept, other, Stop::default()).unwrap_err();
-    assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
-    assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
-    assert!(error.help().is_some());
-}
-
-#[test]
-fn a_checkpoint_that_rests_on_something_else_is_refused() {
-    let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
-    let settings = TrainerConfig { rests_on: on("a"), ..everything(OptimizerKind::Sgd) };
-    let mut kept = Kept::new();
-    let stop = Stop::default();
-    stop.request_after(3);
-    run(&mut kept, settings.clone(), stop).unwrap();
-    let other = TrainerConfig { rests_on: on("b"), ..settings.clone() };
-    let error = run(&mut kept, other, Stop::default()).unwrap_err();
-    assert!(error.to_string().contains("the data were others"), "{error}");
-    assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }

@@ -6,5 +6,7 @@ mod checkpoints;
 mod common;
 mod optimizers_equal_pytorch;
 mod parameters;
+mod refused_checkpoints;
 mod schedules_equal_pytorch;
+mod several_parameters;
 mod trainer;

@@ -1,7 +1,10 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
 use backend::{NAME, Selected, overrides};
-use training::{EndStatus, Event, Metrics, OptimizerKind, TrainError, Trained, TrainerConfig};
+use training::{
+    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError, Trained,
+    TrainerConfig,
+};
 
 use crate::common::{
     BATCH, LinearModel, Problem, Recorder, optimizer, settings, train, train_validated,
@@ -211,4 +214,16 @@ fn on_the_cpu_each_update_is_done_by_kernels() {
             assert_eq!(after.taken - before.taken, operations * trained.steps, "{kind:?}");
         }
     }
+}
+
+#[test]
+fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
+    let mut settings = settings(optimizer(OptimizerKind::Sgd));
+    settings.schedule =
+        ScheduleConfig { minimum: f64::INFINITY, ..ScheduleConfig::new(ScheduleKind::Cosine) };
+    let mut recorder = Recorder::default();
+    let error = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap_err();
+    assert!(matches!(error, TrainError::Config { .. }), "{error}");
+    assert!(error.to_string().starts_with("`schedule.minimum` is inf, and must be"), "{error}");
+    assert!(recorder.0.is_empty());
 }

@@ -12,6 +12,8 @@ impl Check for OptimizerConfig {
 
         let rate = self.learning_rate;
         checker.require("optimizer.learning_rate", positive(rate), "above 0");
+        let in_f32 = !rate.is_finite() || rate <= f64::from(f32::MAX);
+        checker.require("optimizer.learning_rate", in_f32, "at most 3.4e38, as f32 is");
         checker.require("optimizer.beta_1", below_one(self.beta_1), "at least 0 and below 1");
         checker.require("optimizer.beta_2", below_one(self.beta_2), "at least 0 and below 1");
         checker.require("optimizer.alpha", below_one(self.alpha), "at least 0 and below 1");

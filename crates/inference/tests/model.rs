@@ -1,0 +1,194 @@
+//! A model file that contradicts itself, and inputs that do not fit, are errors.
+
+#![allow(clippy::unwrap_used)] // A failure here is a failed test.
+
+use backend::{Selected, device::Device};
+use data::{
+    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
+    TablePreprocessing, Target, TargetKind, Vocabulary,
+};
+use inference::{
+    Description, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
+};
+use models::{
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
+    VggClassifierConfig, VggConfig,
+};
+use serde_json::{Value, json};
+use store::TensorFile;
+
+fn described(
+    architecture: Architecture,
+    preprocessing: Preprocessing,
+    classes: &[&str],
+) -> Description {
+    let classes = classes.iter().map(ToString::to_string).collect();
+    Description { recipe: "test".to_owned(), architecture, preprocessing, classes }
+}
+
+/// Two numbers and a category of three, and three classes.
+fn table() -> TensorFile {
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+    let number = || ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
+    let category = ColumnKind::Categorical {
+        categories: vec!["x".to_owned(), "y".to_owned()],
+        fill: "x".to_owned(),
+        encoding: CategoryEncoding::Index,
+    };
+    let classes = ["a", "b", "c"];
+    let kind = TargetKind::Multiclass { classes: classes.map(str::to_owned).to_vec() };
+    let table = TablePreprocessing {
+        header: true,
+        columns: vec![column("p", number()), column("q", category), column("r", number())],
+        target: Target { name: "t".to_owned(), index: 3, kind },
+    };
+    let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
+    let config = MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings };
+    let network = config.init::<Selected>(0, &Device::default());
+    let architecture = Architecture::Mlp(config);
+    model_file(&network, &described(architecture, Preprocessing::Table(table), &classes))
+}
+
+fn pixels(channels: usize, size: usize) -> Preprocessing {
+    let shape = ImageShape { channels, height: size, width: size };
+    Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop))
+}
+
+fn image() -> TensorFile {
+    let config = CnnConfig { channels: 1, size: 18, classes: 2 };
+    let network = config.init::<Selected>(0, &Device::default());
+    model_file(&network, &described(Architecture::Cnn(config), pixels(1, 18), &["a", "b"]))
+}
+
+fn residual() -> TensorFile {
+    let config = ResNetConfig { depth: 8, channels: 1, classes: 2, ..ResNetConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    model_file(&network, &described(Architecture::ResNet(config), pixels(1, 8), &["a", "b"]))
+}
+
+fn vgg() -> TensorFile {
+    let features = VggConfig { blocks: vec![vec![2]], batch_norm: true, channels: 1, size: 4 };
+    let head = HeadConfig { inputs: 8, hidden: Vec::new(), outputs: 2, dropout: 0.0 };
+    let config = VggClassifierConfig { features, head };
+    let network = config.init::<Selected>(0, &Device::default());
+    model_file(&network, &described(Architecture::Vgg(config), pixels(1, 4), &["a", "b"]))
+}
+
+fn text() -> TensorFile {
+    let config =
+        TextLstmConfig { vocabulary: 3, embedding: 2, hidden: 2, ..TextLstmConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    let preprocessing = Preprocessing::Text(Vocabulary::characters("abc"));
+    model_file(&network, &described(Architecture::TextLstm(config), preprocessing, &[]))
+}
+
+/// Reads the model again, with one value of its description replaced.
+fn read(
+    mut file: TensorFile,
+    pointer: &str,
+    value: Value,
+) -> Result<Model<Selected>, InferenceError> {
+    *file.metadata.pointer_mut(pointer).unwrap() = value;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    file.write(&path).unwrap();
+    Model::read(&path, &Device::default())
+}
+
+/// The model as it is.
+fn whole(file: TensorFile) -> Model<Selected> {
+    read(file, "/recipe", json!("test")).unwrap()
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_refused() {
+    let deep = json!([[2], [], [], [], [], []]);
+    type File = fn() -> TensorFile;
+    let cases: [(File, &str, Value, &str); 17] = [
+        (table, "/architecture/inputs", json!(0), "the features [1] are embedded, of 0 features"),
+        (table, "/architecture/inputs", json!(4), "3 features of a row, and for its network 4"),
+        (table, "/architecture/outputs", json!(4), "3 outputs, and for its network 4"),
+        (table, "/architecture/outputs", json!(0), "one of them is 0"),
+        (table, "/architecture/embeddings/0/feature", json!(0), "other features are embedded"),
+        (table, "/architecture/embeddings/0/entries", json!(2), "other features are embedded"),
+        (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),
+        (image, "/classes", json!(["a"]), "1 classes, and for its network 2"),
+        (image, "/architecture/size", json!(17), "too small"),
+        (image, "/architecture/size", json!(20), "18 rows of an image, and for its network 20"),
+        (image, "/preprocessing/size", json!([18, 19]), "19 columns of an image"),
+        (residual, "/architecture/depth", json!(9), "no residual network of depth 9"),
+        (residual, "/architecture/channels", json!(3), "1 channels of an image"),
+        (residual, "/preprocessing/size", json!([1u64 << 40, 1u64 << 40]), "are too large"),
+        (vgg, "/architecture/head/inputs", json!(9), "the head reads 9 values"),
+        (vgg, "/architecture/features/blocks", deep, "too small"),
+        (text, "/architecture/vocabulary", json!(2), "3 tokens, and for its network 2"),
+    ];
+    for (file, pointer, value, expected) in cases {
+        let error = read(file(), pointer, value).unwrap_err();
+        assert!(matches!(error, InferenceError::Inconsistent { .. }), "{pointer}: {error}");
+        assert!(error.to_string().contains(expected), "{pointer}: {error}");
+        assert!(error.help().is_some());
+    }
+    let other = whole(image()).description().preprocessing.clone();
+    let other = serde_json::to_value(other).unwrap();
+    let error = read(table(), "/preprocessing", other).unwrap_err().to_string();
+    assert!(error.ends_with("its network does not read images"), "{error}");
+}
+
+/// Sizes for which no machine has the memory.
+#[test]
+fn memory_is_taken_for_the_weights_that_are_there() {
+    type File = fn() -> TensorFile;
+    let huge = json!(1u64 << 40);
+    let largest = json!(usize::MAX);
+    let cases: [(File, &str, Value); 9] = [
+        (table, "/architecture/hidden", json!([huge])),
+        (table, "/architecture/hidden", json!([largest])),
+        (table, "/architecture/embeddings/0/width", huge.clone()),
+        (table, "/architecture/embeddings/0/width", largest.clone()),
+        (residual, "/architecture/depth", json!((6u64 << 60) + 2)),
+        (vgg, "/architecture/features/blocks", json!([[1u64 << 40, 2]])),
+        (text, "/architecture/hidden", largest.clone()),
+        (text, "/architecture/layers", huge),
+        (text, "/architecture/layers", largest),
+    ];
+    for (file, pointer, value) in cases {
+        let error = read(file(), pointer, value).unwrap_err();
+        assert!(matches!(error, InferenceError::Weights { .. }), "{pointer}: {error}");
+    }
+}
+
+#[test]
+fn rows_and_images_are_predicted_whole_or_not_at_all() {
+    let model = whole(table());
+    assert_eq!(model.predict_rows(&[0.5, 2.0, 0.5, -0.5, 0.0, 1.0]).unwrap().len(), 2);
+    assert!(model.predict_rows(&[]).unwrap().is_empty());
+    for values in [1, 2, 4, 3 * 1024 + 1] {
+        let error = model.predict_rows(&vec![0.0; values]).unwrap_err();
+        let expected = format!("{values} values are no whole number of rows of 3 values");
+        assert!(matches!(error, InferenceError::Length { .. }), "{error}");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.help().is_some());
+    }
+    let model = whole(image());
+    let predictions = model.predict_images(&[100; 2 * 18 * 18]).unwrap();
+    assert!(matches!(&predictions[..], [Prediction::Class { top }, _] if top.len() == 2));
+    assert!(model.predict_images(&[]).unwrap().is_empty());
+    for values in [1, 18 * 18 - 1, 65 * 18 * 18 + 1] {
+        let error = model.predict_images(&vec![0; values]).unwrap_err();
+        let expected = format!("{values} values are no whole number of images of 324 values");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn every_kind_of_model_is_read_and_used() {
+    for file in [image, residual] {
+        let pixels = if file().tensors.contains_key("bn1.weight") { 64 } else { 18 * 18 };
+        assert_eq!(whole(file()).predict_images(&vec![7; pixels]).unwrap().len(), 1);
+    }
+    assert_eq!(whole(vgg()).predict_images(&[7; 16]).unwrap().len(), 1);
+    let model = whole(text());
+    let written: String = model.generate("ab", Sampling::default()).unwrap().take(5).collect();
+    assert_eq!(written.len(), 5);
+}

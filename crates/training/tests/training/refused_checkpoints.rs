@@ -1,0 +1,139 @@
+//! A checkpoint that does not fit the run, or may be whole and cannot be read, is an error that says
+//! why, and stays.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::{Value, json};
+use store::{StoredTensor, TensorFile, sha256_hex};
+use training::{OptimizerKind, Stop, TrainError, TrainerConfig};
+
+use crate::checkpoints::{Kept, everything, run, stopped};
+
+/// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
+fn rewrite(kept: &Kept, file: &str, change: impl FnOnce(&mut BTreeMap<String, StoredTensor>)) {
+    let path = kept.directory().join("step-7").join(file);
+    let mut tensors = TensorFile::read(&path).unwrap();
+    change(&mut tensors.tensors);
+    replace(kept, file, &tensors.to_bytes(&path).unwrap());
+}
+
+/// Writes another file into the newest checkpoint, which is whole afterwards.
+fn replace(kept: &Kept, file: &str, bytes: &[u8]) {
+    let checkpoint = kept.directory().join("step-7");
+    fs::write(checkpoint.join(file), bytes).unwrap();
+    edit(&checkpoint.join("manifest.json"), |manifest| {
+        manifest["files"][file] = json!({ "bytes": bytes.len(), "sha256": sha256_hex(bytes) });
+    });
+}
+
+fn edit(file: &Path, change: impl FnOnce(&mut Value)) {
+    let mut content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    change(&mut content);
+    fs::write(file, content.to_string()).unwrap();
+}
+
+#[test]
+fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
+    let check = |(mut kept, settings): (Kept, TrainerConfig), expected: &str| {
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.to_string().contains("step-7"), "{error}");
+        assert!(error.help().is_some());
+        assert_eq!(kept.names(), ["step-6", "step-7"], "{error}");
+        assert_eq!(kept.warnings(), [""; 0], "{error}");
+        error
+    };
+    // A file that the system does not give, whoever asks: it is a directory.
+    for file in ["manifest.json", "model.safetensors", "state.json"] {
+        let stopped = stopped();
+        let path = stopped.0.directory().join("step-7").join(file);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = check(stopped, &format!("`{file}`"));
+        assert!(matches!(error, TrainError::Unreadable { .. }), "{error}");
+    }
+    let of_later_version = stopped();
+    let manifest = of_later_version.0.directory().join("step-7/manifest.json");
+    edit(&manifest, |manifest| *manifest = json!({ "format": 99, "parts": [] }));
+    let error = check(of_later_version, "its format is 99");
+    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
+
+    let without_a_field = stopped();
+    let state = without_a_field.0.directory().join("step-7/state.json");
+    edit(&state, |state| drop(state["record"].as_object_mut().unwrap().remove("step")));
+    replace(&without_a_field.0, "state.json", &fs::read(&state).unwrap());
+    let error = check(without_a_field, "missing field `step`");
+    assert!(matches!(error, TrainError::OtherVersion { .. }), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_other_data_is_refused() {
+    let (mut kept, settings) = stopped();
+    let other = TrainerConfig { steps_per_epoch: 3, ..settings };
+    let error = run(&mut kept, other, Stop::default()).unwrap_err();
+    assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+    assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
+    assert!(error.help().is_some());
+}
+
+#[test]
+fn a_checkpoint_of_other_tensors_is_refused() {
+    let of = |shape: &[usize]| {
+        StoredTensor::new(shape.to_vec(), vec![0.5; shape.iter().product()]).unwrap()
+    };
+    let (moment, row) = ("weight.second_moment", [1, 3]);
+    let cases: [(&str, &str, Option<&[usize]>, &str); 11] = [
+        ("model", "weight", None, "`weight` [3, 1] is missing"),
+        ("model", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead of [3, 1]"),
+        ("best", "weight", Some(&row), "`weight` has the shape [1, 3] instead of [3, 1]"),
+        ("average", "weight", None, "`weight` [3, 1] is missing"),
+        ("average", "weight", Some(&[2, 1]), "`weight` has the shape [2, 1] instead"),
+        ("average", "other", Some(&[3, 1]), "`other` of `average.safetensors` is not part"),
+        ("optimizer", moment, None, "`weight.second_moment` [3, 1] is missing"),
+        ("optimizer", moment, Some(&[2, 1]), "`weight.second_moment` has the shape [2, 1] instead"),
+        ("optimizer", "weight.velocity", Some(&[3, 1]), "is not part of this network"),
+        ("carried", "sum", Some(&[1]), "`sum` has the shape [1], which has no rows"),
+        ("carried", "sum", Some(&[0, 1]), "`sum` has the shape [0, 1], which has no rows"),
+    ];
+    for (file, name, shape, expected) in cases {
+        let (mut kept, settings) = stopped();
+        rewrite(&kept, &format!("{file}.safetensors"), |tensors| match shape {
+            None => assert!(tensors.remove(name).is_some()),
+            Some(shape) => drop(tensors.insert(name.to_owned(), of(shape))),
+        });
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{file} {name}: {error}");
+        assert!(error.to_string().contains(expected), "{file} {name}: {error}");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_other_settings_is_refused() {
+    type Change = fn(&mut TrainerConfig);
+    let cases: [(Change, &str); 3] = [
+        (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
+        (|c| c.ema = None, "it began with an average of the weights and goes on without"),
+        (|c| c.loss_scaling = false, "it began with scaling of the loss and goes on without"),
+    ];
+    for (change, expected) in cases {
+        let (mut kept, mut settings) = stopped();
+        change(&mut settings);
+        let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_rests_on_something_else_is_refused() {
+    let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
+    let settings = TrainerConfig { rests_on: on("a"), ..everything(OptimizerKind::Sgd) };
+    let mut kept = Kept::new();
+    let stop = Stop::default();
+    stop.request_after(3);
+    run(&mut kept, settings.clone(), stop).unwrap();
+    let other = TrainerConfig { rests_on: on("b"), ..settings.clone() };
+    let error = run(&mut kept, other, Stop::default()).unwrap_err();
+    assert!(error.to_string().contains("the data were others"), "{error}");
+    assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
+}
