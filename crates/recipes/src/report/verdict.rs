@@ -9,6 +9,7 @@ use crate::{
     console::{duration, grouped, rounded},
     record::{EpochRecord, Record, held_out},
     settings::longer,
+    shell::quoted_path,
 };
 
 /// What a report begins with.
