@@ -4,7 +4,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, elements,
+    all_f32, assert_one_shape, contiguous, elements,
     lanes::{read, write},
     parallel::{self, Shared},
     simd::{Kernel, Level, Vector},
@@ -24,6 +24,7 @@ pub(super) fn update(
         return adam::composed(parameter, diverged.clone(), step);
     }
     note_taken();
+    assert_one_shape(&parameter);
     let Parameter { weight, gradient, slots: [first, second] } = parameter;
     if elements(diverged)[0] != 0.0 {
         return (weight, [first, second]);
@@ -86,5 +87,29 @@ impl Kernel for Update<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::normal;
+
+    #[test]
+    #[should_panic(expected = "a gradient: shape [4] in place of [5]")]
+    fn a_gradient_of_another_shape_is_refused() {
+        let [weight, first, second] = [1, 2, 3].map(|stream| normal([5], stream));
+        let parameter = Parameter { weight, gradient: normal([4], 4), slots: [first, second] };
+        let step = AdamStep {
+            learning_rate: 0.1,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.0,
+            decoupled: false,
+            look_ahead: None,
+            time: 1,
+        };
+        update(parameter, &normal([1], 5), &step);
     }
 }

@@ -6,7 +6,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     activations::exp,
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     indices::Indices,
     lanes::{first_or, read, write},
     output_from,
@@ -20,6 +20,7 @@ use crate::{cross_entropy, overrides::note_taken};
 const TASK_VALUES: usize = 1 << 13;
 
 pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
+    assert_one_a_row("the targets", &targets, &logits);
     match (all_f32([&logits]), Indices::of(targets.clone())) {
         (true, Some(targets)) => losses_of(Level::best(), logits, &targets, None),
         _ => cross_entropy::composed::<Flex>(logits, targets).0,
@@ -27,6 +28,7 @@ pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
 }
 
 pub(super) fn forward_saving(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
+    assert_one_a_row("the targets", &targets, &logits);
     match (all_f32([&logits]), Indices::of(targets.clone())) {
         (true, Some(targets)) => {
             let mut probabilities = recycled::floats(logits.layout().shape().clone());
@@ -42,10 +44,17 @@ pub(super) fn backward(
     targets: FlexTensor,
     gradient: FlexTensor,
 ) -> FlexTensor {
+    assert_one_a_row("the targets", &targets, &probabilities);
+    assert_one_a_row("the gradient", &gradient, &probabilities);
     match (all_f32([&probabilities, &gradient]), Indices::of(targets.clone())) {
         (true, Some(targets)) => of_logits(Level::best(), probabilities, &targets, gradient),
         _ => cross_entropy::composed_backward::<Flex>(probabilities, targets, gradient),
     }
+}
+
+fn assert_one_a_row(what: &str, values: &FlexTensor, matrix: &FlexTensor) {
+    let [batch, _] = dimensions(matrix);
+    assert_shape(what, values, &[batch]);
 }
 
 fn rows_of_task(classes: usize) -> usize {
@@ -240,6 +249,12 @@ mod tests {
             assert_eq!(values(apart.clone()), values(in_place));
             assert_close(&format!("{shape:?} at {level:?}"), apart, reference, 1e-6);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "the targets: shape [4] in place of [3]")]
+    fn targets_of_other_rows_are_refused() {
+        forward(logits([3, 5]), indices([4], 5, 2));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use burn::tensor::ops::ModuleOps;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     indices::Indices,
     parallel::{self, Shared},
     recycled,
@@ -40,13 +40,15 @@ pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
 }
 
 pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor) -> FlexTensor {
+    let [batch, time] = dimensions(&indices);
     let indices = match (all_f32([&gradient]), Indices::of(indices.clone())) {
         (true, Some(indices)) => indices,
         _ => return embedding::composed_backward::<Flex>(entries, indices, gradient),
     };
     note_taken();
     let gradient = contiguous(gradient);
-    let [batch, time, width] = dimensions(&gradient);
+    let [_, _, width] = dimensions(&gradient);
+    assert_shape("the gradient", &gradient, &[batch, time, width]);
     let count = batch * time;
     let mut table = recycled::floats([entries, width]);
     let target = Shared::new(table.storage_mut::<f32>());

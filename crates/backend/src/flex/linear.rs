@@ -4,7 +4,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     lanes::{read, write},
     output_from,
     parallel::{self, Shared},
@@ -29,6 +29,8 @@ pub(super) fn forward(
     note_taken();
     let [input, weight, bias] = [input, weight, bias].map(contiguous);
     let ([batch, inputs], [_, outputs]) = (dimensions(&input), dimensions(&weight));
+    assert_shape("the weight", &weight, &[inputs, outputs]);
+    assert_shape("the bias", &bias, &[outputs]);
     let mut result = recycled::floats([batch, outputs]);
     let values = result.storage_mut::<f32>();
     let weight = Matrix::new(elements(&weight), [inputs, outputs]);
@@ -54,6 +56,9 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     note_taken();
     let gradient = contiguous(gradient);
     let [batch, outputs] = dimensions(&gradient);
+    if let Some(output) = &saved.output {
+        assert_shape("the output", output, &[batch, outputs]);
+    }
     let (gradient, bias) = match saved.output.map(contiguous) {
         Some(output) => {
             let (gradient, bias) = mask_and_sum(gradient, Some(&output));
@@ -68,6 +73,7 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     let of_output = Matrix::new(elements(&gradient), [batch, outputs]);
     let input = saved.weight.map(contiguous).map(|weight| {
         let [inputs, _] = dimensions(&weight);
+        assert_shape("the weight", &weight, &[inputs, outputs]);
         let mut result = recycled::floats([batch, inputs]);
         let weight = Matrix::new(elements(&weight), [inputs, outputs]);
         product(result.storage_mut::<f32>(), of_output, weight.transposed());
@@ -75,6 +81,7 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     });
     let weight = saved.input.map(contiguous).map(|input| {
         let [_, inputs] = dimensions(&input);
+        assert_shape("the input", &input, &[batch, inputs]);
         let mut result = recycled::floats([inputs, outputs]);
         let input = Matrix::new(elements(&input), [batch, inputs]);
         product(result.storage_mut::<f32>(), input.transposed(), of_output);
@@ -254,6 +261,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "the weight: shape [6, 7] in place of [5, 7]")]
+    fn a_weight_for_other_inputs_is_refused() {
+        forward(normal([3, 5], 1), normal([6, 7], 2), normal([7], 3), false);
+    }
+
+    #[test]
+    #[should_panic(expected = "the bias: shape [1] in place of [7]")]
+    fn a_bias_of_another_shape_is_refused() {
+        forward(normal([3, 5], 1), normal([5, 7], 2), normal([1], 3), false);
+    }
+
+    #[test]
+    #[should_panic(expected = "the output: shape [2, 7] in place of [3, 7]")]
+    fn a_gradient_of_another_shape_is_refused() {
+        backward(saved([2, 5, 7], [false, false, true, true]), normal([3, 7], 5));
     }
 
     #[test]

@@ -257,6 +257,22 @@ fn dimensions<const N: usize>(tensor: &FlexTensor) -> [usize; N] {
     tensor.layout().shape().dims()
 }
 
+/// Fails unless a tensor has the shape that the other operands ask for: kernels go by their shapes,
+/// and would read past the end of a smaller one.
+fn assert_shape(what: &str, tensor: &FlexTensor, shape: &[usize]) {
+    let found = &tensor.layout().shape()[..];
+    assert!(found == shape, "{what}: shape {found:?} in place of {shape:?}");
+}
+
+/// As [`assert_shape`], for all tensors of a parameter.
+fn assert_one_shape<const SLOTS: usize>(parameter: &Parameter<Flex, SLOTS>) {
+    let shape = &parameter.weight.layout().shape()[..];
+    assert_shape("a gradient", &parameter.gradient, shape);
+    for slot in &parameter.slots {
+        assert_shape("what an optimizer keeps", slot, shape);
+    }
+}
+
 /// A tensor for a result of the shape of `source`, which went through [`contiguous`], and the
 /// source; or the source itself, where nobody else holds it and its elements may be overwritten.
 fn output_from(source: FlexTensor) -> (FlexTensor, Option<FlexTensor>) {

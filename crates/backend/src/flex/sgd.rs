@@ -3,7 +3,7 @@
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use super::{all_f32, contiguous, elements};
+use super::{all_f32, assert_one_shape, contiguous, elements};
 use crate::{Parameter, SgdStep, Updated, overrides::note_taken, sgd};
 
 pub(super) fn update(
@@ -16,6 +16,7 @@ pub(super) fn update(
         return sgd::composed(parameter, diverged.clone(), step);
     }
     note_taken();
+    assert_one_shape(&parameter);
     let Parameter { weight, gradient, slots: [velocity] } = parameter;
     if elements(diverged)[0] != 0.0 {
         return (weight, [velocity]);

@@ -17,7 +17,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     parallel::{self, Shared},
     product::{Matrix, product},
     recycled,
@@ -63,6 +63,12 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
     let state = state.map(|state| [state.cell, state.hidden].map(contiguous));
     let [batch, time, inputs] = dimensions(&input);
     let [_, hidden] = dimensions(&hidden_weight);
+    assert_shape("the input weight", &input_weight, &[4 * hidden, inputs]);
+    assert_shape("the hidden weight", &hidden_weight, &[4 * hidden, hidden]);
+    assert_shape("the bias", &bias, &[4 * hidden]);
+    for state in state.iter().flatten() {
+        assert_shape("the state", state, &[batch, hidden]);
+    }
     let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
     let weights = Weights {
         input: elements(&input_weight),
@@ -124,6 +130,18 @@ fn run_backward(
     let [batch, time, inputs] = shape;
     let [_, hidden] = dimensions(&hidden_weight);
     let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
+    assert_shape("the input weight", &input_weight, &[4 * hidden, inputs]);
+    assert_shape("the hidden weight", &hidden_weight, &[4 * hidden, hidden]);
+    let steps = (time + 1) * batch;
+    assert_shape("what the forward pass saved", &rows, &[steps * sizes.stride()]);
+    assert_shape("what the forward pass saved", &cells, &[steps * sizes.padded()]);
+    assert_shape("what the forward pass saved", &gates, &[time * batch * sizes.gates()]);
+    if let Some(of_outputs) = &gradients.outputs {
+        assert_shape("the outputs' gradient", of_outputs, &[batch, time, hidden]);
+    }
+    for of_state in [&gradients.cell, &gradients.hidden].into_iter().flatten() {
+        assert_shape("the state's gradient", of_state, &[batch, hidden]);
+    }
     let [input_weight, hidden_weight] = [input_weight, hidden_weight].map(contiguous);
     let weights =
         Weights { input: elements(&input_weight), hidden: elements(&hidden_weight), bias: None };

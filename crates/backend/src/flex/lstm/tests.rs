@@ -128,6 +128,27 @@ fn backward_equals_the_default_body() {
 }
 
 #[test]
+#[should_panic(expected = "the input weight: shape [32, 4] in place of [32, 5]")]
+fn weights_for_other_inputs_are_refused() {
+    forward(Lstm { input_weight: scaled([32, 4], 2), ..layer([2, 3, 5, 8], false) });
+}
+
+#[test]
+#[should_panic(expected = "the bias: shape [31] in place of [32]")]
+fn a_bias_of_another_shape_is_refused() {
+    forward(Lstm { bias: normal([31], 4), ..layer([2, 3, 5, 8], false) });
+}
+
+#[test]
+#[should_panic(expected = "the outputs' gradient: shape [2, 4, 8] in place of [2, 3, 8]")]
+fn a_gradient_of_another_shape_is_refused() {
+    let layer = layer([2, 3, 5, 8], false);
+    let (_, values) = forward_saving(layer.clone());
+    let wanted = LstmWanted { input: true, weights: true, state: true };
+    backward(saved(&layer, values, wanted), gradients([2, 4, 5, 8], true, false));
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     let shape = [70, 9, 33, 40];
     let [one, two, three] = on_1_2_and_3_threads(|| {
