@@ -2,7 +2,7 @@
 
 use super::{
     sizes::Sizes,
-    tile::{each_row, for_tiles, product},
+    tile::{product, tiles},
 };
 use crate::flex::{
     activations::tanh,
@@ -70,9 +70,10 @@ impl Kernel for BackwardTask<'_, '_> {
             let end_block =
                 if self.memory.of_input.is_some() { blocks } else { padded.div_ceil(width) };
             for block in first_block..end_block {
-                let (first, end) = (self.first, self.end);
-                // SAFETY: the sequences are those of this task.
-                unsafe { for_tiles!(V, first, end, |row| self.tile(step, block, row)) };
+                for (sequence, rows) in tiles::<V>(self.first, self.end) {
+                    // SAFETY: the sequences are those of this task.
+                    unsafe { self.tile::<V>(step, block, sequence, rows) };
+                }
             }
             if let Some(target) = self.memory.of_input {
                 for sequence in self.first..self.end {
@@ -171,37 +172,25 @@ impl BackwardTask<'_, '_> {
         }
     }
 
-    /// Four vectors of columns of the gradients of `R` rows.
+    /// Four vectors of columns of the gradients of some rows.
     ///
     /// # Safety
     ///
-    /// The `R` sequences from `sequence` on are of this task.
+    /// The sequences from `sequence` on are of this task.
     #[inline(always)]
-    unsafe fn tile<V: Vector, const R: usize>(
-        &mut self,
-        step: usize,
-        block: usize,
-        sequence: usize,
-    ) {
+    unsafe fn tile<V: Vector>(&mut self, step: usize, block: usize, sequence: usize, rows: usize) {
         let Backward { sizes, gates, weights, .. } = self.memory;
         let (depth, width) = (sizes.gates(), 4 * V::LANES);
         let weights = &weights[block * depth * width..][..depth * width];
-        // SAFETY: the gates have a row for this sequence and those after it.
-        let sums = unsafe {
-            let gates = gates.add((step * sizes.batch + sequence) * depth);
-            product::<V, R>(gates, depth, depth, weights.as_ptr())
-        };
-        each_row!(ROW => {
-            let target = &mut self.row(sequence + ROW)[block * width..][..width];
-            let target = target.as_mut_ptr();
-            // SAFETY: the target has room for four vectors.
-            unsafe {
-                sums[ROW][0].store(target);
-                sums[ROW][1].store(target.add(V::LANES));
-                sums[ROW][2].store(target.add(2 * V::LANES));
-                sums[ROW][3].store(target.add(3 * V::LANES));
-            }
-        });
+        let stride = sizes.backward_width();
+        let first = (sequence - self.first) * stride + block * width;
+        let target = &mut self.of_rows[first..first + (rows - 1) * stride + width];
+        // SAFETY: the gates have a row for each sequence, and the target four vectors.
+        unsafe {
+            let gates = gates.add((step * sizes.batch + sequence) * depth).cast_const();
+            let operands = [gates, weights.as_ptr()];
+            product::<V>(rows, operands, depth, depth, target.as_mut_ptr(), stride);
+        }
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //! another one at a step.
 //!
 //! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
-//! units are stored. Backward, the gates' memory takes their gradients, from which the gradients of
+//! units are kept. Backward, the gates' memory takes their gradients, from which the gradients of
 //! the weights are one product over all times and sequences at the end.
 
 mod backward;
@@ -28,7 +28,7 @@ use crate::{
     overrides::note_taken,
 };
 use backward::{Backward, BackwardTask};
-use forward::{Forward, ForwardTask};
+use forward::{Forward, ForwardTask, TILE_SUMS};
 use sizes::Sizes;
 use weights::Weights;
 
@@ -96,9 +96,10 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         last_cell: start_of(&mut last_cell),
         last_hidden: start_of(&mut last_hidden),
     };
-    parallel::run(sizes.tasks(), |task, _| {
+    parallel::run(sizes.tasks(), |task, scratch| {
         let [first, end] = sizes.sequences(task);
-        level.run(ForwardTask { memory, first, end });
+        let [sums] = scratch.slices([TILE_SUMS * sizes.lanes]);
+        level.run(ForwardTask { memory, first, end, sums });
     });
     let state = LstmPrimitives { cell: last_cell, hidden: last_hidden };
     let saved = if saving { vec![rows, cells, gates] } else { Vec::new() };

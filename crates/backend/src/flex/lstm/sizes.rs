@@ -50,18 +50,22 @@ impl Sizes {
         (self.padded() + self.inputs).div_ceil(4 * self.lanes)
     }
 
-    /// Sequences of a task. Each task reads all weights at each step, so they should be many; and
-    /// the tasks should be many, for large machines.
-    pub(super) fn share(&self) -> usize {
-        self.batch.div_ceil(8).max(16)
-    }
-
+    /// Each task reads all weights at each step, so its sequences should be many; and the tasks
+    /// should be many, for large machines. Their number is even, for most machines' is.
     pub(super) fn tasks(&self) -> usize {
-        self.batch.div_ceil(self.share())
+        match self.batch {
+            0..12 => self.batch.min(1),
+            batch => batch.div_ceil(16).next_multiple_of(2).min(8),
+        }
     }
 
     /// The first sequence of a task and the end of them.
     pub(super) fn sequences(&self, task: usize) -> [usize; 2] {
-        [task, task + 1].map(|task| (task * self.share()).min(self.batch))
+        part(self.batch, self.tasks(), task)
     }
+}
+
+/// The start and the end of one of `parts` nearly equal parts of `count`.
+pub(super) fn part(count: usize, parts: usize, index: usize) -> [usize; 2] {
+    [index, index + 1].map(|index| index * count / parts)
 }
