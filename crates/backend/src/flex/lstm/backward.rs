@@ -2,7 +2,7 @@
 
 use super::{
     sizes::Sizes,
-    tile::{product, tiles},
+    tile::{Product, tiles},
 };
 use crate::flex::{
     activations::tanh,
@@ -42,13 +42,6 @@ pub(super) struct BackwardTask<'a, 'b> {
     pub(super) of_cells: &'b mut [f32],
     /// `[end - first, width]`: the gradients of hidden units and inputs.
     pub(super) of_rows: &'b mut [f32],
-}
-
-impl Sizes {
-    /// Columns of the gradients of a row, in whole blocks of four vectors.
-    pub(super) fn backward_width(&self) -> usize {
-        self.backward_blocks() * 4 * self.lanes
-    }
 }
 
 impl Kernel for BackwardTask<'_, '_> {
@@ -144,7 +137,7 @@ impl BackwardTask<'_, '_> {
             // SAFETY: `padded` is a number of whole vectors, which all of these slices have; the
             // gradients of the outputs end at `hidden`.
             unsafe {
-                let gates = gates.add(row * sizes.gates() + 4 * unit);
+                let gates = gates.add(row * sizes.gate_stride() + 4 * unit);
                 let gate = |index: usize| V::load(gates.add(index * V::LANES));
                 let [input, forget, new, output] = [gate(0), gate(1), gate(2), gate(3)];
                 let mut of_hidden = V::load(of_hidden.add(unit));
@@ -187,9 +180,17 @@ impl BackwardTask<'_, '_> {
         let target = &mut self.of_rows[first..first + (rows - 1) * stride + width];
         // SAFETY: the gates have a row for each sequence, and the target four vectors.
         unsafe {
-            let gates = gates.add((step * sizes.batch + sequence) * depth).cast_const();
-            let operands = [gates, weights.as_ptr()];
-            product::<V>(rows, operands, depth, depth, target.as_mut_ptr(), stride);
+            let product = Product {
+                depth,
+                rows: gates.add((step * sizes.batch + sequence) * sizes.gate_stride()),
+                row_strides: [sizes.gate_stride(), 1],
+                vectors: weights.as_ptr(),
+                vector_stride: width,
+                sums: target.as_mut_ptr(),
+                sums_stride: stride,
+                adding: false,
+            };
+            product.run::<V>(rows);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     sizes::Sizes,
-    tile::{product, tiles},
+    tile::{Product, tiles},
 };
 use crate::flex::{
     activations::{sigmoid, tanh},
@@ -156,9 +156,17 @@ impl Forward<'_> {
         let weights = &self.weights[block * sizes.depth() * 4 * V::LANES..];
         // SAFETY: the caller's promise, and each sequence has four vectors of sums.
         unsafe {
-            let operands = [self.row(step, sequence).cast_const(), weights.as_ptr()];
-            let (stride, depth, target) = (sizes.stride(), sizes.depth(), sums.as_mut_ptr());
-            product::<V>(sums.len() / width, operands, stride, depth, target, width);
+            let product = Product {
+                depth: sizes.depth(),
+                rows: self.row(step, sequence),
+                row_strides: [sizes.stride(), 1],
+                vectors: weights.as_ptr(),
+                vector_stride: width,
+                sums: sums.as_mut_ptr(),
+                sums_stride: width,
+                adding: false,
+            };
+            product.run::<V>(sums.len() / width);
             for (row, sums) in sums.chunks_exact(width).enumerate() {
                 self.through_gates::<V>(sums.as_ptr(), step, unit, sequence + row);
             }
@@ -190,7 +198,7 @@ impl Forward<'_> {
             hidden.store(self.row(step + 1, sequence).add(unit));
             if let Some(gates) = self.gates {
                 let row = step * self.sizes.batch + sequence;
-                let gates = gates.add(row * self.sizes.gates() + 4 * unit);
+                let gates = gates.add(row * self.sizes.gate_stride() + 4 * unit);
                 input.store(gates);
                 forget.store(gates.add(V::LANES));
                 new.store(gates.add(2 * V::LANES));

@@ -11,17 +11,14 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod weight_gradient;
 mod weights;
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, dimensions, elements,
-    parallel::{self, Shared},
-    product::{Matrix, product},
-    recycled,
-    simd::Level,
+    all_f32, assert_shape, contiguous, dimensions, elements, parallel, recycled, simd::Level,
 };
 use crate::{
     Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, lstm,
@@ -30,6 +27,7 @@ use crate::{
 use backward::{Backward, BackwardTask};
 use forward::{Forward, ForwardTask, TILE_SUMS};
 use sizes::Sizes;
+use weight_gradient::weight_gradients;
 use weights::Weights;
 
 /// The layer without a backward pass to come.
@@ -80,7 +78,7 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
     let slots = if saving { time + 1 } else { 2 };
     let mut rows = recycled::floats([slots * batch * sizes.stride()]);
     let mut cells = recycled::floats([slots * batch * sizes.padded()]);
-    let mut gates = recycled::floats([if saving { time * batch * sizes.gates() } else { 0 }]);
+    let mut gates = recycled::floats([if saving { time * batch * sizes.gate_stride() } else { 0 }]);
     let mut outputs = recycled::floats([batch, time, hidden]);
     let [mut last_cell, mut last_hidden] = [(); 2].map(|()| recycled::floats([batch, hidden]));
     let memory = Forward {
@@ -136,7 +134,7 @@ fn run_backward(
     let steps = (time + 1) * batch;
     assert_shape("what the forward pass saved", &rows, &[steps * sizes.stride()]);
     assert_shape("what the forward pass saved", &cells, &[steps * sizes.padded()]);
-    assert_shape("what the forward pass saved", &gates, &[time * batch * sizes.gates()]);
+    assert_shape("what the forward pass saved", &gates, &[time * batch * sizes.gate_stride()]);
     if let Some(of_outputs) = &gradients.outputs {
         assert_shape("the outputs' gradient", of_outputs, &[batch, time, hidden]);
     }
@@ -172,40 +170,11 @@ fn run_backward(
     });
     LstmGradients {
         input: of_input,
-        weights: wanted.weights.then(|| weight_gradients(&sizes, &of_sums, &rows)),
+        weights: wanted
+            .weights
+            .then(|| weight_gradients(level, &sizes, elements(&of_sums), elements(&rows))),
         state: of_first.map(|[cell, hidden]| LstmPrimitives { cell, hidden }),
     }
-}
-
-/// The gradients of input weight, hidden weight and bias: a product of the gradients of all gates'
-/// sums by all rows, in PyTorch's order then.
-fn weight_gradients(sizes: &Sizes, of_sums: &FlexTensor, rows: &FlexTensor) -> [FlexTensor; 3] {
-    let Sizes { batch, time, inputs, hidden, .. } = *sizes;
-    let (gates, depth, padded) = (sizes.gates(), sizes.depth(), sizes.padded());
-    let mut together = recycled::floats([gates, depth]);
-    let of_sums = Matrix::new(elements(of_sums), [time * batch, gates]);
-    let rows = Matrix::with_stride(elements(rows), [time * batch, depth], sizes.stride());
-    product(together.storage_mut::<f32>(), of_sums.transposed(), rows);
-
-    let together = elements(&together);
-    let mut of_input = recycled::floats([4 * hidden, inputs]);
-    let mut of_hidden = recycled::floats([4 * hidden, hidden]);
-    let mut of_bias = recycled::floats([4 * hidden]);
-    let targets = [&mut of_input, &mut of_hidden, &mut of_bias]
-        .map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
-    parallel::run(sizes.blocks(), |block, _| {
-        for gate in block * 4 * sizes.lanes..(block + 1) * 4 * sizes.lanes {
-            let Some(row) = sizes.row_of_gate(gate) else { continue };
-            let source = &together[gate * depth..][..depth];
-            let parts = [(padded, inputs), (0, hidden), (padded + inputs, 1)];
-            for ((start, count), target) in parts.into_iter().zip(&targets) {
-                // SAFETY: each row is of one gate, and each gate of one task.
-                let target = unsafe { target.slice(row * count, count) };
-                target.copy_from_slice(&source[start..][..count]);
-            }
-        }
-    });
-    [of_input, of_hidden, of_bias]
 }
 
 /// The address of the first element of a tensor that nobody else holds.

@@ -148,8 +148,8 @@ fn a_gradient_of_another_shape_is_refused() {
     backward(saved(&layer, values, wanted), gradients([2, 4, 5, 8], true, false));
 }
 
-/// Sequences are computed by themselves, so in tiles of any size and tasks of any share their bits are
-/// the same.
+/// Sequences are computed by themselves, so in tiles of any size and tasks of any share their bits
+/// are the same.
 #[test]
 fn the_number_of_sequences_changes_no_bit() {
     let [time, inputs, hidden] = [3, 5, 20];
