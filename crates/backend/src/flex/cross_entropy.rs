@@ -12,6 +12,7 @@ use super::{
     output_from,
     parallel::{self, Shared},
     recycled,
+    rescale::Scale,
     simd::{Kernel, Level, Vector},
 };
 use crate::{cross_entropy, overrides::note_taken};
@@ -174,28 +175,6 @@ impl Kernel for Row<'_> {
             }
         }
         sum.ln() - (self.target - largest)
-    }
-}
-
-/// Multiplies all values.
-struct Scale<'a> {
-    values: &'a mut [f32],
-    factor: f32,
-}
-
-impl Kernel for Scale<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        for at in (0..self.values.len()).step_by(V::LANES) {
-            let count = self.values.len() - at;
-            // SAFETY: `count` values follow.
-            unsafe {
-                let target = self.values.as_mut_ptr().add(at);
-                write(read::<V>(target, count).mul(V::splat(self.factor)), target, count);
-            }
-        }
     }
 }
 

@@ -32,6 +32,7 @@ mod simd;
 mod sum;
 #[cfg(test)]
 mod testing;
+mod update;
 
 use burn::backend::Flex;
 use burn::tensor::{
@@ -262,15 +263,6 @@ fn dimensions<const N: usize>(tensor: &FlexTensor) -> [usize; N] {
 fn assert_shape(what: &str, tensor: &FlexTensor, shape: &[usize]) {
     let found = &tensor.layout().shape()[..];
     assert!(found == shape, "{what}: shape {found:?} in place of {shape:?}");
-}
-
-/// As [`assert_shape`], for all tensors of a parameter.
-fn assert_one_shape<const SLOTS: usize>(parameter: &Parameter<Flex, SLOTS>) {
-    let shape = &parameter.weight.layout().shape()[..];
-    assert_shape("a gradient", &parameter.gradient, shape);
-    for slot in &parameter.slots {
-        assert_shape("what an optimizer keeps", slot, shape);
-    }
 }
 
 /// A tensor for a result of the shape of `source`, which went through [`contiguous`], and the
