@@ -191,8 +191,9 @@ impl Kernel for MaskAndSum<'_> {
                 unsafe {
                     let mut values = read::<V>(gradient.add(place), count);
                     if let Some(output) = output {
-                        let passed = read::<V>(output.add(place), count).greater(V::zero());
-                        values = V::select(passed, values, V::zero());
+                        // A NaN lets its gradient through, as PyTorch's does.
+                        let cut = V::zero().at_least(read(output.add(place), count));
+                        values = V::select(cut, V::zero(), values);
                         write(values, target.add(place), count);
                     }
                     let sums = self.sums.as_mut_ptr().add(at);
@@ -279,6 +280,23 @@ mod tests {
     #[should_panic(expected = "the output: shape [2, 7] in place of [3, 7]")]
     fn a_gradient_of_another_shape_is_refused() {
         backward(saved([2, 5, 7], [false, false, true, true]), normal([3, 7], 5));
+    }
+
+    #[test]
+    fn a_nan_lets_its_gradient_through() {
+        let output = vec![f32::NAN, 1.0, 0.0, -0.0, f32::INFINITY, -1.0];
+        let output = FlexTensor::from_data(burn::tensor::TensorData::new(output, [3, 2]));
+        let saved = || LinearSaved {
+            output: Some(output.clone()),
+            ..saved([3, 4, 2], [false, true, true, true])
+        };
+        let ours = backward(saved(), normal([3, 2], 5));
+        let reference = linear::composed_backward(saved(), normal([3, 2], 5));
+        assert_close("input", ours.input.unwrap(), reference.input.unwrap(), 1e-6);
+        let bias = values(ours.bias.unwrap());
+        assert_eq!(bias, values(reference.bias.unwrap()));
+        let [of_nan, .., of_infinity, _] = values(normal([3, 2], 5))[..] else { unreachable!() };
+        assert_eq!(bias[0], of_nan + of_infinity);
     }
 
     #[test]

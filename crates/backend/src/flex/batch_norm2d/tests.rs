@@ -128,6 +128,19 @@ fn a_gradient_of_another_shape_is_refused() {
 }
 
 #[test]
+fn a_nan_lets_its_gradient_through() {
+    let case = Case { shape: [2, 3, 4, 5], stored: true, residual: true, rectified: true };
+    let mut numbers = values(case.saved().output.unwrap());
+    numbers[7] = f32::NAN;
+    let output = FlexTensor::from_data(burn::tensor::TensorData::new(numbers, case.shape));
+    let saved = BatchNorm2dSaved { output: Some(output), ..case.saved() };
+    let ours = backward(saved.clone(), normal(case.shape, 7)).residual.unwrap();
+    let reference = batch_norm2d::composed_backward(saved, normal(case.shape, 7));
+    assert_eq!(values(ours.clone()), values(reference.residual.unwrap()));
+    assert_eq!(values(ours)[7], values(normal(case.shape, 7))[7]);
+}
+
+#[test]
 fn only_what_is_wanted_is_returned() {
     let case = Case { shape: [2, 3, 4, 5], stored: true, residual: true, rectified: true };
     let wanted = BatchNorm2dWanted { input: false, affine: false, residual: true };
