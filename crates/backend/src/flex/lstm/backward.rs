@@ -138,8 +138,9 @@ impl BackwardTask<'_, '_> {
             // gradients of the outputs end at `hidden`.
             unsafe {
                 let gates = gates.add(row * sizes.gate_stride() + 4 * unit);
-                let gate = |index: usize| V::load(gates.add(index * V::LANES));
-                let [input, forget, new, output] = [gate(0), gate(1), gate(2), gate(3)];
+                let [input, forget] = [V::load(gates), V::load(gates.add(V::LANES))];
+                let new = V::load(gates.add(2 * V::LANES));
+                let output = V::load(gates.add(3 * V::LANES));
                 let mut of_hidden = V::load(of_hidden.add(unit));
                 if let Some(of_outputs) = of_outputs {
                     let source = of_outputs.as_ptr().add(unit);
@@ -151,11 +152,10 @@ impl BackwardTask<'_, '_> {
                 let of_cell = of_hidden.mul(output).mul_add(slope, of_cell);
                 let before = V::load(before.as_ptr().add(unit));
                 // A sigmoid's slope is s (1 - s), a tanh's 1 - t^2.
-                let sigmoid_slope = |gate: V| gate.mul(one.sub(gate));
-                let of_input = of_cell.mul(new).mul(sigmoid_slope(input));
-                let of_forget = of_cell.mul(before).mul(sigmoid_slope(forget));
+                let of_input = of_cell.mul(new).mul(input.mul(one.sub(input)));
+                let of_forget = of_cell.mul(before).mul(forget.mul(one.sub(forget)));
                 let of_new = of_cell.mul(input).mul(new.neg_mul_add(new, one));
-                let of_output = of_hidden.mul(cell_tanh).mul(sigmoid_slope(output));
+                let of_output = of_hidden.mul(cell_tanh).mul(output.mul(one.sub(output)));
                 of_input.store(gates);
                 of_forget.store(gates.add(V::LANES));
                 of_new.store(gates.add(2 * V::LANES));
