@@ -118,13 +118,14 @@ impl<B: Backend> TextLstm<B> {
             sequence = outputs; // [batch, time, hidden]
             after.push(state);
         }
-        let [_, time, _] = sequence.dims();
-        let outputs = match self.predict {
-            Positions::All => sequence,
-            Positions::Last => sequence.narrow(1, time - 1, 1),
+        let [batch, time, width] = sequence.dims();
+        let (positions, outputs) = match (self.predict, after.last()) {
+            (Positions::All, _) => (time, sequence.reshape([batch * time, width])),
+            // The last layer's output there, without gradients of zero for the other positions.
+            (Positions::Last, Some(state)) => (1, state.hidden.clone()),
+            (Positions::Last, None) => (1, sequence.narrow(1, time - 1, 1).reshape([batch, width])),
         };
-        let [batch, positions, hidden] = outputs.dims();
-        let logits = self.dense.forward(outputs.reshape([batch * positions, hidden]));
+        let logits = self.dense.forward(outputs);
         let vocabulary = logits.dims()[1];
         (logits.reshape([batch, positions, vocabulary]), after)
     }

@@ -271,6 +271,39 @@ fn only_the_last_position_predicts_where_that_is_asked_for() {
     last.into_data().assert_approx_eq::<f32>(&expected, Default::default());
 }
 
+/// Collects all gradients.
+struct AllGradients {
+    found: <Recorded as AutodiffBackend>::Gradients,
+    all: Vec<TensorData>,
+}
+
+impl ModuleVisitor<Recorded> for AllGradients {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<Recorded, D>>) {
+        self.all.extend(parameter.val().grad(&self.found).map(Tensor::into_data));
+    }
+}
+
+#[test]
+fn the_last_position_learns_alone_as_it_does_among_all() {
+    for layers in 0..3 {
+        let [last, all] = [Positions::Last, Positions::All].map(|predict| {
+            let config = TextLstmConfig { predict, layers, ..small_lstm() };
+            let model = config.init::<Recorded>(0, &device());
+            let (logits, _) = model.forward(tokens(2, 6), None, &mut Pass::evaluation());
+            let positions = logits.dims()[1];
+            let logits = logits.narrow(1, positions - 1, 1);
+            let found = (logits.clone() * logits).sum().backward();
+            let mut gradients = AllGradients { found, all: Vec::new() };
+            model.visit(&mut gradients);
+            gradients.all
+        });
+        assert_eq!([last.len(), all.len()], [3 + 4 * layers; 2], "gradients of {layers} layers");
+        for (last, all) in last.iter().zip(&all) {
+            last.assert_approx_eq::<f32>(all, Default::default());
+        }
+    }
+}
+
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
     let refusal = |architecture: Architecture| architecture.check().unwrap_err();

@@ -4,50 +4,34 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, elements,
     lanes::{read, write},
-    parallel::{self, Shared},
     simd::{Kernel, Level, Vector},
+    update::{Piece, in_place, supported},
 };
-use crate::{AdamStep, Parameter, Updated, adam, overrides::note_taken};
-
-/// Weights of a task.
-const TASK_WEIGHTS: usize = 1 << 15;
+use crate::{AdamStep, Parameter, Updated, adam};
 
 pub(super) fn update(
     parameter: Parameter<Flex, 2>,
     diverged: &FlexTensor,
     step: &AdamStep,
 ) -> Updated<Flex, 2> {
-    let Parameter { weight, gradient, slots: [first, second] } = &parameter;
-    if !all_f32([weight, gradient, first, second]) {
+    if !supported(&parameter) {
         return adam::composed(parameter, diverged.clone(), step);
     }
-    note_taken();
-    let Parameter { weight, gradient, slots: [first, second] } = parameter;
-    if elements(diverged)[0] != 0.0 {
-        return (weight, [first, second]);
-    }
-    let gradient = contiguous(gradient);
-    let mut updated = [weight, first, second].map(contiguous);
-    let count = elements(&gradient).len();
-    let targets = updated.each_mut().map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
-    let level = Level::best();
-    parallel::run(count.div_ceil(TASK_WEIGHTS), |task, _| {
-        let start = task * TASK_WEIGHTS;
-        let length = TASK_WEIGHTS.min(count - start);
-        // SAFETY: each task has a part of its own of each tensor.
-        let targets = targets.each_ref().map(|target| unsafe { target.slice(start, length) });
-        level.run(Update { targets, gradient: &elements(&gradient)[start..][..length], step });
-    });
-    let [weight, first, second] = updated;
-    (weight, [first, second])
+    update_at(Level::best(), parameter, diverged, step)
 }
 
-/// Updates weights and their moments, slices as long as the gradient.
+pub(super) fn update_at(
+    level: Level,
+    parameter: Parameter<Flex, 2>,
+    diverged: &FlexTensor,
+    step: &AdamStep,
+) -> Updated<Flex, 2> {
+    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
+}
+
 struct Update<'a> {
-    targets: [&'a mut [f32]; 3],
-    gradient: &'a [f32],
+    piece: Piece<'a, 2>,
     step: &'a AdamStep,
 }
 
@@ -55,35 +39,40 @@ impl Kernel for Update<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector>(mut self) {
-        let constant = |value: f64| V::splat(value as f32);
-        let step = self.step;
+    fn run<V: Vector>(self) {
+        let Self { piece: Piece { weight, gradient, slots: [first, second] }, step } = self;
         let decay = step.learning_rate * step.weight_decay;
-        let coupled_decay = constant(if step.decoupled { 0.0 } else { step.weight_decay });
-        let shrink = constant(if step.decoupled { 1.0 - decay } else { 1.0 });
-        let (rest_1, rest_2) = (constant(1.0 - step.beta_1), constant(1.0 - step.beta_2));
-        let beta_2 = constant(step.beta_2);
-        let second_correction = constant(1.0 / step.second_correction());
-        let epsilon = constant(step.epsilon);
-        let [gradient_factor, moment_factor] = step.factors().map(constant);
-        for at in (0..self.gradient.len()).step_by(V::LANES) {
-            let count = self.gradient.len() - at;
-            // SAFETY: `count` values follow in each slice.
+        let coupled_decay = if step.decoupled { 0.0 } else { step.weight_decay };
+        let shrink = if step.decoupled { 1.0 - decay } else { 1.0 };
+        let [gradient_factor, moment_factor] = step.factors();
+        let coupled_decay = V::splat(coupled_decay as f32);
+        let shrink = V::splat(shrink as f32);
+        let rest_1 = V::splat((1.0 - step.beta_1) as f32);
+        let rest_2 = V::splat((1.0 - step.beta_2) as f32);
+        let beta_2 = V::splat(step.beta_2 as f32);
+        let second_correction = V::splat((1.0 / step.second_correction()) as f32);
+        let epsilon = V::splat(step.epsilon as f32);
+        let gradient_factor = V::splat(gradient_factor as f32);
+        let moment_factor = V::splat(moment_factor as f32);
+        for at in (0..gradient.len()).step_by(V::LANES) {
+            let count = gradient.len() - at;
+            // SAFETY: `count` values follow in each slice, which are equally long.
             unsafe {
-                let targets = self.targets.each_mut().map(|slice| slice.as_mut_ptr().add(at));
-                let [weight, first, second] = targets.map(|slice| read::<V>(slice, count));
-                let gradient = read::<V>(self.gradient.as_ptr().add(at), count);
-                let gradient = weight.mul_add(coupled_decay, gradient);
-                let first = gradient.sub(first).mul_add(rest_1, first);
+                let weight = weight.as_mut_ptr().add(at);
+                let (first, second) = (first.as_mut_ptr().add(at), second.as_mut_ptr().add(at));
+                let old_weight = read::<V>(weight, count);
+                let gradient = read::<V>(gradient.as_ptr().add(at), count);
+                let gradient = old_weight.mul_add(coupled_decay, gradient);
+                let old_first = read::<V>(first, count);
+                let new_first = gradient.sub(old_first).mul_add(rest_1, old_first);
                 let square = gradient.mul(gradient);
-                let second = second.mul_add(beta_2, square.mul(rest_2));
-                let denominator = second.sqrt().mul_add(second_correction, epsilon);
-                let direction = gradient.mul_add(gradient_factor, first.mul(moment_factor));
+                let new_second = read::<V>(second, count).mul_add(beta_2, square.mul(rest_2));
+                let denominator = new_second.sqrt().mul_add(second_correction, epsilon);
+                let direction = gradient.mul_add(gradient_factor, new_first.mul(moment_factor));
                 let change = direction.div(denominator);
-                let weight = weight.mul_add(shrink, V::zero().sub(change));
-                for (values, target) in [weight, first, second].into_iter().zip(targets) {
-                    write(values, target, count);
-                }
+                write(old_weight.mul_add(shrink, V::zero().sub(change)), weight, count);
+                write(new_first, first, count);
+                write(new_second, second, count);
             }
         }
     }

@@ -6,12 +6,13 @@ use burn_flex::FlexTensor;
 
 use super::{
     activations::exp,
-    all_f32, contiguous, dimensions, elements,
-    indices::Indices,
+    all_f32, assert_shape, contiguous, dimensions, elements,
+    indices::indices_below,
     lanes::{first_or, read, write},
     output_from,
     parallel::{self, Shared},
     recycled,
+    rescale::Scale,
     simd::{Kernel, Level, Vector},
 };
 use crate::{cross_entropy, overrides::note_taken};
@@ -20,14 +21,18 @@ use crate::{cross_entropy, overrides::note_taken};
 const TASK_VALUES: usize = 1 << 13;
 
 pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
-    match (all_f32([&logits]), Indices::of(targets.clone())) {
+    let [batch, classes] = dimensions(&logits);
+    assert_shape("the targets", &targets, &[batch]);
+    match (all_f32([&logits]), indices_below(classes, &targets)) {
         (true, Some(targets)) => losses_of(Level::best(), logits, &targets, None),
         _ => cross_entropy::composed::<Flex>(logits, targets).0,
     }
 }
 
 pub(super) fn forward_saving(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
-    match (all_f32([&logits]), Indices::of(targets.clone())) {
+    let [batch, classes] = dimensions(&logits);
+    assert_shape("the targets", &targets, &[batch]);
+    match (all_f32([&logits]), indices_below(classes, &targets)) {
         (true, Some(targets)) => {
             let mut probabilities = recycled::floats(logits.layout().shape().clone());
             let losses = losses_of(Level::best(), logits, &targets, Some(&mut probabilities));
@@ -42,7 +47,10 @@ pub(super) fn backward(
     targets: FlexTensor,
     gradient: FlexTensor,
 ) -> FlexTensor {
-    match (all_f32([&probabilities, &gradient]), Indices::of(targets.clone())) {
+    let [batch, classes] = dimensions(&probabilities);
+    assert_shape("the targets", &targets, &[batch]);
+    assert_shape("the gradient", &gradient, &[batch]);
+    match (all_f32([&probabilities, &gradient]), indices_below(classes, &targets)) {
         (true, Some(targets)) => of_logits(Level::best(), probabilities, &targets, gradient),
         _ => cross_entropy::composed_backward::<Flex>(probabilities, targets, gradient),
     }
@@ -55,19 +63,20 @@ fn rows_of_task(classes: usize) -> usize {
 fn losses_of(
     level: Level,
     logits: FlexTensor,
-    targets: &Indices,
+    targets: &[usize],
     probabilities: Option<&mut FlexTensor>,
 ) -> FlexTensor {
     note_taken();
     let logits = contiguous(logits);
     let [batch, classes] = dimensions(&logits);
     let mut losses = recycled::floats([batch]);
+    let logits = elements(&logits);
     let losses_of_all = Shared::new(losses.storage_mut::<f32>());
     let probabilities = probabilities.map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
     let rows = rows_of_task(classes);
     parallel::run(batch.div_ceil(rows), |task, _| {
         for row in task * rows..batch.min((task + 1) * rows) {
-            let logits = &elements(&logits)[row * classes..][..classes];
+            let logits = &logits[row * classes..][..classes];
             // SAFETY: each row is of one task.
             let [loss, probabilities] = unsafe {
                 let probabilities = probabilities.as_ref();
@@ -76,7 +85,7 @@ fn losses_of(
                     probabilities.map(|all| all.slice(row * classes, classes)),
                 ]
             };
-            let target = logits[targets.at(row, classes)];
+            let target = logits[targets[row]];
             let loss_of_row = level.run(Row { logits, target, probabilities });
             if let Some([loss]) = loss {
                 *loss = loss_of_row;
@@ -89,14 +98,14 @@ fn losses_of(
 fn of_logits(
     level: Level,
     probabilities: FlexTensor,
-    targets: &Indices,
+    targets: &[usize],
     gradient: FlexTensor,
 ) -> FlexTensor {
     note_taken();
     let [probabilities, gradient] = [probabilities, gradient].map(contiguous);
     let [batch, classes] = dimensions(&probabilities);
     let (mut result, source) = output_from(probabilities);
-    let source = source.as_ref().map(elements);
+    let (source, gradient) = (source.as_ref().map(elements), elements(&gradient));
     let all = Shared::new(result.storage_mut::<f32>());
     let rows = rows_of_task(classes);
     parallel::run(batch.div_ceil(rows), |task, _| {
@@ -106,9 +115,9 @@ fn of_logits(
             if let Some(source) = source {
                 values.copy_from_slice(&source[row * classes..][..classes]);
             }
-            let factor = elements(&gradient)[row];
+            let factor = gradient[row];
             level.run(Scale { values, factor });
-            values[targets.at(row, classes)] -= factor;
+            values[targets[row]] -= factor;
         }
     });
     result
@@ -169,28 +178,6 @@ impl Kernel for Row<'_> {
     }
 }
 
-/// Multiplies all values.
-struct Scale<'a> {
-    values: &'a mut [f32],
-    factor: f32,
-}
-
-impl Kernel for Scale<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        for at in (0..self.values.len()).step_by(V::LANES) {
-            let count = self.values.len() - at;
-            // SAFETY: `count` values follow.
-            unsafe {
-                let target = self.values.as_mut_ptr().add(at);
-                write(read::<V>(target, count).mul(V::splat(self.factor)), target, count);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::{DType, ops::IntTensorOps};
@@ -211,7 +198,7 @@ mod tests {
         for (level, shape) in Level::all().into_iter().flat_map(|l| SHAPES.map(|s| (l, s))) {
             let targets = indices([shape[0]], shape[1], 2);
             let (losses, softmax) = cross_entropy::composed::<Flex>(logits(shape), targets.clone());
-            let targets = Indices::of(targets).unwrap();
+            let targets = indices_below(shape[1], &targets).unwrap();
             let mut probabilities = recycled::floats(shape);
             let with = losses_of(level, logits(shape), &targets, Some(&mut probabilities));
             let without = losses_of(level, logits(shape), &targets, None);
@@ -233,13 +220,19 @@ mod tests {
                 targets.clone(),
                 gradient.clone(),
             );
-            let targets = Indices::of(targets).unwrap();
+            let targets = indices_below(shape[1], &targets).unwrap();
             // Held here as well, so it must not be overwritten the first time.
             let apart = of_logits(level, softmax.clone(), &targets, gradient.clone());
             let in_place = of_logits(level, softmax, &targets, gradient);
             assert_eq!(values(apart.clone()), values(in_place));
             assert_close(&format!("{shape:?} at {level:?}"), apart, reference, 1e-6);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "the targets: shape [4] in place of [3]")]
+    fn targets_of_other_rows_are_refused() {
+        forward(logits([3, 5]), indices([4], 5, 2));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use burn::tensor::ops::ModuleOps;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
-    indices::Indices,
+    all_f32, assert_shape, contiguous, dimensions, elements,
+    indices::indices_below,
     parallel::{self, Shared},
     recycled,
 };
@@ -18,20 +18,20 @@ const TASK_VALUES: usize = 1 << 14;
 
 pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let [batch, time] = dimensions(&indices);
-    let indices = match (all_f32([&table]), Indices::of(indices.clone())) {
+    let [entries, width] = dimensions(&table);
+    let indices = match (all_f32([&table]), indices_below(entries, &indices)) {
         (true, Some(indices)) => indices,
         _ => return Flex::embedding(table, indices),
     };
     note_taken();
     let table = contiguous(table);
-    let [entries, width] = dimensions(&table);
     let count = batch * time;
     let mut result = recycled::floats([batch, time, width]);
-    let target = Shared::new(result.storage_mut::<f32>());
+    let (table, target) = (elements(&table), Shared::new(result.storage_mut::<f32>()));
     let rows = TASK_VALUES.div_ceil(width.max(1));
     parallel::run(count.div_ceil(rows), |task, _| {
         for place in task * rows..count.min((task + 1) * rows) {
-            let source = &elements(&table)[indices.at(place, entries) * width..][..width];
+            let source = &table[indices[place] * width..][..width];
             // SAFETY: each place is of one task.
             unsafe { target.slice(place * width, width) }.copy_from_slice(source);
         }
@@ -40,18 +40,20 @@ pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
 }
 
 pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor) -> FlexTensor {
-    let indices = match (all_f32([&gradient]), Indices::of(indices.clone())) {
+    let [batch, time] = dimensions(&indices);
+    let indices = match (all_f32([&gradient]), indices_below(entries, &indices)) {
         (true, Some(indices)) => indices,
         _ => return embedding::composed_backward::<Flex>(entries, indices, gradient),
     };
     note_taken();
     let gradient = contiguous(gradient);
-    let [batch, time, width] = dimensions(&gradient);
-    let count = batch * time;
+    let [_, _, width] = dimensions(&gradient);
+    assert_shape("the gradient", &gradient, &[batch, time, width]);
+    let gradient = elements(&gradient);
     let mut table = recycled::floats([entries, width]);
     let target = Shared::new(table.storage_mut::<f32>());
     // Whole cache lines, and not too thin.
-    let band = (TASK_VALUES / count.max(1)).next_multiple_of(32).max(32);
+    let band = (TASK_VALUES / indices.len().max(1)).next_multiple_of(32).max(32);
     parallel::run(width.div_ceil(band), |task, _| {
         let first = task * band;
         let columns = band.min(width - first);
@@ -60,9 +62,9 @@ pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor
         for entry in 0..entries {
             row(entry).fill(0.0);
         }
-        for place in 0..count {
-            let source = &elements(&gradient)[place * width + first..][..columns];
-            for (sum, value) in row(indices.at(place, entries)).iter_mut().zip(source) {
+        for (place, entry) in indices.iter().enumerate() {
+            let source = &gradient[place * width + first..][..columns];
+            for (sum, value) in row(*entry).iter_mut().zip(source) {
                 *sum += value;
             }
         }

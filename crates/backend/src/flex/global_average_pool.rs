@@ -4,7 +4,7 @@ use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     parallel::{self, Shared},
     recycled,
     simd::Level,
@@ -44,6 +44,7 @@ pub(super) fn backward(gradient: FlexTensor, input: Shape) -> FlexTensor {
         return global_average_pool::composed_backward::<Flex>(gradient, input);
     }
     note_taken();
+    assert_shape("the gradient", &gradient, &[batch, channels]);
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
     let (source, target) = (elements(&gradient), Shared::new(output.storage_mut::<f32>()));

@@ -1,6 +1,13 @@
-//! Whole vectors where there are whole ones, and the first lanes at the end of a row.
+//! Rows of numbers as vectors: whole ones where there are some, and the first lanes at the end.
 
 use super::simd::Vector;
+
+/// A distance between rows of so many numbers that does not fall on the same few sets of the cache,
+/// as that of a large power of two does: whole cache lines, an odd number of them.
+pub(super) fn odd_lines(numbers: usize) -> usize {
+    let lines = numbers.div_ceil(16);
+    (lines | 1) * 16
+}
 
 /// The next `count` values, or as many as there are lanes; the others are zero.
 ///

@@ -4,7 +4,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     lanes::{read, write},
     output_from,
     parallel::{self, Shared},
@@ -29,6 +29,8 @@ pub(super) fn forward(
     note_taken();
     let [input, weight, bias] = [input, weight, bias].map(contiguous);
     let ([batch, inputs], [_, outputs]) = (dimensions(&input), dimensions(&weight));
+    assert_shape("the weight", &weight, &[inputs, outputs]);
+    assert_shape("the bias", &bias, &[outputs]);
     let mut result = recycled::floats([batch, outputs]);
     let values = result.storage_mut::<f32>();
     let weight = Matrix::new(elements(&weight), [inputs, outputs]);
@@ -54,6 +56,9 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     note_taken();
     let gradient = contiguous(gradient);
     let [batch, outputs] = dimensions(&gradient);
+    if let Some(output) = &saved.output {
+        assert_shape("the output", output, &[batch, outputs]);
+    }
     let (gradient, bias) = match saved.output.map(contiguous) {
         Some(output) => {
             let (gradient, bias) = mask_and_sum(gradient, Some(&output));
@@ -68,6 +73,7 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     let of_output = Matrix::new(elements(&gradient), [batch, outputs]);
     let input = saved.weight.map(contiguous).map(|weight| {
         let [inputs, _] = dimensions(&weight);
+        assert_shape("the weight", &weight, &[inputs, outputs]);
         let mut result = recycled::floats([batch, inputs]);
         let weight = Matrix::new(elements(&weight), [inputs, outputs]);
         product(result.storage_mut::<f32>(), of_output, weight.transposed());
@@ -75,6 +81,7 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     });
     let weight = saved.input.map(contiguous).map(|input| {
         let [_, inputs] = dimensions(&input);
+        assert_shape("the input", &input, &[batch, inputs]);
         let mut result = recycled::floats([inputs, outputs]);
         let input = Matrix::new(elements(&input), [batch, inputs]);
         product(result.storage_mut::<f32>(), input.transposed(), of_output);
@@ -184,8 +191,9 @@ impl Kernel for MaskAndSum<'_> {
                 unsafe {
                     let mut values = read::<V>(gradient.add(place), count);
                     if let Some(output) = output {
-                        let passed = read::<V>(output.add(place), count).greater(V::zero());
-                        values = V::select(passed, values, V::zero());
+                        // A NaN lets its gradient through, as PyTorch's does.
+                        let cut = V::zero().at_least(read(output.add(place), count));
+                        values = V::select(cut, V::zero(), values);
                         write(values, target.add(place), count);
                     }
                     let sums = self.sums.as_mut_ptr().add(at);
@@ -254,6 +262,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "the weight: shape [6, 7] in place of [5, 7]")]
+    fn a_weight_for_other_inputs_is_refused() {
+        forward(normal([3, 5], 1), normal([6, 7], 2), normal([7], 3), false);
+    }
+
+    #[test]
+    #[should_panic(expected = "the bias: shape [1] in place of [7]")]
+    fn a_bias_of_another_shape_is_refused() {
+        forward(normal([3, 5], 1), normal([5, 7], 2), normal([1], 3), false);
+    }
+
+    #[test]
+    #[should_panic(expected = "the output: shape [2, 7] in place of [3, 7]")]
+    fn a_gradient_of_another_shape_is_refused() {
+        backward(saved([2, 5, 7], [false, false, true, true]), normal([3, 7], 5));
+    }
+
+    #[test]
+    fn a_nan_lets_its_gradient_through() {
+        let output = vec![f32::NAN, 1.0, 0.0, -0.0, f32::INFINITY, -1.0];
+        let output = FlexTensor::from_data(burn::tensor::TensorData::new(output, [3, 2]));
+        let saved = || LinearSaved {
+            output: Some(output.clone()),
+            ..saved([3, 4, 2], [false, true, true, true])
+        };
+        let ours = backward(saved(), normal([3, 2], 5));
+        let reference = linear::composed_backward(saved(), normal([3, 2], 5));
+        assert_close("input", ours.input.unwrap(), reference.input.unwrap(), 1e-6);
+        let bias = values(ours.bias.unwrap());
+        assert_eq!(bias, values(reference.bias.unwrap()));
+        let [of_nan, .., of_infinity, _] = values(normal([3, 2], 5))[..] else { unreachable!() };
+        assert_eq!(bias[0], of_nan + of_infinity);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod simd;
 mod sum;
 #[cfg(test)]
 mod testing;
+mod update;
 
 use burn::backend::Flex;
 use burn::tensor::{
@@ -263,6 +264,13 @@ fn elements(tensor: &FlexTensor) -> &[f32] {
 /// The sizes of a tensor's `N` dimensions.
 fn dimensions<const N: usize>(tensor: &FlexTensor) -> [usize; N] {
     tensor.layout().shape().dims()
+}
+
+/// Fails unless a tensor has the shape that the other operands ask for: kernels go by their shapes,
+/// and would read past the end of a smaller one.
+fn assert_shape(what: &str, tensor: &FlexTensor, shape: &[usize]) {
+    let found = &tensor.layout().shape()[..];
+    assert!(found == shape, "{what}: shape {found:?} in place of {shape:?}");
 }
 
 /// A tensor for a result of the shape of `source`, which went through [`contiguous`], and the

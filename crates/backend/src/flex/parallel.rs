@@ -142,11 +142,15 @@ impl DenormalsFlushed {
     }
 
     fn set(value: u32) {
-        // SAFETY: only the two flags above ever change. No floating-point exception is unmasked
-        // and no rounding mode changed, so all that compiled code can see is zeros in the place
-        // of denormals.
+        // SAFETY: reads a variable of MXCSR's size. Of the control bits only the two above ever
+        // change: no exception is unmasked, and no rounding mode changed. The flags of exceptions
+        // that were raised in between are lost, so flags are not preserved.
+        //
+        // Rust promises nothing where these two are not zero (`_mm_setcsr` says so), because the
+        // compiler computes with denormals where it folds constants. It concludes nothing else from
+        // it, so a kernel may meet a denormal or a zero, and is right with both.
         unsafe {
-            std::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, preserves_flags));
+            std::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack));
         }
     }
 }

@@ -9,7 +9,7 @@ use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, elements,
+    all_f32, assert_shape, contiguous, elements,
     parallel::{self, Shared},
     recycled,
     simd::Level,
@@ -44,12 +44,16 @@ pub(super) fn backward(
     input: Shape,
     options: &PoolOptions,
 ) -> FlexTensor {
-    let [_, _, height, width] = input.dims();
+    let [batch, channels, height, width] = input.dims();
     let Some(windows) = Windows::new([height, width], options).filter(|_| all_f32([&gradient]))
     else {
         return max_pool2d::composed_backward::<Flex>(places, gradient, input, options);
     };
     overrides::note_taken();
+    let [rows, columns] = windows.output;
+    for of_windows in [&gradient, &places] {
+        assert_shape("what belongs to windows", of_windows, &[batch, channels, rows, columns]);
+    }
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
     let places = places.storage::<u8>();

@@ -1,5 +1,7 @@
 //! Products of matrices, by the `gemm` crate that Flex uses as well.
 
+use super::parallel::{self, Shared};
+
 /// A matrix in a slice, with any distances between rows and between columns.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
@@ -38,43 +40,68 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Multiplications from which on threads pay; to wake them costs some ten microseconds.
-const PARALLEL_FROM: usize = 1 << 19;
+/// Multiplications that a task should have at least; to wake threads costs some ten microseconds.
+const TASK_PRODUCTS: usize = 1 << 19;
+/// The most tasks.
+const TASKS: usize = 64;
+/// The fewest columns and rows of a task. Each task packs what it reads, so that thin ones pay
+/// twice: those of rows more, since the right side is packed slowly where it is transposed.
+const TASK_COLUMNS: usize = 96;
+const TASK_ROWS: usize = 64;
+/// Tasks from which on rows are left whole.
+const ENOUGH: usize = 8;
 
 /// `left right`, written to `target` row after row.
 pub(super) fn product(target: &mut [f32], left: Matrix, right: Matrix) {
     let (rows, depth, columns) = (left.rows, left.columns, right.columns);
     assert_eq!(depth, right.rows, "the sizes of a product");
     assert_eq!(target.len(), rows * columns, "the size of a product's result");
-    let parallelism = match rows * depth * columns {
-        0..PARALLEL_FROM => gemm::Parallelism::None,
-        _ => gemm::Parallelism::Rayon(0),
+    let tasks = (rows * depth * columns / TASK_PRODUCTS).clamp(1, TASKS);
+    let column_parts = (columns / TASK_COLUMNS).clamp(1, tasks);
+    let row_parts = match column_parts {
+        0..ENOUGH => (rows / TASK_ROWS).clamp(1, tasks / column_parts),
+        _ => 1,
     };
-    // SAFETY: the matrices lie inside of their slices by the way they are made, the target's size
-    // was asserted, and it is borrowed mutably, so it overlaps neither.
-    unsafe {
-        gemm::gemm(
-            rows,
-            columns,
-            depth,
-            target.as_mut_ptr(),
-            1,
-            columns as isize,
-            false,
-            left.values.as_ptr(),
-            left.column_stride as isize,
-            left.row_stride as isize,
-            right.values.as_ptr(),
-            right.column_stride as isize,
-            right.row_stride as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
+    let target = Shared::new(target);
+    // Not by gemm's own tasks, in which denormals would not be flushed.
+    parallel::run(row_parts * column_parts, |task, _| {
+        let [row, last_row] = part(rows, 8, row_parts, task / column_parts);
+        let [column, last_column] = part(columns, 48, column_parts, task % column_parts);
+        let start = target.pointer(row * columns + column);
+        // SAFETY: the matrices lie inside of their slices by the way they are made. The target's
+        // size was asserted, it is borrowed mutably, so it overlaps neither, and each task writes
+        // to rows and columns of its own.
+        unsafe {
+            gemm::gemm(
+                last_row - row,
+                last_column - column,
+                depth,
+                start,
+                1,
+                columns as isize,
+                false,
+                left.values.as_ptr().wrapping_add(row * left.row_stride),
+                left.column_stride as isize,
+                left.row_stride as isize,
+                right.values.as_ptr().wrapping_add(column * right.column_stride),
+                right.column_stride as isize,
+                right.row_stride as isize,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    });
+}
+
+/// The start and the end of one of `parts` nearly equal parts of `count`, in whole units, those of
+/// gemm's own tiles, but for the last one.
+fn part(count: usize, unit: usize, parts: usize, index: usize) -> [usize; 2] {
+    let units = count.div_ceil(unit);
+    [index, index + 1].map(|index| (index * units / parts * unit).min(count))
 }
 
 #[cfg(test)]
@@ -84,7 +111,17 @@ mod tests {
 
     #[test]
     fn it_equals_the_plain_sums_on_any_number_of_threads() {
-        for [rows, depth, columns] in [[1, 1, 1], [3, 0, 2], [0, 3, 2], [5, 7, 9], [70, 90, 110]] {
+        let shapes = [
+            [1, 1, 1],
+            [3, 0, 2],
+            [0, 3, 2],
+            [5, 7, 9],
+            [70, 90, 110],
+            [200, 90, 330],
+            [190, 130, 50],
+            [9, 90, 1000],
+        ];
+        for [rows, depth, columns] in shapes {
             let left = values(normal([depth * rows + 1], 1));
             let right = values(normal([depth * (columns + 3) + 1], 2));
             let compute = || {
@@ -107,6 +144,20 @@ mod tests {
                     .sum();
                 assert!((f64::from(*ours) - expected).abs() < 1e-4);
             }
+        }
+    }
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn denormals_are_flushed_on_all_threads() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for [rows, depth, columns] in [[2, 3, 4], [200, 90, 330]] {
+            let (left, right) = (vec![1e-20; rows * depth], vec![1e-20; depth * columns]);
+            let mut target = vec![7.0; rows * columns];
+            pool.install(|| {
+                let left = Matrix::new(&left, [rows, depth]);
+                product(&mut target, left, Matrix::new(&right, [depth, columns]));
+            });
+            assert!(target.iter().all(|value| *value == 0.0));
         }
     }
 }

@@ -2,8 +2,16 @@
 
 use burn_flex::FlexTensor;
 
-use super::{all_f32, contiguous, elements};
+use super::{
+    all_f32, contiguous, elements,
+    lanes::{read, write},
+    parallel::{self, Shared},
+    simd::{Kernel, Level, Vector},
+};
 use crate::{overrides::note_taken, rescale};
+
+/// Values of a task.
+const TASK_VALUES: usize = 1 << 15;
 
 pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     if !all_f32([&values, &factor]) {
@@ -12,8 +20,52 @@ pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     note_taken();
     let factor = elements(&factor)[0];
     let mut values = contiguous(values);
-    for value in values.storage_mut::<f32>() {
-        *value *= factor;
-    }
+    let all = values.storage_mut::<f32>();
+    let (count, all, level) = (all.len(), Shared::new(all), Level::best());
+    parallel::run(count.div_ceil(TASK_VALUES), |task, _| {
+        let start = task * TASK_VALUES;
+        // SAFETY: each task has values of its own.
+        let values = unsafe { all.slice(start, TASK_VALUES.min(count - start)) };
+        level.run(Scale { values, factor });
+    });
     values
+}
+
+/// Multiplies all values.
+pub(super) struct Scale<'a> {
+    pub(super) values: &'a mut [f32],
+    pub(super) factor: f32,
+}
+
+impl Kernel for Scale<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        for at in (0..self.values.len()).step_by(V::LANES) {
+            let count = self.values.len() - at;
+            // SAFETY: `count` values follow.
+            unsafe {
+                let target = self.values.as_mut_ptr().add(at);
+                write(read::<V>(target, count).mul(V::splat(self.factor)), target, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{normal, values};
+
+    #[test]
+    fn every_value_of_every_task_is_multiplied() {
+        for count in [0, 1, 17, 2 * TASK_VALUES + 3] {
+            let factor = normal([1], 2);
+            let by_factor = values(factor.clone())[0];
+            let expected: Vec<f32> =
+                values(normal([count], 1)).into_iter().map(|value| value * by_factor).collect();
+            assert_eq!(values(by(normal([count], 1), factor)), expected);
+        }
+    }
 }

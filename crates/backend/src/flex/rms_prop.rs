@@ -3,39 +3,68 @@
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use super::{all_f32, contiguous, elements};
-use crate::{Parameter, RmsPropStep, Updated, overrides::note_taken, rms_prop};
+use super::{
+    lanes::{read, write},
+    simd::{Kernel, Level, Vector},
+    update::{Piece, in_place, supported},
+};
+use crate::{Parameter, RmsPropStep, Updated, rms_prop};
 
 pub(super) fn update(
     parameter: Parameter<Flex, 2>,
     diverged: &FlexTensor,
     step: &RmsPropStep,
 ) -> Updated<Flex, 2> {
-    let Parameter { weight, gradient, slots: [square_mean, velocity] } = &parameter;
-    if !all_f32([weight, gradient, square_mean, velocity]) {
+    if !supported(&parameter) {
         return rms_prop::composed(parameter, diverged.clone(), step);
     }
-    note_taken();
-    let Parameter { weight, gradient, slots: [square_mean, velocity] } = parameter;
-    if elements(diverged)[0] != 0.0 {
-        return (weight, [square_mean, velocity]);
-    }
-    let [mut weight, gradient, mut square_mean, mut velocity] =
-        [weight, gradient, square_mean, velocity].map(contiguous);
-    let values = weight
-        .storage_mut::<f32>()
-        .iter_mut()
-        .zip(elements(&gradient))
-        .zip(square_mean.storage_mut::<f32>().iter_mut().zip(velocity.storage_mut::<f32>()));
+    update_at(Level::best(), parameter, diverged, step)
+}
 
-    let (learning_rate, momentum) = (step.learning_rate as f32, step.momentum as f32);
-    let (alpha, rest) = (step.alpha as f32, (1.0 - step.alpha) as f32);
-    let (epsilon, weight_decay) = (step.epsilon as f32, step.weight_decay as f32);
-    for ((weight, gradient), (square_mean, velocity)) in values {
-        let gradient = gradient + weight_decay * *weight;
-        *square_mean = alpha * *square_mean + rest * gradient * gradient;
-        *velocity = momentum * *velocity + gradient / (square_mean.sqrt() + epsilon);
-        *weight -= learning_rate * *velocity;
+pub(super) fn update_at(
+    level: Level,
+    parameter: Parameter<Flex, 2>,
+    diverged: &FlexTensor,
+    step: &RmsPropStep,
+) -> Updated<Flex, 2> {
+    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
+}
+
+struct Update<'a> {
+    piece: Piece<'a, 2>,
+    step: &'a RmsPropStep,
+}
+
+impl Kernel for Update<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { piece: Piece { weight, gradient, slots: [square_mean, velocity] }, step } = self;
+        let learning_rate = V::splat(step.learning_rate as f32);
+        let momentum = V::splat(step.momentum as f32);
+        let alpha = V::splat(step.alpha as f32);
+        let rest = V::splat((1.0 - step.alpha) as f32);
+        let epsilon = V::splat(step.epsilon as f32);
+        let weight_decay = V::splat(step.weight_decay as f32);
+        for at in (0..gradient.len()).step_by(V::LANES) {
+            let count = gradient.len() - at;
+            // SAFETY: `count` values follow in each slice, which are equally long.
+            unsafe {
+                let weight = weight.as_mut_ptr().add(at);
+                let square_mean = square_mean.as_mut_ptr().add(at);
+                let velocity = velocity.as_mut_ptr().add(at);
+                let old_weight = read::<V>(weight, count);
+                let gradient = read::<V>(gradient.as_ptr().add(at), count);
+                let gradient = old_weight.mul_add(weight_decay, gradient);
+                let square = gradient.mul(gradient);
+                let new_mean = read::<V>(square_mean, count).mul_add(alpha, square.mul(rest));
+                let direction = gradient.div(new_mean.sqrt().add(epsilon));
+                let new_velocity = read::<V>(velocity, count).mul_add(momentum, direction);
+                write(new_velocity.neg_mul_add(learning_rate, old_weight), weight, count);
+                write(new_mean, square_mean, count);
+                write(new_velocity, velocity, count);
+            }
+        }
     }
-    (weight, [square_mean, velocity])
 }

@@ -3,36 +3,62 @@
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use super::{all_f32, contiguous, elements};
-use crate::{Parameter, SgdStep, Updated, overrides::note_taken, sgd};
+use super::{
+    lanes::{read, write},
+    simd::{Kernel, Level, Vector},
+    update::{Piece, in_place, supported},
+};
+use crate::{Parameter, SgdStep, Updated, sgd};
 
 pub(super) fn update(
     parameter: Parameter<Flex, 1>,
     diverged: &FlexTensor,
     step: &SgdStep,
 ) -> Updated<Flex, 1> {
-    let Parameter { weight, gradient, slots: [velocity] } = &parameter;
-    if !all_f32([weight, gradient, velocity]) {
+    if !supported(&parameter) {
         return sgd::composed(parameter, diverged.clone(), step);
     }
-    note_taken();
-    let Parameter { weight, gradient, slots: [velocity] } = parameter;
-    if elements(diverged)[0] != 0.0 {
-        return (weight, [velocity]);
-    }
-    let [mut weight, gradient, mut velocity] = [weight, gradient, velocity].map(contiguous);
-    let values = weight
-        .storage_mut::<f32>()
-        .iter_mut()
-        .zip(elements(&gradient).iter().zip(velocity.storage_mut::<f32>()));
+    update_at(Level::best(), parameter, diverged, step)
+}
 
-    let (learning_rate, momentum) = (step.learning_rate as f32, step.momentum as f32);
-    let weight_decay = step.weight_decay as f32;
-    for (weight, (gradient, velocity)) in values {
-        let gradient = gradient + weight_decay * *weight;
-        *velocity = momentum * *velocity + gradient;
-        let direction = if step.nesterov { gradient + momentum * *velocity } else { *velocity };
-        *weight -= learning_rate * direction;
+pub(super) fn update_at(
+    level: Level,
+    parameter: Parameter<Flex, 1>,
+    diverged: &FlexTensor,
+    step: &SgdStep,
+) -> Updated<Flex, 1> {
+    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
+}
+
+struct Update<'a> {
+    piece: Piece<'a, 1>,
+    step: &'a SgdStep,
+}
+
+impl Kernel for Update<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { piece: Piece { weight, gradient, slots: [velocity] }, step } = self;
+        let learning_rate = V::splat(step.learning_rate as f32);
+        let momentum = V::splat(step.momentum as f32);
+        let weight_decay = V::splat(step.weight_decay as f32);
+        for at in (0..gradient.len()).step_by(V::LANES) {
+            let count = gradient.len() - at;
+            // SAFETY: `count` values follow in each slice, which are equally long.
+            unsafe {
+                let (weight, velocity) =
+                    (weight.as_mut_ptr().add(at), velocity.as_mut_ptr().add(at));
+                let old_weight = read::<V>(weight, count);
+                let gradient = read::<V>(gradient.as_ptr().add(at), count);
+                let gradient = old_weight.mul_add(weight_decay, gradient);
+                let new_velocity = read::<V>(velocity, count).mul_add(momentum, gradient);
+                let ahead = new_velocity.mul_add(momentum, gradient);
+                let direction = if step.nesterov { ahead } else { new_velocity };
+                write(direction.neg_mul_add(learning_rate, old_weight), weight, count);
+                write(new_velocity, velocity, count);
+            }
+        }
     }
-    (weight, [velocity])
 }

@@ -296,7 +296,8 @@ impl Backward {
                 Some(output) => read(output.add(at), count),
                 None => affine.apply(centered),
             };
-            [centered, V::select(output.greater(V::zero()), gradient, V::zero())]
+            // A NaN lets its gradient through, as PyTorch's does.
+            [centered, V::select(V::zero().at_least(output), V::zero(), gradient)]
         }
     }
 }

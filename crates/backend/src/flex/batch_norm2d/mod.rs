@@ -9,7 +9,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements, output_from,
+    all_f32, assert_shape, contiguous, dimensions, elements, output_from,
     parallel::{self, Shared},
     recycled,
     simd::Level,
@@ -93,6 +93,13 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
         return batch_norm2d::composed(layer);
     }
     note_taken();
+    let [_, channels, ..] = dimensions::<4>(&layer.input);
+    for values in [&layer.scale, &layer.shift].into_iter().chain(layer.stored.iter().flatten()) {
+        assert_shape("what a batch norm has for each channel", values, &[channels]);
+    }
+    if let Some(residual) = &layer.residual {
+        assert_shape("the residual", residual, layer.input.layout().shape());
+    }
     let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified, .. } = layer;
     let [input, scale, shift] = [input, scale, shift].map(contiguous);
     let residual = residual.map(contiguous);
@@ -169,6 +176,12 @@ fn backward_at(
     }
     note_taken();
     let plan = Plan::of(&saved.input);
+    for values in per_channel {
+        assert_shape("what a batch norm has for each channel", values, &[plan.channels]);
+    }
+    for maps in [Some(&gradient), saved.output.as_ref()].into_iter().flatten() {
+        assert_shape("the output or its gradient", maps, saved.input.layout().shape());
+    }
     let wanted = saved.wanted;
     let [input, scale, shift, mean, variance, gradient] =
         [saved.input, saved.scale, saved.shift, saved.mean, saved.variance, gradient]

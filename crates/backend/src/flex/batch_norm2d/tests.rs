@@ -107,6 +107,40 @@ fn backward_equals_the_default_body() {
 }
 
 #[test]
+#[should_panic(expected = "the residual: shape [2, 3, 4, 4] in place of [2, 3, 4, 5]")]
+fn a_residual_of_another_shape_is_refused() {
+    let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
+    forward(BatchNorm2d { residual: Some(normal([2, 3, 4, 4], 6)), ..case.layer() });
+}
+
+#[test]
+#[should_panic(expected = "for each channel: shape [2] in place of [3]")]
+fn a_scale_of_another_shape_is_refused() {
+    let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
+    forward(BatchNorm2d { scale: normal([2], 2), ..case.layer() });
+}
+
+#[test]
+#[should_panic(expected = "gradient: shape [2, 3, 5, 4] in place of [2, 3, 4, 5]")]
+fn a_gradient_of_another_shape_is_refused() {
+    let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
+    backward(case.saved(), normal([2, 3, 5, 4], 7));
+}
+
+#[test]
+fn a_nan_lets_its_gradient_through() {
+    let case = Case { shape: [2, 3, 4, 5], stored: true, residual: true, rectified: true };
+    let mut numbers = values(case.saved().output.unwrap());
+    numbers[7] = f32::NAN;
+    let output = FlexTensor::from_data(burn::tensor::TensorData::new(numbers, case.shape));
+    let saved = BatchNorm2dSaved { output: Some(output), ..case.saved() };
+    let ours = backward(saved.clone(), normal(case.shape, 7)).residual.unwrap();
+    let reference = batch_norm2d::composed_backward(saved, normal(case.shape, 7));
+    assert_eq!(values(ours.clone()), values(reference.residual.unwrap()));
+    assert_eq!(values(ours)[7], values(normal(case.shape, 7))[7]);
+}
+
+#[test]
 fn only_what_is_wanted_is_returned() {
     let case = Case { shape: [2, 3, 4, 5], stored: true, residual: true, rectified: true };
     let wanted = BatchNorm2dWanted { input: false, affine: false, residual: true };

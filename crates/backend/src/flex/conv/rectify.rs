@@ -15,7 +15,7 @@ use super::super::{
 /// Numbers of one task.
 const TASK: usize = 1 << 15;
 
-/// The gradient where the output is above zero, and the sum of each channel if it is wanted.
+/// The gradient where ReLU let the output through, and the sum of each channel if it is wanted.
 ///
 /// - `gradient`, `output`: `[batch, channels, height, width]`
 pub(super) fn backward(
@@ -79,7 +79,7 @@ pub(super) fn channel_sums(planes: &[f32], channels: usize) -> FlexTensor {
     sums
 }
 
-/// Sets the gradient to zero where the output is not above zero, and sums up the rest.
+/// Sets the gradient to zero where the output is zero or less, and sums up the rest.
 struct Mask<'a> {
     output: &'a [f32],
     gradient: &'a mut [f32],
@@ -99,11 +99,40 @@ impl Kernel for Mask<'_> {
                 let output = read::<V>(self.output.as_ptr().add(start), count - start);
                 let target = self.gradient.as_mut_ptr().add(start);
                 let gradient = read::<V>(target, count - start);
-                let kept = V::select(output.greater(V::zero()), gradient, V::zero());
+                // A NaN lets its gradient through, as PyTorch's does.
+                let kept = V::select(V::zero().at_least(output), V::zero(), gradient);
                 write(kept, target, count - start);
                 sum = sum.add(kept);
             }
         }
         sum.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{normal, values};
+
+    #[test]
+    fn a_nan_lets_its_gradient_through() {
+        let shape = [2, 2, 1, 3];
+        let outputs = [f32::NAN, 1.0, 0.0, -0.0, -1.0, 2.0, 0.0, f32::NAN, 0.0, 3.0, 0.0, 4.0];
+        let output = burn::tensor::TensorData::new(outputs.to_vec(), shape);
+        let given = values(normal(shape, 1));
+        let expected: Vec<f32> = given
+            .iter()
+            .zip(outputs)
+            .map(|(given, output)| if output <= 0.0 { 0.0 } else { *given })
+            .collect();
+        let output = Some(FlexTensor::from_data(output));
+        let (masked, sums) = backward(normal(shape, 1), output, true);
+        assert_eq!(values(masked), expected);
+        let channel = |first: usize| -> f32 {
+            [0, 6].map(|image| expected[first + image..][..3].iter().sum::<f32>()).iter().sum()
+        };
+        for (sum, expected) in values(sums.unwrap()).into_iter().zip([channel(0), channel(3)]) {
+            assert!((sum - expected).abs() < 1e-5, "{sum} for {expected}");
+        }
     }
 }

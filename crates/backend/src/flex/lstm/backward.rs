@@ -2,7 +2,7 @@
 
 use super::{
     sizes::Sizes,
-    tile::{each_row, for_tiles, product},
+    tile::{Product, tiles},
 };
 use crate::flex::{
     activations::tanh,
@@ -44,13 +44,6 @@ pub(super) struct BackwardTask<'a, 'b> {
     pub(super) of_rows: &'b mut [f32],
 }
 
-impl Sizes {
-    /// Columns of the gradients of a row, in whole blocks of four vectors.
-    pub(super) fn backward_width(&self) -> usize {
-        self.backward_blocks() * 4 * self.lanes
-    }
-}
-
 impl Kernel for BackwardTask<'_, '_> {
     type Output = ();
 
@@ -70,9 +63,10 @@ impl Kernel for BackwardTask<'_, '_> {
             let end_block =
                 if self.memory.of_input.is_some() { blocks } else { padded.div_ceil(width) };
             for block in first_block..end_block {
-                let (first, end) = (self.first, self.end);
-                // SAFETY: the sequences are those of this task.
-                unsafe { for_tiles!(V, first, end, |row| self.tile(step, block, row)) };
+                for (sequence, rows) in tiles::<V>(self.first, self.end) {
+                    // SAFETY: the sequences are those of this task.
+                    unsafe { self.tile::<V>(step, block, sequence, rows) };
+                }
             }
             if let Some(target) = self.memory.of_input {
                 for sequence in self.first..self.end {
@@ -143,9 +137,10 @@ impl BackwardTask<'_, '_> {
             // SAFETY: `padded` is a number of whole vectors, which all of these slices have; the
             // gradients of the outputs end at `hidden`.
             unsafe {
-                let gates = gates.add(row * sizes.gates() + 4 * unit);
-                let gate = |index: usize| V::load(gates.add(index * V::LANES));
-                let [input, forget, new, output] = [gate(0), gate(1), gate(2), gate(3)];
+                let gates = gates.add(row * sizes.gate_stride() + 4 * unit);
+                let [input, forget] = [V::load(gates), V::load(gates.add(V::LANES))];
+                let new = V::load(gates.add(2 * V::LANES));
+                let output = V::load(gates.add(3 * V::LANES));
                 let mut of_hidden = V::load(of_hidden.add(unit));
                 if let Some(of_outputs) = of_outputs {
                     let source = of_outputs.as_ptr().add(unit);
@@ -157,11 +152,10 @@ impl BackwardTask<'_, '_> {
                 let of_cell = of_hidden.mul(output).mul_add(slope, of_cell);
                 let before = V::load(before.as_ptr().add(unit));
                 // A sigmoid's slope is s (1 - s), a tanh's 1 - t^2.
-                let sigmoid_slope = |gate: V| gate.mul(one.sub(gate));
-                let of_input = of_cell.mul(new).mul(sigmoid_slope(input));
-                let of_forget = of_cell.mul(before).mul(sigmoid_slope(forget));
+                let of_input = of_cell.mul(new).mul(input.mul(one.sub(input)));
+                let of_forget = of_cell.mul(before).mul(forget.mul(one.sub(forget)));
                 let of_new = of_cell.mul(input).mul(new.neg_mul_add(new, one));
-                let of_output = of_hidden.mul(cell_tanh).mul(sigmoid_slope(output));
+                let of_output = of_hidden.mul(cell_tanh).mul(output.mul(one.sub(output)));
                 of_input.store(gates);
                 of_forget.store(gates.add(V::LANES));
                 of_new.store(gates.add(2 * V::LANES));
@@ -171,37 +165,33 @@ impl BackwardTask<'_, '_> {
         }
     }
 
-    /// Four vectors of columns of the gradients of `R` rows.
+    /// Four vectors of columns of the gradients of some rows.
     ///
     /// # Safety
     ///
-    /// The `R` sequences from `sequence` on are of this task.
+    /// The sequences from `sequence` on are of this task.
     #[inline(always)]
-    unsafe fn tile<V: Vector, const R: usize>(
-        &mut self,
-        step: usize,
-        block: usize,
-        sequence: usize,
-    ) {
+    unsafe fn tile<V: Vector>(&mut self, step: usize, block: usize, sequence: usize, rows: usize) {
         let Backward { sizes, gates, weights, .. } = self.memory;
         let (depth, width) = (sizes.gates(), 4 * V::LANES);
         let weights = &weights[block * depth * width..][..depth * width];
-        // SAFETY: the gates have a row for this sequence and those after it.
-        let sums = unsafe {
-            let gates = gates.add((step * sizes.batch + sequence) * depth);
-            product::<V, R>(gates, depth, depth, weights.as_ptr())
-        };
-        each_row!(ROW => {
-            let target = &mut self.row(sequence + ROW)[block * width..][..width];
-            let target = target.as_mut_ptr();
-            // SAFETY: the target has room for four vectors.
-            unsafe {
-                sums[ROW][0].store(target);
-                sums[ROW][1].store(target.add(V::LANES));
-                sums[ROW][2].store(target.add(2 * V::LANES));
-                sums[ROW][3].store(target.add(3 * V::LANES));
-            }
-        });
+        let stride = sizes.backward_width();
+        let first = (sequence - self.first) * stride + block * width;
+        let target = &mut self.of_rows[first..first + (rows - 1) * stride + width];
+        // SAFETY: the gates have a row for each sequence, and the target four vectors.
+        unsafe {
+            let product = Product {
+                depth,
+                rows: gates.add((step * sizes.batch + sequence) * sizes.gate_stride()),
+                row_strides: [sizes.gate_stride(), 1],
+                vectors: weights.as_ptr(),
+                vector_stride: width,
+                sums: target.as_mut_ptr(),
+                sums_stride: stride,
+                adding: false,
+            };
+            product.run::<V>(rows);
+        }
     }
 
     #[inline(always)]

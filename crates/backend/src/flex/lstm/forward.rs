@@ -2,7 +2,7 @@
 
 use super::{
     sizes::Sizes,
-    tile::{each_row, for_tiles, product},
+    tile::{Product, tiles},
 };
 use crate::flex::{
     activations::{sigmoid, tanh},
@@ -38,18 +38,24 @@ unsafe impl Send for Forward<'_> {}
 unsafe impl Sync for Forward<'_> {}
 
 /// The sequences from `first` to `end`.
-pub(super) struct ForwardTask<'a> {
+pub(super) struct ForwardTask<'a, 'b> {
     pub(super) memory: Forward<'a>,
     pub(super) first: usize,
     pub(super) end: usize,
+    /// [`TILE_SUMS`] times the lanes.
+    pub(super) sums: &'b mut [f32],
 }
 
-impl Kernel for ForwardTask<'_> {
+/// Vectors of the sums of a tile.
+pub(super) const TILE_SUMS: usize = 6 * 4;
+
+impl Kernel for ForwardTask<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { memory, first, end } = self;
+        let Self { memory, first, end, sums } = self;
+        assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
         // SAFETY: `Forward` has the sizes that its slots, its sizes and this vector ask for.
         unsafe {
             for sequence in first..end {
@@ -60,7 +66,9 @@ impl Kernel for ForwardTask<'_> {
                     memory.read_input(step, sequence);
                 }
                 for block in 0..memory.sizes.blocks() {
-                    for_tiles!(V, first, end, |row| memory.tile(step, block, row));
+                    for (sequence, rows) in tiles::<V>(first, end) {
+                        memory.tile::<V>(step, block, sequence, &mut sums[..rows * 4 * V::LANES]);
+                    }
                 }
                 for sequence in first..end {
                     memory.write_output(step, sequence);
@@ -134,21 +142,34 @@ impl Forward<'_> {
         }
     }
 
-    /// A vector of units of `R` sequences: the product, then the gates in registers.
+    /// A vector of units of as many sequences as there are `sums` for, `[sequences, 4, lanes]`: the
+    /// product, then the gates in registers. Between them the sums lie in the cache, so that the
+    /// gates' long code is there once, not for each row of each size of tile.
     ///
     /// # Safety
     ///
     /// The caller keeps to the promise above.
     #[inline(always)]
-    unsafe fn tile<V: Vector, const R: usize>(&self, step: usize, block: usize, sequence: usize) {
-        let sizes = &self.sizes;
+    unsafe fn tile<V: Vector>(&self, step: usize, block: usize, sequence: usize, sums: &mut [f32]) {
+        let (sizes, width) = (&self.sizes, 4 * V::LANES);
         let unit = block * V::LANES;
         let weights = &self.weights[block * sizes.depth() * 4 * V::LANES..];
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, and each sequence has four vectors of sums.
         unsafe {
-            let rows = self.row(step, sequence);
-            let sums = product::<V, R>(rows, sizes.stride(), sizes.depth(), weights.as_ptr());
-            each_row!(ROW => { self.through_gates(sums[ROW], step, unit, sequence + ROW) });
+            let product = Product {
+                depth: sizes.depth(),
+                rows: self.row(step, sequence),
+                row_strides: [sizes.stride(), 1],
+                vectors: weights.as_ptr(),
+                vector_stride: width,
+                sums: sums.as_mut_ptr(),
+                sums_stride: width,
+                adding: false,
+            };
+            product.run::<V>(sums.len() / width);
+            for (row, sums) in sums.chunks_exact(width).enumerate() {
+                self.through_gates::<V>(sums.as_ptr(), step, unit, sequence + row);
+            }
         }
     }
 
@@ -156,19 +177,20 @@ impl Forward<'_> {
     ///
     /// # Safety
     ///
-    /// The caller keeps to the promise above.
+    /// The caller keeps to the promise above, and four vectors of sums can be read.
     #[inline(always)]
     unsafe fn through_gates<V: Vector>(
         &self,
-        [input, forget, new, output]: [V; 4],
+        sums: *const f32,
         step: usize,
         unit: usize,
         sequence: usize,
     ) {
-        let [input, forget, output] = [sigmoid(input), sigmoid(forget), sigmoid(output)];
-        let new = tanh(new);
         // SAFETY: the unit's vector lies inside of the rows, cells and gates.
         unsafe {
+            let [input, forget] = [sigmoid(V::load(sums)), sigmoid(V::load(sums.add(V::LANES)))];
+            let new = tanh(V::load(sums.add(2 * V::LANES)));
+            let output = sigmoid(V::load(sums.add(3 * V::LANES)));
             let before = V::load(self.cell(step, sequence).add(unit));
             let after = forget.mul_add(before, input.mul(new));
             after.store(self.cell(step + 1, sequence).add(unit));
@@ -176,7 +198,7 @@ impl Forward<'_> {
             hidden.store(self.row(step + 1, sequence).add(unit));
             if let Some(gates) = self.gates {
                 let row = step * self.sizes.batch + sequence;
-                let gates = gates.add(row * self.sizes.gates() + 4 * unit);
+                let gates = gates.add(row * self.sizes.gate_stride() + 4 * unit);
                 input.store(gates);
                 forget.store(gates.add(V::LANES));
                 new.store(gates.add(2 * V::LANES));

@@ -2,7 +2,7 @@
 //! another one at a step.
 //!
 //! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
-//! units are stored. Backward, the gates' memory takes their gradients, from which the gradients of
+//! units are kept. Backward, the gates' memory takes their gradients, from which the gradients of
 //! the weights are one product over all times and sequences at the end.
 
 mod backward;
@@ -11,25 +11,23 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod weight_gradient;
 mod weights;
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
-    parallel::{self, Shared},
-    product::{Matrix, product},
-    recycled,
-    simd::Level,
+    all_f32, assert_shape, contiguous, dimensions, elements, parallel, recycled, simd::Level,
 };
 use crate::{
     Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, lstm,
     overrides::note_taken,
 };
 use backward::{Backward, BackwardTask};
-use forward::{Forward, ForwardTask};
+use forward::{Forward, ForwardTask, TILE_SUMS};
 use sizes::Sizes;
+use weight_gradient::weight_gradients;
 use weights::Weights;
 
 /// The layer without a backward pass to come.
@@ -63,6 +61,12 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
     let state = state.map(|state| [state.cell, state.hidden].map(contiguous));
     let [batch, time, inputs] = dimensions(&input);
     let [_, hidden] = dimensions(&hidden_weight);
+    assert_shape("the input weight", &input_weight, &[4 * hidden, inputs]);
+    assert_shape("the hidden weight", &hidden_weight, &[4 * hidden, hidden]);
+    assert_shape("the bias", &bias, &[4 * hidden]);
+    for state in state.iter().flatten() {
+        assert_shape("the state", state, &[batch, hidden]);
+    }
     let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
     let weights = Weights {
         input: elements(&input_weight),
@@ -74,7 +78,7 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
     let slots = if saving { time + 1 } else { 2 };
     let mut rows = recycled::floats([slots * batch * sizes.stride()]);
     let mut cells = recycled::floats([slots * batch * sizes.padded()]);
-    let mut gates = recycled::floats([if saving { time * batch * sizes.gates() } else { 0 }]);
+    let mut gates = recycled::floats([if saving { time * batch * sizes.gate_stride() } else { 0 }]);
     let mut outputs = recycled::floats([batch, time, hidden]);
     let [mut last_cell, mut last_hidden] = [(); 2].map(|()| recycled::floats([batch, hidden]));
     let memory = Forward {
@@ -90,9 +94,10 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         last_cell: start_of(&mut last_cell),
         last_hidden: start_of(&mut last_hidden),
     };
-    parallel::run(sizes.tasks(), |task, _| {
+    parallel::run(sizes.tasks(), |task, scratch| {
         let [first, end] = sizes.sequences(task);
-        level.run(ForwardTask { memory, first, end });
+        let [sums] = scratch.slices([TILE_SUMS * sizes.lanes]);
+        level.run(ForwardTask { memory, first, end, sums });
     });
     let state = LstmPrimitives { cell: last_cell, hidden: last_hidden };
     let saved = if saving { vec![rows, cells, gates] } else { Vec::new() };
@@ -124,6 +129,18 @@ fn run_backward(
     let [batch, time, inputs] = shape;
     let [_, hidden] = dimensions(&hidden_weight);
     let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
+    assert_shape("the input weight", &input_weight, &[4 * hidden, inputs]);
+    assert_shape("the hidden weight", &hidden_weight, &[4 * hidden, hidden]);
+    let steps = (time + 1) * batch;
+    assert_shape("what the forward pass saved", &rows, &[steps * sizes.stride()]);
+    assert_shape("what the forward pass saved", &cells, &[steps * sizes.padded()]);
+    assert_shape("what the forward pass saved", &gates, &[time * batch * sizes.gate_stride()]);
+    if let Some(of_outputs) = &gradients.outputs {
+        assert_shape("the outputs' gradient", of_outputs, &[batch, time, hidden]);
+    }
+    for of_state in [&gradients.cell, &gradients.hidden].into_iter().flatten() {
+        assert_shape("the state's gradient", of_state, &[batch, hidden]);
+    }
     let [input_weight, hidden_weight] = [input_weight, hidden_weight].map(contiguous);
     let weights =
         Weights { input: elements(&input_weight), hidden: elements(&hidden_weight), bias: None };
@@ -153,40 +170,11 @@ fn run_backward(
     });
     LstmGradients {
         input: of_input,
-        weights: wanted.weights.then(|| weight_gradients(&sizes, &of_sums, &rows)),
+        weights: wanted
+            .weights
+            .then(|| weight_gradients(level, &sizes, elements(&of_sums), elements(&rows))),
         state: of_first.map(|[cell, hidden]| LstmPrimitives { cell, hidden }),
     }
-}
-
-/// The gradients of input weight, hidden weight and bias: a product of the gradients of all gates'
-/// sums by all rows, in PyTorch's order then.
-fn weight_gradients(sizes: &Sizes, of_sums: &FlexTensor, rows: &FlexTensor) -> [FlexTensor; 3] {
-    let Sizes { batch, time, inputs, hidden, .. } = *sizes;
-    let (gates, depth, padded) = (sizes.gates(), sizes.depth(), sizes.padded());
-    let mut together = recycled::floats([gates, depth]);
-    let of_sums = Matrix::new(elements(of_sums), [time * batch, gates]);
-    let rows = Matrix::with_stride(elements(rows), [time * batch, depth], sizes.stride());
-    product(together.storage_mut::<f32>(), of_sums.transposed(), rows);
-
-    let together = elements(&together);
-    let mut of_input = recycled::floats([4 * hidden, inputs]);
-    let mut of_hidden = recycled::floats([4 * hidden, hidden]);
-    let mut of_bias = recycled::floats([4 * hidden]);
-    let targets = [&mut of_input, &mut of_hidden, &mut of_bias]
-        .map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
-    parallel::run(sizes.blocks(), |block, _| {
-        for gate in block * 4 * sizes.lanes..(block + 1) * 4 * sizes.lanes {
-            let Some(row) = sizes.row_of_gate(gate) else { continue };
-            let source = &together[gate * depth..][..depth];
-            let parts = [(padded, inputs), (0, hidden), (padded + inputs, 1)];
-            for ((start, count), target) in parts.into_iter().zip(&targets) {
-                // SAFETY: each row is of one gate, and each gate of one task.
-                let target = unsafe { target.slice(row * count, count) };
-                target.copy_from_slice(&source[start..][..count]);
-            }
-        }
-    });
-    [of_input, of_hidden, of_bias]
 }
 
 /// The address of the first element of a tensor that nobody else holds.

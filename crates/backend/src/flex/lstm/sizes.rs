@@ -1,13 +1,15 @@
 //! The sizes of an LSTM layer and its memory inside of the kernels.
 
+use crate::flex::lanes::odd_lines;
+
 /// The hidden units are padded to whole vectors; padded ones have weights of zero, and so stay
 /// zero. The rest is laid out for products in which a row is broadcast against blocks of weights:
 ///
 /// - `rows`: `[time + 1, batch, stride]`, each row the hidden units before a step, the input of
 ///   the step, and a one that the bias is multiplied by
 /// - `cells`: `[time + 1, batch, padded]`, before each step and after the last
-/// - `gates`: `[time, batch, blocks, 4, lanes]`, after their activations; backward they become the
-///   gradients of the sums before them
+/// - `gates`: `[time, batch, gate_stride]`, of each row `[blocks, 4, lanes]` are used, after their
+///   activations; backward they become the gradients of the sums before them
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) batch: usize,
@@ -38,11 +40,14 @@ impl Sizes {
         self.padded() + self.inputs + 1
     }
 
-    /// From one row to the next: whole cache lines, an odd number of them, since rows at the
-    /// distance of a large power of two would compete for the same places of the cache.
+    /// From one row to the next.
     pub(super) fn stride(&self) -> usize {
-        let lines = self.depth().div_ceil(16);
-        (lines | 1) * 16
+        odd_lines(self.depth())
+    }
+
+    /// From the gates of a row to those of the next.
+    pub(super) fn gate_stride(&self) -> usize {
+        odd_lines(self.gates())
     }
 
     /// Blocks of four vectors that cover hidden units and inputs, where gradients go.
@@ -50,18 +55,27 @@ impl Sizes {
         (self.padded() + self.inputs).div_ceil(4 * self.lanes)
     }
 
-    /// Sequences of a task. Each task reads all weights at each step, so they should be many; and
-    /// the tasks should be many, for large machines.
-    pub(super) fn share(&self) -> usize {
-        self.batch.div_ceil(8).max(16)
+    /// Hidden units and inputs in these blocks.
+    pub(super) fn backward_width(&self) -> usize {
+        self.backward_blocks() * 4 * self.lanes
     }
 
+    /// Each task reads all weights at each step, so its sequences should be many; and the tasks
+    /// should be many, for large machines. Their number is even, for most machines' is.
     pub(super) fn tasks(&self) -> usize {
-        self.batch.div_ceil(self.share())
+        match self.batch {
+            0..12 => self.batch.min(1),
+            batch => batch.div_ceil(16).next_multiple_of(2).min(8),
+        }
     }
 
     /// The first sequence of a task and the end of them.
     pub(super) fn sequences(&self, task: usize) -> [usize; 2] {
-        [task, task + 1].map(|task| (task * self.share()).min(self.batch))
+        part(self.batch, self.tasks(), task)
     }
+}
+
+/// The start and the end of one of `parts` nearly equal parts of `count`.
+pub(super) fn part(count: usize, parts: usize, index: usize) -> [usize; 2] {
+    [index, index + 1].map(|index| index * count / parts)
 }

@@ -128,6 +128,88 @@ fn backward_equals_the_default_body() {
 }
 
 #[test]
+#[should_panic(expected = "the input weight: shape [32, 4] in place of [32, 5]")]
+fn weights_for_other_inputs_are_refused() {
+    forward(Lstm { input_weight: scaled([32, 4], 2), ..layer([2, 3, 5, 8], false) });
+}
+
+#[test]
+#[should_panic(expected = "the bias: shape [31] in place of [32]")]
+fn a_bias_of_another_shape_is_refused() {
+    forward(Lstm { bias: normal([31], 4), ..layer([2, 3, 5, 8], false) });
+}
+
+#[test]
+#[should_panic(expected = "the outputs' gradient: shape [2, 4, 8] in place of [2, 3, 8]")]
+fn a_gradient_of_another_shape_is_refused() {
+    let layer = layer([2, 3, 5, 8], false);
+    let (_, values) = forward_saving(layer.clone());
+    let wanted = LstmWanted { input: true, weights: true, state: true };
+    backward(saved(&layer, values, wanted), gradients([2, 4, 5, 8], true, false));
+}
+
+/// Sequences are computed by themselves, so in tiles of any size and tasks of any share their bits
+/// are the same.
+#[test]
+fn the_number_of_sequences_changes_no_bit() {
+    let [time, inputs, hidden] = [3, 5, 20];
+    let batches = [1, 2, 3, 4, 5, 6, 7, 11, 12, 16, 20, 48, 70];
+    let most = layer([70, time, inputs, hidden], true);
+    let first = |tensor: &FlexTensor, batch: usize| {
+        let mut shape = tensor.layout().shape().clone();
+        let count = shape.num_elements() / shape[0] * batch;
+        shape[0] = batch;
+        let values = values(tensor.clone());
+        FlexTensor::from_data(burn::tensor::TensorData::new(values[..count].to_vec(), shape))
+    };
+    for level in Level::all() {
+        let results = batches.map(|batch| {
+            let state = most.state.as_ref().unwrap();
+            let layer = Lstm {
+                input: first(&most.input, batch),
+                state: Some(LstmPrimitives {
+                    cell: first(&state.cell, batch),
+                    hidden: first(&state.hidden, batch),
+                }),
+                ..most.clone()
+            };
+            let (output, saved_values) = run(level, layer.clone(), true);
+            let wanted = LstmWanted { input: true, weights: false, state: true };
+            let saved = saved(&layer, saved_values, wanted);
+            let of_outputs = first(&normal([70, time, hidden], 7), batch);
+            let given = LstmOutputGradients { outputs: Some(of_outputs), cell: None, hidden: None };
+            let gradients = all_of(run_backward(level, saved, given));
+            let gradients = gradients.into_iter().map(|(_, tensor)| tensor);
+            gradients.chain([output.outputs]).map(values).collect::<Vec<_>>()
+        });
+        let (whole, others) = results.split_last().unwrap();
+        for (result, batch) in others.iter().zip(batches) {
+            for (part, whole) in result.iter().zip(whole) {
+                assert_eq!(*part, whole[..part.len()], "{batch} sequences at {level:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_are_equal_shares_of_every_batch() {
+    for batch in 0..300 {
+        let sizes = Sizes { batch, time: 1, inputs: 1, hidden: 1, lanes: 8 };
+        let shares: Vec<[usize; 2]> = (0..sizes.tasks()).map(|t| sizes.sequences(t)).collect();
+        assert_eq!(shares.iter().map(|[first, end]| end - first).sum::<usize>(), batch);
+        assert!(shares.windows(2).all(|pair| pair[0][1] == pair[1][0]), "{batch}");
+        let lengths = || shares.iter().map(|[first, end]| end - first);
+        let [least, most] = [lengths().min(), lengths().max()].map(Option::unwrap_or_default);
+        assert!(most - least <= 1, "{batch}: {shares:?}");
+        assert!(
+            shares.len() < 2 || shares.len().is_multiple_of(2) && least >= 6,
+            "{batch}: {shares:?}"
+        );
+        assert!(batch < 12 || shares.len() > 1, "{batch} sequences are one task");
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     let shape = [70, 9, 33, 40];
     let [one, two, three] = on_1_2_and_3_threads(|| {

@@ -1,19 +1,20 @@
-//! The product that forward and backward are made of: a few rows by four vectors of columns.
+//! The product that all passes are made of: a few rows by four vectors of columns.
 
+use super::sizes::part;
 use crate::flex::simd::Vector;
 
-/// Rows of a tile: with four vectors of sums for each, and what they are multiplied by, as many as
-/// the processor has registers for.
+/// The most rows of a tile: with four vectors of sums for each, and what they are multiplied by, as
+/// many as the processor has registers for.
 #[inline(always)]
 pub(super) const fn tile_rows<V: Vector>() -> usize {
     if V::LANES == 16 { 6 } else { 3 }
 }
 
-/// Straight-line code for each of `R` rows, at most six, whose number is a literal in each copy: the
-/// sums must stay in registers. A loop is not always unrolled, and then they live in memory.
+/// Straight-line code for each of `R` rows, at most six, whose number is a literal in each copy:
+/// the sums must stay in registers. A loop is not always unrolled, and then they live in memory.
 macro_rules! each_row {
     ($row:ident => $body:block) => {
-        $crate::flex::lstm::tile::each_row!(@ $row $body 0 1 2 3 4 5)
+        each_row!(@ $row $body 0 1 2 3 4 5)
     };
     (@ $row:ident $body:block $($number:literal)*) => {
         $(if $number < R {
@@ -22,64 +23,97 @@ macro_rules! each_row {
         })*
     };
 }
-pub(super) use each_row;
 
+/// Cuts the rows from `first` to `end` into tiles of nearly equal size: `(start, rows)`.
+pub(super) fn tiles<V: Vector>(first: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    let count = end - first;
+    let tiles = count.div_ceil(tile_rows::<V>());
+    (0..tiles).map(move |tile| {
+        let [start, end] = part(count, tiles, tile);
+        (first + start, end - start)
+    })
+}
+
+/// A tile's product:
+///
 /// ```text
-/// for k in 0..depth:  sums[row][v] += rows[row][k] * weights[k][v]
+/// for k in 0..depth:  sums[row][v] += rows[row][k] * vectors[k][v]      (four vectors v)
 /// ```
 ///
-/// # Safety
-///
-/// `R` rows of `depth` values lie at distances of `stride` from `rows` on, and `depth` times four
-/// vectors from `weights` on.
-#[inline(always)]
-pub(super) unsafe fn product<V: Vector, const R: usize>(
-    rows: *const f32,
-    stride: usize,
-    depth: usize,
-    weights: *const f32,
-) -> [[V; 4]; R] {
-    let mut sums = [[V::zero(); 4]; R];
-    for k in 0..depth {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let weights = weights.add(4 * V::LANES * k);
-            let mut values = [V::zero(); R];
-            each_row!(ROW => { values[ROW] = V::splat(*rows.add(ROW * stride + k)) });
-            let weight = V::load(weights);
-            each_row!(ROW => { sums[ROW][0] = values[ROW].mul_add(weight, sums[ROW][0]) });
-            let weight = V::load(weights.add(V::LANES));
-            each_row!(ROW => { sums[ROW][1] = values[ROW].mul_add(weight, sums[ROW][1]) });
-            let weight = V::load(weights.add(2 * V::LANES));
-            each_row!(ROW => { sums[ROW][2] = values[ROW].mul_add(weight, sums[ROW][2]) });
-            let weight = V::load(weights.add(3 * V::LANES));
-            each_row!(ROW => { sums[ROW][3] = values[ROW].mul_add(weight, sums[ROW][3]) });
-        }
-    }
-    sums
+/// A row's sums are the same in a tile of any size.
+#[derive(Clone, Copy)]
+pub(super) struct Product {
+    pub(super) depth: usize,
+    pub(super) rows: *const f32,
+    /// From one row to the next, and from one of its values to the next.
+    pub(super) row_strides: [usize; 2],
+    pub(super) vectors: *const f32,
+    /// From four vectors to the next four.
+    pub(super) vector_stride: usize,
+    pub(super) sums: *mut f32,
+    /// From one row's sums to the next one's.
+    pub(super) sums_stride: usize,
+    /// Whether the sums are added to those that are there.
+    pub(super) adding: bool,
 }
 
-/// Calls a method for tiles that cover the rows from `$first` to `$end`. The last one overlaps the
-/// one before it where the tile's size does not divide the rows, so a tile must give the same when
-/// it is done again.
-macro_rules! for_tiles {
-    ($vector:ident, $first:expr, $end:expr, |$row:ident| $object:ident.$tile:ident($($argument:expr),*)) => {{
-        let size = $crate::flex::lstm::tile::tile_rows::<$vector>();
-        let (first, end): (usize, usize) = ($first, $end);
-        if end - first < size {
-            for $row in first..end {
-                $object.$tile::<$vector, 1>($($argument),*);
-            }
-        } else {
-            for start in (first..end).step_by(size) {
-                let $row = start.min(end - size);
-                if size == 6 {
-                    $object.$tile::<$vector, 6>($($argument),*);
-                } else {
-                    $object.$tile::<$vector, 3>($($argument),*);
+impl Product {
+    /// Computes as many rows as a tile of [`tiles`] has.
+    ///
+    /// # Safety
+    ///
+    /// What the strides lead to can be read, and the sums of all rows can be written.
+    #[inline(always)]
+    pub(super) unsafe fn run<V: Vector>(self, rows: usize) {
+        macro_rules! of_rows {
+            ($($rows:literal)*) => {
+                match rows {
+                    $($rows if $rows <= tile_rows::<V>() => {
+                        // SAFETY: the caller's promise.
+                        unsafe { self.of_rows::<V, $rows>() }
+                    })*
+                    other => unreachable!("a tile of {other} rows"),
                 }
+            };
+        }
+        of_rows!(1 2 3 4 5 6);
+    }
+
+    /// # Safety
+    ///
+    /// As for [`run`](Self::run).
+    #[inline(always)]
+    unsafe fn of_rows<V: Vector, const R: usize>(self) {
+        let [row_stride, value_stride] = self.row_strides;
+        let mut sums = [[V::zero(); 4]; R];
+        for k in 0..self.depth {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (row, vectors) =
+                    (self.rows.add(k * value_stride), self.vectors.add(k * self.vector_stride));
+                let mut values = [V::zero(); R];
+                each_row!(ROW => { values[ROW] = V::splat(*row.add(ROW * row_stride)) });
+                let vector = V::load(vectors);
+                each_row!(ROW => { sums[ROW][0] = values[ROW].mul_add(vector, sums[ROW][0]) });
+                let vector = V::load(vectors.add(V::LANES));
+                each_row!(ROW => { sums[ROW][1] = values[ROW].mul_add(vector, sums[ROW][1]) });
+                let vector = V::load(vectors.add(2 * V::LANES));
+                each_row!(ROW => { sums[ROW][2] = values[ROW].mul_add(vector, sums[ROW][2]) });
+                let vector = V::load(vectors.add(3 * V::LANES));
+                each_row!(ROW => { sums[ROW][3] = values[ROW].mul_add(vector, sums[ROW][3]) });
             }
         }
-    }};
+        each_row!(ROW => {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let target = self.sums.add(ROW * self.sums_stride);
+                let [a, b, c, d] = sums[ROW];
+                for (index, sum) in [a, b, c, d].into_iter().enumerate() {
+                    let target = target.add(index * V::LANES);
+                    let sum = if self.adding { sum.add(V::load(target)) } else { sum };
+                    sum.store(target);
+                }
+            }
+        });
+    }
 }
-pub(super) use for_tiles;

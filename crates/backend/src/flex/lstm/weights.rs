@@ -107,14 +107,17 @@ impl Kernel for PackForward<'_> {
             {
                 for column in (0..columns).step_by(V::LANES) {
                     let count = columns - column;
-                    let mut block = V::block(|row| {
-                        if row >= units {
-                            return V::zero();
-                        }
-                        let source = &weights[(first_row + row) * columns + column..];
-                        // SAFETY: `count` weights follow in this row.
-                        unsafe { V::load_first(source.as_ptr(), count) }
-                    });
+                    let mut block = V::block(
+                        #[inline(always)]
+                        |row| {
+                            if row >= units {
+                                return V::zero();
+                            }
+                            let source = &weights[(first_row + row) * columns + column..];
+                            // SAFETY: `count` weights follow in this row.
+                            unsafe { V::load_first(source.as_ptr(), count) }
+                        },
+                    );
                     V::transpose(&mut block);
                     for (row, values) in block.as_ref().iter().take(count).enumerate() {
                         let target = &mut self.target[target(start + column + row, gate)..];

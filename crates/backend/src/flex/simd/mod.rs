@@ -155,6 +155,8 @@ pub(super) trait Vector: Copy {
     fn power_of_two(self) -> Self;
 
     fn greater(self, other: Self) -> Self::Mask;
+    /// Greater or equal; not where one is NaN.
+    fn at_least(self, other: Self) -> Self::Mask;
     fn equal(self, other: Self) -> Self::Mask;
     fn is_nan(self) -> Self::Mask;
     fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask;
@@ -186,6 +188,7 @@ pub(super) trait Vector: Copy {
     /// Exchanges rows and lanes.
     fn transpose(block: &mut Self::Block);
 
+    #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
     }
@@ -256,6 +259,7 @@ mod tests {
                 read(a.neg_mul_add(two, a)),
                 read(a.sub(two).power_of_two()),
                 read(V::select(a.greater(two), a, V::zero())),
+                read(V::select(nan.at_least(two), V::zero(), a)),
                 read(V::select(a.equal(two), a, V::zero())),
                 read(V::select(V::either(nan.is_nan(), a.equal(two)), a, V::zero())),
                 read(even),
@@ -290,6 +294,7 @@ mod tests {
                 each(|a| -a),
                 each(|a| (a - 2.0).exp2()),
                 each(|a| if a > 2.0 { a } else { 0.0 }),
+                each(|a| if a == 2.0 { 0.0 } else { a }),
                 each(|a| if a == 2.0 { a } else { 0.0 }),
                 each(|a| if a >= 2.0 { a } else { 0.0 }),
                 each(|a| 2.0 * a - 1.0),

@@ -117,6 +117,11 @@ where
     }
 
     #[inline(always)]
+    fn at_least(self, other: Self) -> Self::Mask {
+        std::array::from_fn(|lane| self.0[lane] >= other.0[lane])
+    }
+
+    #[inline(always)]
     fn equal(self, other: Self) -> Self::Mask {
         std::array::from_fn(|lane| self.0[lane] == other.0[lane])
     }

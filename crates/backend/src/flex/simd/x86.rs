@@ -145,6 +145,12 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn at_least(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm256_cmp_ps::<_CMP_GE_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
     fn equal(self, other: Self) -> Self::Mask {
         // SAFETY: as in `power_of_two`.
         unsafe { _mm256_cmp_ps::<_CMP_EQ_OQ>(self.0, other.0) }
@@ -334,6 +340,12 @@ impl Vector for F32x16 {
     fn greater(self, other: Self) -> Self::Mask {
         // SAFETY: as in `power_of_two`.
         unsafe { _mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    fn at_least(self, other: Self) -> Self::Mask {
+        // SAFETY: as in `power_of_two`.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, other.0) }
     }
 
     #[inline(always)]
