@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The commit that was built, or `unknown`.
+pub const COMMIT: &str = env!("BUILD_COMMIT");
+
 /// Versions, machine and command of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Environment {
@@ -24,7 +27,7 @@ impl Environment {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             burn: "0.21.0",
-            commit: env!("BUILD_COMMIT"),
+            commit: COMMIT,
             backend: backend::NAME,
             device: device.to_owned(),
             ranks,
