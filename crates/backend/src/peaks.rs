@@ -2,16 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::Backend;
+use crate::{Backend, Precision, device::COMPUTES_AT_ONCE};
 
 /// The best speeds that a device was seen to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peaks {
-    /// Multiply-adds in a product of large square matrices of f32. Each is two operations.
+    /// Multiply-adds in a product of large square matrices of f32, as the backend multiplies them,
+    /// on CUDA by TF32. Each is two operations.
     pub multiply_adds_per_second: f64,
+    /// The same of bf16, on GPUs that have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bf16_multiply_adds_per_second: Option<f64>,
     /// Bytes read and bytes written, together, while a large tensor is copied by adding to it.
     pub copy_bytes_per_second: f64,
     /// Bytes that reach the device from the host.
@@ -20,59 +24,124 @@ pub struct Peaks {
     pub download_bytes_per_second: f64,
 }
 
-/// Rows and columns of the matrices that are multiplied; which is best depends on the device.
-const MATRIX_SIDES: [usize; 3] = [512, 1024, 2048];
-/// Values of the tensor that is copied: 128 MiB, more than caches hold.
-const VALUES: usize = 32 << 20;
-/// How long each measurement is repeated; the fastest repetition counts.
-const LONG_ENOUGH: Duration = Duration::from_millis(400);
+/// How a device is measured.
+#[derive(Clone, Copy, Debug)]
+struct Method {
+    /// Rows and columns of the matrices that are multiplied; which is best depends on the device.
+    sides: &'static [usize],
+    /// Values of the smallest and of the largest tensor that is copied.
+    values: [usize; 2],
+    /// What is waited for lasts at least so long, so that asking and waiting do not count.
+    wait: Duration,
+    /// How long each measurement is repeated; the fastest repetition counts.
+    long_enough: Duration,
+}
+
+/// 128 MiB are more than caches hold; what a processor is asked for, it does at once.
+const PROCESSOR: Method = Method {
+    sides: &[512, 1024, 2048],
+    values: [32 << 20; 2],
+    wait: Duration::ZERO,
+    long_enough: Duration::from_millis(400),
+};
+/// A large GPU copies 128 MiB in less time than it takes to hear of it.
+const GPU: Method = Method {
+    sides: &[1024, 2048, 4096, 8192, 16384],
+    values: [32 << 20, 256 << 20],
+    wait: Duration::from_millis(10),
+    ..PROCESSOR
+};
+/// Products that are waited for together, at most.
+const MOST_PRODUCTS: usize = 1 << 12;
 
 impl Peaks {
-    /// Measures a device, in about four seconds.
+    /// Measures a device, in some seconds.
     pub fn measure<B: Backend>(device: &B::Device) -> Self {
-        Self::with_sizes::<B>(&MATRIX_SIDES, VALUES, LONG_ENOUGH, device)
+        Self::by::<B>(if COMPUTES_AT_ONCE { PROCESSOR } else { GPU }, device)
     }
 
-    fn with_sizes<B: Backend>(
-        sides: &[usize],
-        values: usize,
-        long_enough: Duration,
-        device: &B::Device,
-    ) -> Self {
-        let fastest = |work: &mut dyn FnMut()| fastest::<B>(long_enough, device, work);
-        let multiply_adds = sides.iter().map(|&side| {
-            let matrix = Tensor::<B, 2>::full([side, side], 0.5, device);
-            let seconds = fastest(&mut || drop(matrix.clone().matmul(matrix.clone())));
-            (side as f64).powi(3) / seconds
-        });
-        let multiply_adds_per_second = multiply_adds.fold(0.0, f64::max);
+    fn by<B: Backend>(method: Method, device: &B::Device) -> Self {
+        let Method { values: [fewest, most], wait, long_enough, .. } = method;
+        let bytes = |values: usize| (values * size_of::<f32>()) as f64;
+        let tensor = |values: usize| Tensor::<B, 1>::full([values], 0.5, device);
 
-        let bytes = (values * size_of::<f32>()) as f64;
-        let tensor = Tensor::<B, 1>::full([values], 0.5, device);
-        let copy = fastest(&mut || drop(tensor.clone() + 1.0));
-        let download = fastest(&mut || drop(tensor.clone().into_data()));
+        let mut copy = 0.0f64;
+        let mut values = fewest;
+        loop {
+            let from = tensor(values);
+            let seconds = fastest::<B, _>(long_enough, device, &mut || from.clone() + 1.0);
+            copy = copy.max(2.0 * bytes(values) / seconds);
+            if values >= most || seconds >= wait.as_secs_f64() {
+                break;
+            }
+            values *= 2;
+        }
+        let from = tensor(fewest);
+        let download = fastest::<B, _>(long_enough, device, &mut || from.clone().into_data());
+        drop(from);
         // The host's copy is part of an upload, as it is of a batch that a loader fills.
-        let host = vec![0.5f32; values];
-        let upload = fastest(&mut || {
-            drop(Tensor::<B, 1>::from_data(TensorData::new(host.clone(), [values]), device));
+        let host = vec![0.5f32; fewest];
+        let upload = fastest::<B, _>(long_enough, device, &mut || {
+            Tensor::<B, 1>::from_data(TensorData::new(host.clone(), [fewest]), device)
         });
+        let has_bf16 = !COMPUTES_AT_ONCE && Precision::Bf16.is_supported::<B>(device);
         Self {
-            multiply_adds_per_second,
-            copy_bytes_per_second: 2.0 * bytes / copy,
-            upload_bytes_per_second: bytes / upload,
-            download_bytes_per_second: bytes / download,
+            multiply_adds_per_second: products::<B>(method, DType::F32, device),
+            bf16_multiply_adds_per_second: has_bf16
+                .then(|| products::<B>(method, DType::BF16, device)),
+            copy_bytes_per_second: copy,
+            upload_bytes_per_second: bytes(fewest) / upload,
+            download_bytes_per_second: bytes(fewest) / download,
         }
     }
 }
 
+/// The most multiply-adds a second among products of matrices of these sides, smallest first; sides
+/// are left out once a single product takes as long as a measurement.
+fn products<B: Backend>(method: Method, dtype: DType, device: &B::Device) -> f64 {
+    let Method { sides, wait, long_enough, .. } = method;
+    let mut best = 0.0f64;
+    for &side in sides {
+        // Each product is a factor of the next one, so that all are computed and two are kept; the
+        // sum of a row is 1, so that no value grows.
+        let full = |value: f32| Tensor::<B, 2>::full([side, side], value, device).cast(dtype);
+        let (weights, values) = (full(1.0 / side as f32), full(0.5));
+        let chain = |count: usize| {
+            (0..count).fold(values.clone(), |values, _| weights.clone().matmul(values))
+        };
+        let mut count = 1;
+        let one = fastest::<B, _>(Duration::ZERO, device, &mut || chain(1));
+        let mut seconds = one;
+        while seconds < wait.as_secs_f64() && count < MOST_PRODUCTS {
+            count *= 2;
+            seconds = fastest::<B, _>(Duration::ZERO, device, &mut || chain(count));
+        }
+        let seconds = fastest::<B, _>(long_enough, device, &mut || chain(count));
+        best = best.max((side as f64).powi(3) * count as f64 / seconds);
+        if one > long_enough.as_secs_f64() {
+            break;
+        }
+    }
+    best
+}
+
 /// Seconds of the fastest repetition, after two to warm up.
-fn fastest<B: Backend>(long_enough: Duration, device: &B::Device, work: &mut dyn FnMut()) -> f64 {
+///
+/// - `work`: returns what it computes, which stays until the device has come so far: what is dropped
+///   before, a backend that fuses operations need not compute
+fn fastest<B: Backend, T>(
+    long_enough: Duration,
+    device: &B::Device,
+    work: &mut dyn FnMut() -> T,
+) -> f64 {
     let mut timed = || {
         let start = Instant::now();
-        work();
+        let result = work();
         // A device that fails here will fail where the error can be told, in training.
         let _ = B::sync(device);
-        start.elapsed().as_secs_f64().max(1e-9)
+        let seconds = start.elapsed().as_secs_f64().max(1e-9);
+        drop(result);
+        seconds
     };
     timed();
     timed();
@@ -93,7 +162,13 @@ mod tests {
     fn every_speed_is_positive_and_a_larger_product_takes_longer() {
         let device = Device::default();
         let tenth = Duration::from_millis(5);
-        let peaks = Peaks::with_sizes::<Selected>(&[64], 1 << 12, tenth, &device);
+        let method = Method {
+            sides: &[64, 128],
+            values: [1 << 12, 1 << 14],
+            wait: Duration::from_millis(1),
+            long_enough: tenth,
+        };
+        let peaks = Peaks::by::<Selected>(method, &device);
         for speed in [
             peaks.multiply_adds_per_second,
             peaks.copy_bytes_per_second,
@@ -104,9 +179,7 @@ mod tests {
         }
         let time = |side: usize| {
             let matrix = Tensor::<Selected, 2>::full([side, side], 0.5, &device);
-            fastest::<Selected>(tenth, &device, &mut || {
-                drop(matrix.clone().matmul(matrix.clone()));
-            })
+            fastest::<Selected, _>(tenth, &device, &mut || matrix.clone().matmul(matrix.clone()))
         };
         assert!(time(256) > 4.0 * time(64), "64 times the work in less than 4 times the time");
     }

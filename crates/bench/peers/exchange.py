@@ -28,23 +28,38 @@ def read_validation(folder):
 
 
 def peak_memory_bytes():
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    """The most that this process had on the host; none where the system does not tell."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    except (OSError, IndexError):
+        return None
+
+
+def process_memory():
+    return dict(peak_memory_bytes=peak_memory_bytes())
 
 
 def say(**answer):
     print(json.dumps(answer), flush=True)
 
 
-def serve(version, losses, steps, run):
-    """Answers until there are no more lines: each asks for the time of `steps` steps.
+def serve(version, losses, steps, run, synchronise=lambda: None, memory=process_memory):
+    """Answers until there are no more lines: `round` asks for the time of `steps` steps, `round N`
+    for that of N.
 
     `run(steps)` returns a function that runs them, with all that is not to be timed done before.
+    A device is waited for by `synchronise` before the clock starts and before it stops. Batches lie
+    there from the beginning: ours takes them from data that lie there, within its time.
     """
     say(version=version, losses=losses)
-    for _ in sys.stdin:
-        timed = run(steps)
+    for line in sys.stdin:
+        asked = line.split()[1:]
+        count = int(asked[0]) if asked else steps
+        timed = run(count)
+        synchronise()
         start = time.perf_counter()
         timed()
-        seconds = (time.perf_counter() - start) / steps
-        say(seconds=seconds, peak_memory_bytes=peak_memory_bytes())
+        synchronise()
+        seconds = (time.perf_counter() - start) / count
+        say(seconds=seconds, **memory())

@@ -1,5 +1,6 @@
-"""PyTorch in eager mode: pytorch.py FOLDER [channels-last]"""
+"""PyTorch, in eager mode unless compiled: pytorch.py FOLDER [channels-last | compiled | bf16]"""
 
+import contextlib
 import sys
 
 import exchange
@@ -11,6 +12,29 @@ case, weights, batches = exchange.read(sys.argv[1])
 layout = torch.channels_last if "channels-last" in sys.argv else torch.contiguous_format
 torch.set_num_threads(case["threads"])
 torch.set_flush_denormal(True)
+device = torch.device(case["device"])
+on_gpu = device.type == "cuda"
+compiled, lowered = "compiled" in sys.argv, "bf16" in sys.argv
+torch.backends.cudnn.benchmark = True  # looks for the fastest convolutions, as ours does
+
+
+def fast(allowed):
+    """Whether products on a GPU are of TF32, as ours are on CUDA, or of f32."""
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+def synchronise():
+    if on_gpu:
+        torch.cuda.synchronize()
+
+
+def memory():
+    """Ours tells what is reserved on a GPU."""
+    if not on_gpu:
+        return exchange.process_memory()
+    return dict(peak_memory_bytes=torch.cuda.max_memory_reserved(),
+                allocated_memory_bytes=torch.cuda.max_memory_allocated())
 
 
 class Sequence(nn.Sequential):
@@ -124,7 +148,7 @@ class TextLstm(nn.Module):
 networks = dict(mlp=Mlp, cnn=cnn, simplenet=simplenet, resnet=resnet, vgg=vgg, lstm=TextLstm)
 
 
-def fresh():
+def build():
     """The network with its initial weights."""
     network = networks[case["architecture"]["network"]](case["architecture"])
     tensors = {name: torch.from_numpy(weight.copy()) for name, weight in weights.items()}
@@ -135,11 +159,11 @@ def fresh():
             # Keras's LSTM has one bias; the second stays zero here.
             assert "bias_hh" in name, name
             nn.init.zeros_(network.get_parameter(name)).requires_grad_(False)
-    return network.to(memory_format=layout)
+    return network.to(device, memory_format=layout)
 
 
 def tensor(array, classes=False):
-    values = torch.from_numpy(array)
+    values = torch.from_numpy(array).to(device)
     if values.dim() == 4:
         return values.contiguous(memory_format=layout)
     return values.long() if classes else values
@@ -172,40 +196,56 @@ def optimizer_of(network):
     return torch.optim.Adam(groups, rate, betas, settings["epsilon"], weight_decay=decay)
 
 
-def train(steps):
-    network = fresh()
+network = build()
+initial = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+forward = torch.compile(network) if compiled else network
+
+
+def train(steps, warm=case["warm"], rounded=lowered):
+    """Steps from the initial weights, the first of which are not timed."""
+    network.load_state_dict(initial)
     optimizer = optimizer_of(network)
+    products = torch.autocast(device.type, torch.bfloat16) if rounded else contextlib.nullcontext()
+
+    def step(index):
+        inputs, targets = batches[index % len(batches)]
+        with products:
+            loss = loss_of(forward(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    for index in range(warm):
+        step(index)
 
     def run():
-        losses = []
-        for step in range(steps):
-            inputs, targets = batches[step % len(batches)]
-            loss = loss_of(network(inputs), targets)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach())
-        return [loss.item() for loss in losses]
+        return [step(warm + index) for index in range(steps)]
 
     return run
 
 
-def infer(steps):
-    network = fresh().eval()
+def infer(steps, warm=case["warm"]):
+    """Forward passes; those of latency are waited for one by one."""
+    network.eval()
+    waits = synchronise if case["waits"] else lambda: None
 
-    def run():
+    def run(steps=steps):
         with torch.inference_mode():
             for step in range(steps):
                 outputs = network(batches[step % len(batches)][0])
-        # The mean square stands for the outputs in the comparison.
-        return [outputs.square().mean().item()]
+                waits()
+        return outputs
 
+    if warm:
+        run(warm)
     return run
 
 
 def reach(_):
     """Trains until a share of the validation split is classified rightly."""
-    goal, network = case["goal"], fresh()
+    goal = case["goal"]
+    network.load_state_dict(initial)
     optimizer = optimizer_of(network)
     inputs, targets = (torch.cat(tensors) for tensors in zip(*batches))
     held_out, labels = exchange.read_validation(sys.argv[1])
@@ -223,7 +263,7 @@ def reach(_):
 
     def run():
         rates = iter(goal["learning_rates"])
-        order = torch.arange(len(inputs))
+        order = torch.arange(len(inputs), device=device)
         for _ in range(goal["epochs"]):
             for rows in order.split(size):
                 rate = next(rates)
@@ -234,13 +274,20 @@ def reach(_):
                 optimizer.step()
             if accuracy() >= goal["accuracy"]:
                 return
-            order = torch.randperm(len(inputs), generator=generator)
+            order = torch.randperm(len(inputs), generator=generator).to(device)
         raise SystemExit("the accuracy was not reached")
 
     return run
 
 
-run = infer if case["task"] == "infer" else train
-losses = run(case["compared"])()
-timed = reach if case["task"] == "reach" else run
-exchange.serve(torch.__version__, losses, case["steps"], timed)
+# What is compared is computed in f32, so that all that differs is how ours rounds; a graph is
+# compiled for the arithmetic in which it is timed.
+fast(compiled)
+if case["task"] == "infer":
+    # The mean square stands for the outputs.
+    losses, timed = [infer(1, 0)().square().mean().item()], infer
+else:
+    losses = torch.stack(train(case["compared"], 0, False)()).tolist()
+    timed = reach if case["task"] == "reach" else train
+fast(True)
+exchange.serve(torch.__version__, losses, case["steps"], timed, synchronise, memory)

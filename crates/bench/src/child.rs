@@ -8,6 +8,7 @@ use std::{
     io::{BufRead, BufReader, Lines, Write, stdin, stdout},
     path::{Path, PathBuf},
     process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
 };
 
@@ -33,23 +34,33 @@ pub fn serve(job: Job, group: &Group) -> anyhow::Result<()> {
     let mut work = work::open(job, group)?;
     let ready = work.prepare()?;
     if !group.leads() {
-        while group.broadcast(Vec::new())? == ROUND {
-            work.round()?;
+        loop {
+            let line = group.broadcast(Vec::new())?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            work.round(steps(&String::from_utf8_lossy(&line))?)?;
         }
-        return Ok(());
     }
     say(&ready)?;
     for line in stdin().lines() {
-        line?;
-        group.broadcast(ROUND.to_vec())?;
-        say(&work.round()?)?;
+        let line = line?;
+        let steps = steps(&line)?;
+        group.broadcast(line.into_bytes())?;
+        say(&work.round(steps)?)?;
     }
     group.broadcast(Vec::new())?;
     Ok(())
 }
 
-/// What the first process says to the others before each round.
-const ROUND: &[u8] = b"round";
+/// What asks for a round: `round`, or `round 500` for so many steps.
+const ROUND: &str = "round";
+
+/// The steps that a line asks for, if it does not leave them to the job.
+fn steps(line: &str) -> anyhow::Result<Option<u64>> {
+    let rest = line.strip_prefix(ROUND).with_context(|| format!("not a request: {line}"))?.trim();
+    Ok(if rest.is_empty() { None } else { Some(rest.parse()?) })
+}
 
 fn say(answer: &impl Serialize) -> anyhow::Result<()> {
     let mut stdout = stdout().lock();
@@ -72,12 +83,14 @@ impl Child {
     /// - `threads`: of each process
     /// - `ranks`: how many there are, under `mpirun`
     /// - `folder`: where its errors are kept
+    /// - `kernels`: where a GPU backend keeps kernels, if anywhere
     pub(crate) fn ours(
         program: &Path,
         job: &Job,
         threads: usize,
         ranks: Option<usize>,
         folder: &Path,
+        kernels: Option<&Path>,
     ) -> anyhow::Result<Self> {
         let mut command = match ranks {
             None => Command::new(program),
@@ -88,6 +101,10 @@ impl Child {
             }
         };
         command.arg("child").arg(serde_json::to_string(job)?);
+        if let Some(kernels) = kernels {
+            command.arg("--kernels").arg(kernels);
+            command.env("CUDA_CACHE_PATH", kernels.join("driver")); // what the driver compiles
+        }
         command.env("RAYON_NUM_THREADS", threads.to_string());
         command.env("BURN_RECIPES_DATA", folder); // features that are kept go there
         Self::spawn(command, folder)
@@ -95,7 +112,9 @@ impl Child {
 
     /// Any command that keeps to the protocol.
     pub(crate) fn spawn(mut command: Command, folder: &Path) -> anyhow::Result<Self> {
-        let errors = folder.join("errors.txt");
+        static SPAWNED: AtomicUsize = AtomicUsize::new(0);
+        let number = SPAWNED.fetch_add(1, Ordering::Relaxed);
+        let errors = folder.join(format!("errors-{number}.txt"));
         let began = Instant::now();
         let mut process = command
             .stdin(Stdio::piped())
@@ -118,8 +137,11 @@ impl Child {
     }
 
     /// Lets the process measure once.
-    pub(crate) fn round(&mut self) -> anyhow::Result<Measured> {
-        let asked = self.asks.as_mut().map(|asks| writeln!(asks, "round"));
+    ///
+    /// - `steps`: how many, where it is not the job that says
+    pub(crate) fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured> {
+        let line = steps.map_or_else(|| ROUND.to_owned(), |steps| format!("{ROUND} {steps}"));
+        let asked = self.asks.as_mut().map(|asks| writeln!(asks, "{line}"));
         match asked {
             Some(Ok(())) => self.answer(),
             _ => Err(self.last_words()),

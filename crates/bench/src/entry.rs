@@ -1,8 +1,9 @@
 //! A result of a benchmark.
 
+use backend::{Peaks, Precision};
 use serde::{Deserialize, Serialize};
 
-use crate::job::Measured;
+use crate::{exchange::Cost, job::Measured};
 
 /// A result of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,6 +12,9 @@ pub struct Entry {
     pub name: String,
     /// The backend that ran it.
     pub backend: String,
+    /// The arithmetic of its products while training. On CUDA that of f32 may be TF32.
+    #[serde(default)]
+    pub precision: Precision,
     /// Threads that compute on the CPU.
     pub threads: usize,
     /// Processes under MPI that shared each step, if it was not one by itself.
@@ -30,10 +34,18 @@ pub struct Entry {
     /// Operations of a step, two for a multiply-add, where they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flops: Option<f64>,
-    /// The speed of these against the device's measured peak.
+    /// The speed of these against the device's measured peak in this precision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
-    /// The most memory that the process has held, where the system tells.
+    /// Bytes that a step moves where each layer's result is written once, and read by each that needs
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<f64>,
+    /// The speed of these against that of a copy on the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_of_bandwidth: Option<f64>,
+    /// The most memory that was held, where the system tells: on a CPU by the process, on a GPU
+    /// reserved there by the framework.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// By how much memory grew after the first tenth of the steps.
@@ -51,6 +63,18 @@ pub struct Entry {
     /// All peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerEntry>,
+    /// Peers that do not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+}
+
+/// A peer that failed, or came to other losses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The framework and how it was run.
+    pub name: String,
+    /// What went wrong.
+    pub reason: String,
 }
 
 /// What was measured beside ours.
@@ -70,6 +94,9 @@ pub struct PeerEntry {
     /// As of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// Of what a GPU framework reserved, the most that tensors had at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated_memory_bytes: Option<u64>,
     /// Our peak of memory divided by its.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_ratio: Option<f64>,
@@ -104,8 +131,8 @@ impl Rounds {
         seconds[seconds.len() - 1] - seconds[0]
     }
 
-    pub(crate) fn peak_memory_bytes(&self) -> Option<u64> {
-        self.0.iter().filter_map(|round| round.peak_memory_bytes).max()
+    fn most(&self, of: fn(&Measured) -> Option<u64>) -> Option<u64> {
+        self.0.iter().filter_map(of).max()
     }
 
     fn sorted(&self) -> Vec<f64> {
@@ -129,7 +156,7 @@ impl Entry {
             spread: rounds.spread(),
             // A part of a step may be too short to be told from its surroundings.
             samples_per_second: last.samples as f64 / median_seconds.max(1e-9),
-            peak_memory_bytes: rounds.peak_memory_bytes(),
+            peak_memory_bytes: rounds.most(|round| round.peak_memory_bytes),
             memory_growth_bytes: last.memory_growth_bytes,
             data_wait: last.data_wait,
             communication_wait: last.communication_wait,
@@ -148,7 +175,7 @@ impl Entry {
         rounds: &Rounds,
     ) {
         let median_seconds = rounds.median();
-        let peak_memory_bytes = rounds.peak_memory_bytes();
+        let peak_memory_bytes = rounds.most(|round| round.peak_memory_bytes);
         let memory = self.peak_memory_bytes.zip(peak_memory_bytes);
         self.peers.push(PeerEntry {
             name: name.to_owned(),
@@ -157,6 +184,7 @@ impl Entry {
             spread: rounds.spread(),
             ratio: median_seconds / self.median_seconds,
             peak_memory_bytes,
+            allocated_memory_bytes: rounds.most(|round| round.allocated_memory_bytes),
             memory_ratio: memory.map(|(ours, its)| ours as f64 / its as f64),
             largest_difference,
         });
@@ -164,13 +192,23 @@ impl Entry {
         self.peer = self.peers.iter().min_by(fastest).cloned();
     }
 
-    /// Adds the operations of a step.
+    /// Adds what a step of so many samples takes.
     ///
-    /// - `multiply_adds_per_second`: the device's peak
-    pub(crate) fn count(&mut self, flops: f64, multiply_adds_per_second: f64) {
+    /// - `share`: of the device's processors, those that were used
+    pub(crate) fn count(&mut self, cost: Cost, peaks: &Peaks, share: f64) {
+        let flops = cost.flops_of_sample * self.batch as f64;
         self.flops = Some(flops);
+        let peak = match self.precision {
+            Precision::F32 => Some(peaks.multiply_adds_per_second),
+            Precision::Bf16 => peaks.bf16_multiply_adds_per_second,
+            Precision::F16 => None,
+        };
         let speed = flops / self.median_seconds;
-        self.percent_of_peak = Some(100.0 * speed / (2.0 * multiply_adds_per_second));
+        self.percent_of_peak = peak.map(|peak| 100.0 * speed / (2.0 * peak * share));
+        let bytes = cost.bytes_of_sample * self.batch as f64 + cost.bytes_of_step;
+        self.bytes = Some(bytes);
+        let speed = bytes / self.median_seconds;
+        self.percent_of_bandwidth = Some(100.0 * speed / peaks.copy_bytes_per_second);
     }
 }
 
@@ -204,8 +242,27 @@ mod tests {
         let peer = entry.peer.clone().unwrap();
         assert_eq!((peer.name.as_str(), peer.ratio), ("fast", 1.5));
         assert_eq!((entry.peers.len(), peer.memory_ratio), (2, Some(1.0)));
-        // 4 operations in 2 seconds, where one multiply-add, which is two, is done in a second.
-        entry.count(4.0, 1.0);
+    }
+
+    #[test]
+    fn what_a_step_takes_is_set_against_the_peaks_of_what_ran() {
+        let mut entry = Entry::new("case", 1, &rounds(&[2.0]));
+        let cost = Cost { flops_of_sample: 4.0, bytes_of_sample: 1.0, bytes_of_step: 60.0 };
+        let peaks = Peaks {
+            multiply_adds_per_second: 80.0,
+            bf16_multiply_adds_per_second: None,
+            copy_bytes_per_second: 200.0,
+            upload_bytes_per_second: 1.0,
+            download_bytes_per_second: 1.0,
+        };
+        // 40 samples in 2 seconds: 80 operations and 50 bytes a second, where half of the threads do
+        // 40 multiply-adds, which are two each.
+        entry.count(cost, &peaks, 0.5);
+        assert_eq!((entry.flops, entry.bytes), (Some(160.0), Some(100.0)));
         assert_eq!(entry.percent_of_peak, Some(100.0));
+        assert_eq!(entry.percent_of_bandwidth, Some(25.0));
+        entry.precision = Precision::Bf16;
+        entry.count(cost, &peaks, 0.5);
+        assert_eq!(entry.percent_of_peak, None);
     }
 }

@@ -33,9 +33,9 @@ pub(crate) struct Ready {
     /// How long ago the first step ended, in seconds.
     #[serde(default)]
     pub(crate) since_first_step: f64,
-    /// What was asked for is the device's peaks.
+    /// What was asked for is the device's name and peaks.
     #[serde(default)]
-    pub(crate) peaks: Option<backend::Peaks>,
+    pub(crate) peaks: Option<(String, backend::Peaks)>,
 }
 
 /// What a process says after a round.
@@ -47,6 +47,9 @@ pub(crate) struct Measured {
     #[serde(default)]
     pub(crate) samples: u64,
     pub(crate) peak_memory_bytes: Option<u64>,
+    /// Of a peer on a GPU.
+    #[serde(default)]
+    pub(crate) allocated_memory_bytes: Option<u64>,
     /// The share of the time that went into waiting for data.
     #[serde(default)]
     pub(crate) data_wait: Option<f64>,

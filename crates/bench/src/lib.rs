@@ -12,6 +12,7 @@
 mod case;
 mod entry;
 mod job;
+mod results;
 
 // The work of a job, a kind a module.
 mod work;
@@ -22,11 +23,18 @@ mod exchange;
 mod peers;
 mod run;
 
+/// Whether the backend is a GPU's, which is told what to do and waited for.
+const ON_GPU: bool = !backend::device::COMPUTES_AT_ONCE;
+/// The first steps of a round on a GPU are not timed, ours and a peer's: the trainer waits for the
+/// device after each of its first three updates, and PyTorch looks for the fastest convolutions.
+const WARM: u64 = if ON_GPU { 3 } else { 0 };
+
 pub use crate::{
     case::{CASES, Case},
     child::serve,
-    entry::{Entry, PeerEntry},
+    entry::{Entry, PeerEntry, Refused},
     job::Job,
     peers::Peers,
+    results::{Machine, Results},
     run::{Bench, Options},
 };

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
-use backend::device::Allocator;
-use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, serve};
+use backend::{Peaks, device::Allocator};
+use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, Refused, Results, serve};
 use clap::{Args, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use training::Group;
@@ -31,6 +31,9 @@ enum Command {
     Child {
         /// The job, as JSON
         job: String,
+        /// Where a GPU backend keeps kernels
+        #[arg(long)]
+        kernels: Option<PathBuf>,
     },
 }
 
@@ -50,10 +53,13 @@ struct RunArguments {
     /// A folder with MNIST's files
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
+    /// A folder where a GPU backend keeps kernels from run to run [default: that of `recipes`]
+    #[arg(long, value_name = "FOLDER")]
+    kernels: Option<PathBuf>,
     /// Three steps each: shows that everything runs, and no speed worth telling
     #[arg(long)]
     quick: bool,
-    /// Write the results into a file
+    /// Write the results into a file, again after each
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -62,9 +68,12 @@ fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
-        Command::Child { job } => {
+        Command::Child { job, kernels } => {
             let group = Group::of_launcher()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
+            if let Some(folder) = kernels {
+                backend::device::keep_kernels_in(folder);
+            }
             let job = serde_json::from_str::<Job>(&job).context("not a job")?;
             let served = serve(job, &group);
             backend::set_sum_over_processes(None); // so that the last of the group goes here
@@ -80,7 +89,7 @@ fn main() -> anyhow::Result<ExitCode> {
 #[allow(clippy::print_stdout)] // The program's results.
 fn list() {
     for case in CASES {
-        let note = if case.on_request { " (on request)" } else { "" };
+        let note = if case.on_request() { " (on request)" } else { "" };
         println!("{:<18} {}{note}", case.name, case.summary);
     }
 }
@@ -95,37 +104,74 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(missing) = peers.missing() {
         eprintln!("{missing}");
     }
+    let scratch = tempfile::tempdir().context("no temporary folder")?;
+    let kernels = arguments.kernels.clone();
+    let kernels = kernels.or_else(|| Some(recipes::cache_folder()?.join("kernels")));
+    // The first batches are made in this process.
+    if let Some(folder) = kernels.clone() {
+        backend::device::keep_kernels_in(folder);
+    }
+    backend::device::open()?;
     let options = Options {
         program: std::env::current_exe().context("where is this program?")?,
         threads: arguments.threads.unwrap_or_else(backend::device::threads).max(1),
         rounds: arguments.rounds,
         data: arguments.data.clone(),
+        scratch: scratch.path().to_owned(),
+        kernels,
         quick: arguments.quick,
     };
     let bench = Bench::new(options, peers)?;
-    let peak = bench.peaks().multiply_adds_per_second;
-    eprintln!("peak: {:.1} billion multiply-adds a second", peak / 1e9);
-    let (mut entries, mut failed) = (Vec::new(), false);
+    tell_of(&bench);
+    let (machine, peaks) = (bench.machine().clone(), *bench.peaks());
+    let mut results = Results { machine, peaks, entries: Vec::new() };
+    let mut failed = false;
     for case in cases {
         let told = bench.run(case, &mut |entry| {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    eprintln!("error: {error:#}");
+                    failed = true;
+                    return Ok(());
+                }
+            };
             println!("{}", describe(entry));
-            entries.push(entry.clone());
+            for Refused { name, reason } in &entry.refused {
+                eprintln!("error: {}: {name}: {reason}", entry.name);
+                failed = true;
+            }
+            results.entries.push(entry.clone());
+            // Each time, so that they are there if this process is ended.
+            arguments.json.as_ref().map_or(Ok(()), |path| results.write(path))
         });
         if let Err(error) = told {
             eprintln!("error: {error:#}");
             failed = true;
         }
     }
-    if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&entries)?;
-        store::write_whole(path, format!("{text}\n").as_bytes())?;
-    }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+#[allow(clippy::print_stderr)] // What the results are measured on.
+fn tell_of(bench: &Bench) {
+    let Peaks {
+        multiply_adds_per_second,
+        bf16_multiply_adds_per_second,
+        copy_bytes_per_second,
+        ..
+    } = bench.peaks();
+    eprintln!("device: {}", bench.machine().device);
+    eprint!("peak: {:.1} billion multiply-adds a second", multiply_adds_per_second / 1e9);
+    if let Some(bf16) = bf16_multiply_adds_per_second {
+        eprint!(", {:.1} of bf16", bf16 / 1e9);
+    }
+    eprintln!(", {:.1} GB/s", copy_bytes_per_second / 1e9);
 }
 
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Case>> {
     if names.is_empty() {
-        return Ok(CASES.iter().filter(|case| !case.on_request).collect());
+        return Ok(CASES.iter().filter(|case| !case.on_request()).collect());
     }
     let find = |name: &String| {
         CASES
@@ -146,6 +192,12 @@ fn describe(entry: &Entry) -> String {
     );
     if let Some(percent) = entry.percent_of_peak {
         line += &format!("  {percent:.0} % of peak");
+    }
+    if let Some(percent) = entry.percent_of_bandwidth {
+        line += &format!("  {percent:.0} % of bandwidth");
+    }
+    if let Some(bytes) = entry.peak_memory_bytes {
+        line += &format!("  {:.0} MB", bytes as f64 / 1e6);
     }
     if let Some(wait) = entry.data_wait.filter(|&wait| wait > 0.005) {
         line += &format!("  data wait {:.1} %", 100.0 * wait);

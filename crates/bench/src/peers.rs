@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use anyhow::Context;
 use tempfile::TempDir;
 
-use crate::child::Child;
+use crate::{ON_GPU, child::Child};
 
 const EXCHANGE: &str = include_str!("../peers/exchange.py");
 const PYTORCH: &str = include_str!("../peers/pytorch.py");
@@ -16,6 +16,10 @@ const LOOK: &str = "from importlib.util import find_spec
 import sys
 print(*(name for name in sys.argv[1:] if find_spec(name)))";
 
+/// Fails where PyTorch has no GPU.
+const LOOK_FOR_GPU: &str = "import torch
+torch.zeros(1, device='cuda')";
+
 /// A framework, and how it is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -23,22 +27,37 @@ pub(crate) enum Peer {
     Pytorch,
     /// In eager mode, the channels of images innermost.
     PytorchChannelsLast,
-    /// A Keras network in a compiled graph.
+    /// By `torch.compile`, on a GPU.
+    PytorchCompiled,
+    /// In eager mode, products in bf16, on a GPU.
+    PytorchBf16,
+    /// A Keras network in a compiled graph, on the CPU.
     Tensorflow,
 }
 
+use Peer::{Pytorch, PytorchBf16, PytorchChannelsLast, PytorchCompiled, Tensorflow};
+
 /// For networks on images.
-pub(crate) const ALL: &[Peer] = &[Peer::Pytorch, Peer::PytorchChannelsLast, Peer::Tensorflow];
+pub(crate) const ALL: &[Peer] = &[Pytorch, PytorchChannelsLast, Tensorflow];
 /// For networks without images.
-pub(crate) const WITHOUT_IMAGES: &[Peer] = &[Peer::Pytorch, Peer::Tensorflow];
+pub(crate) const WITHOUT_IMAGES: &[Peer] = &[Pytorch, Tensorflow];
 /// For networks on images that the script for TensorFlow does not have.
-pub(crate) const PYTORCH_ONLY: &[Peer] = &[Peer::Pytorch, Peer::PytorchChannelsLast];
+pub(crate) const PYTORCH_ONLY: &[Peer] = &[Pytorch, PytorchChannelsLast];
+/// The same three for training steps, which a GPU can make in more ways.
+pub(crate) const STEP: &[Peer] =
+    &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16, Tensorflow];
+pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
+    &[Pytorch, PytorchCompiled, PytorchBf16, Tensorflow];
+pub(crate) const STEP_PYTORCH_ONLY: &[Peer] =
+    &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16];
 
 /// The Python that runs the peers, and what it has.
 #[derive(Debug)]
 pub struct Peers {
     python: String,
     modules: Vec<String>,
+    /// Whether there is a PyTorch that cannot compute where ours does.
+    lacks_gpu: bool,
     scripts: Option<TempDir>,
 }
 
@@ -55,43 +74,51 @@ impl Peers {
         let modules = found.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         let modules: Vec<String> =
             modules.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+        let has_torch = modules.iter().any(|module| module == "torch");
+        let sees_gpu = || {
+            let looked = Command::new(python).args(["-c", LOOK_FOR_GPU]).output();
+            looked.is_ok_and(|output| output.status.success())
+        };
+        let lacks_gpu = ON_GPU && has_torch && !sees_gpu();
         let folder = tempfile::tempdir().context("no temporary folder for the peers' scripts")?;
         for (name, text) in
             [("exchange", EXCHANGE), ("pytorch", PYTORCH), ("tensorflow", TENSORFLOW)]
         {
             store::write_whole(&folder.path().join(format!("{name}.py")), text.as_bytes())?;
         }
-        Ok(Self { python: python.to_owned(), modules, scripts: Some(folder) })
+        Ok(Self { python: python.to_owned(), modules, lacks_gpu, scripts: Some(folder) })
     }
 
     /// No peers, as asked.
     pub fn none() -> Self {
-        Self { python: String::new(), modules: Vec::new(), scripts: None }
+        Self { python: String::new(), modules: Vec::new(), lacks_gpu: false, scripts: None }
     }
 
-    /// What is not measured for want of a module, as a sentence.
+    /// What is not measured for want of a module or a device, as a sentence.
     pub fn missing(&self) -> Option<String> {
-        let missing: Vec<&str> = [("PyTorch", Peer::Pytorch), ("TensorFlow", Peer::Tensorflow)]
+        self.scripts.as_ref()?;
+        let python = &self.python;
+        if self.lacks_gpu {
+            return Some(format!("the PyTorch of `{python}` has no GPU: ours alone is measured"));
+        }
+        let missing: Vec<&str> = [("PyTorch", Pytorch), ("TensorFlow", Tensorflow)]
             .into_iter()
-            .filter(|&(_, peer)| !self.has(peer))
+            .filter(|&(_, peer)| peer.runs_here() && !self.has(peer))
             .map(|(name, _)| name)
             .collect();
-        self.scripts.as_ref()?;
-        (!missing.is_empty()).then(|| {
-            format!(
-                "`{}` has no usable {}: ours alone is measured",
-                self.python,
-                missing.join(", ")
-            )
-        })
+        let alone = if self.has(Pytorch) { "it is not measured" } else { "ours alone is measured" };
+        (!missing.is_empty())
+            .then(|| format!("`{python}` has no usable {}: {alone}", missing.join(", ")))
     }
 
     pub(crate) fn has(&self, peer: Peer) -> bool {
         let modules: &[&str] = match peer {
-            Peer::Pytorch | Peer::PytorchChannelsLast => &["numpy", "safetensors", "torch"],
-            Peer::Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
+            Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
+            _ => &["numpy", "safetensors", "torch"],
         };
-        modules.iter().all(|module| self.modules.iter().any(|found| found == module))
+        peer.runs_here()
+            && !self.lacks_gpu
+            && modules.iter().all(|module| self.modules.iter().any(|found| found == module))
     }
 
     /// Starts a peer on the case in `folder`.
@@ -99,9 +126,11 @@ impl Peers {
         let scripts = self.scripts.as_ref().context("there are no peers")?;
         let mut command = Command::new(&self.python);
         let (script, variant) = match peer {
-            Peer::Pytorch => ("pytorch.py", None),
-            Peer::PytorchChannelsLast => ("pytorch.py", Some("channels-last")),
-            Peer::Tensorflow => ("tensorflow.py", None),
+            Pytorch => ("pytorch.py", None),
+            PytorchChannelsLast => ("pytorch.py", Some("channels-last")),
+            PytorchCompiled => ("pytorch.py", Some("compiled")),
+            PytorchBf16 => ("pytorch.py", Some("bf16")),
+            Tensorflow => ("tensorflow.py", None),
         };
         command.arg(scripts.path().join(script)).arg(folder).args(variant);
         Child::spawn(command, scripts.path())
@@ -113,7 +142,18 @@ impl Peer {
         match self {
             Self::Pytorch => "pytorch",
             Self::PytorchChannelsLast => "pytorch channels-last",
+            Self::PytorchCompiled => "pytorch compiled",
+            Self::PytorchBf16 => "pytorch bf16",
             Self::Tensorflow => "tensorflow",
+        }
+    }
+
+    /// On the device on which ours runs. The script for TensorFlow knows the CPU alone.
+    fn runs_here(self) -> bool {
+        match self {
+            Self::Pytorch | Self::PytorchChannelsLast => true,
+            Self::PytorchCompiled | Self::PytorchBf16 => ON_GPU,
+            Self::Tensorflow => !ON_GPU,
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use backend::Peaks;
+use backend::{Peaks, Precision};
 
 use crate::{
-    Case, Entry, Job, Peers,
-    case::{Trial, What},
+    Case, Entry, Job, Machine, ON_GPU, Peers, Refused,
+    case::{Kernels, Trial, What},
     child::Child,
     entry::Rounds,
     exchange::Exchange,
@@ -15,10 +15,33 @@ use crate::{
     peers::Peer,
 };
 
-/// How far apart the first losses may be, relative to ours. The two sides add in another order, which
-/// makes a difference of 1e-7 in the first step and up to 4e-5 in the twentieth; another network,
-/// optimizer or batch is off by more than 1e-2.
-const TOLERANCE: f64 = 1e-3;
+/// How far apart first losses may be.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    /// The first steps that are looked at.
+    steps: usize,
+    /// The difference relative to ours.
+    relative: f64,
+}
+
+impl Tolerance {
+    /// On a CPU the two sides add in another order, which makes a difference of 1e-7 in the first step
+    /// and up to 4e-5 in the twentieth; another network, optimizer or batch is off by more than 1e-2.
+    ///
+    /// On a GPU the peer computes these losses in f32, and ours in what it trains in. A factor that
+    /// is rounded to TF32 is off by up to 5e-4, one of bf16 by up to 4e-3, and each update carries
+    /// that on, so few steps are looked at.
+    fn of(precision: Precision) -> Self {
+        match precision {
+            _ if !ON_GPU => Self { steps: usize::MAX, relative: 1e-3 },
+            Precision::F32 => Self { steps: 3, relative: 5e-3 },
+            Precision::Bf16 | Precision::F16 => Self { steps: 3, relative: 2e-2 },
+        }
+    }
+}
+
+/// How long a round on a GPU lasts; the number of steps follows from it, and is the same for all.
+const ROUND_SECONDS: f64 = 1.0;
 
 /// How to measure.
 #[derive(Clone, Debug)]
@@ -31,6 +54,10 @@ pub struct Options {
     pub rounds: usize,
     /// A folder with data sets, MNIST's in `mnist`.
     pub data: Option<PathBuf>,
+    /// A folder for files that trials are given.
+    pub scratch: PathBuf,
+    /// Where a GPU backend keeps kernels from run to run, if anywhere.
+    pub kernels: Option<PathBuf>,
     /// At most three steps a round: shows that everything runs, and no speed worth telling.
     pub quick: bool,
 }
@@ -40,7 +67,19 @@ pub struct Options {
 pub struct Bench {
     options: Options,
     peers: Peers,
+    machine: Machine,
     peaks: Peaks,
+}
+
+/// A process that is measured beside ours.
+struct Other {
+    name: &'static str,
+    /// Empty for another way of ours.
+    version: String,
+    /// Between its first losses and ours, of a peer.
+    difference: Option<f64>,
+    child: Child,
+    rounds: Rounds,
 }
 
 impl Bench {
@@ -51,11 +90,17 @@ impl Bench {
     /// Where there is no usable device.
     pub fn new(options: Options, peers: Peers) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder")?;
-        let mut child =
-            Child::ours(&options.program, &Job::Peaks, options.threads, None, folder.path())?;
+        let kernels = options.kernels.as_deref();
+        let (program, threads) = (&options.program, options.threads);
+        let mut child = Child::ours(program, &Job::Peaks, threads, None, folder.path(), kernels)?;
         let (ready, _) = child.ready()?;
-        let peaks = ready.peaks.context("no peaks were measured")?;
-        Ok(Self { options, peers, peaks })
+        let (device, peaks) = ready.peaks.context("no peaks were measured")?;
+        Ok(Self { options, peers, machine: Machine::read(&device), peaks })
+    }
+
+    /// What results hold for.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     /// The device's peaks.
@@ -63,31 +108,40 @@ impl Bench {
         &self.peaks
     }
 
-    /// Measures a case.
+    /// Measures a case, and tells of each of its trials what was measured or went wrong.
     ///
     /// # Errors
     ///
-    /// Where something fails, or the losses of a peer are not ours.
-    pub fn run(&self, case: &Case, told: &mut dyn FnMut(&Entry)) -> anyhow::Result<Vec<Entry>> {
+    /// Where there are no trials, or `told` fails. A peer that fails, or whose losses are not ours, is
+    /// an entry's [`Refused`].
+    pub fn run(
+        &self,
+        case: &Case,
+        told: &mut dyn FnMut(anyhow::Result<&Entry>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let mut entries = Vec::new();
         for trial in (case.trials)(&self.options)? {
-            let mut entry = self.trial(&trial).with_context(|| trial.name.clone())?;
-            entry.efficiency = efficiency(&entry, &entries);
-            told(&entry);
-            entries.push(entry);
+            match self.trial(&trial).with_context(|| trial.name.clone()) {
+                Ok(mut entry) => {
+                    entry.efficiency = efficiency(&entry, &entries);
+                    told(Ok(&entry))?;
+                    entries.push(entry);
+                }
+                Err(error) => told(Err(error))?,
+            }
         }
-        Ok(entries)
+        Ok(())
     }
 
     fn trial(&self, trial: &Trial) -> anyhow::Result<Entry> {
         let scratch = tempfile::tempdir().context("no temporary folder")?;
         let folder = scratch.path();
-        let (exchange, steps, compared) = trial.exchange(self.options.quick)?;
-        let flops = exchange.as_ref().map(Exchange::flops);
+        let (exchange, terms) = trial.exchange(self.options.quick)?;
+        let cost = exchange.as_ref().map(Exchange::cost);
         let comparable = exchange.is_some();
         let threads = trial.threads.unwrap_or(self.options.threads);
         if let Some(exchange) = exchange {
-            exchange.write(folder, steps, compared, threads)?;
+            exchange.write(folder, terms, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
         let peers: Vec<Peer> = trial
@@ -96,16 +150,18 @@ impl Bench {
             .copied()
             .filter(|&peer| comparable && self.peers.has(peer))
             .collect();
-        let mut entry = match &trial.what {
-            What::FirstStep(_) => self.first_steps(trial, &job, &peers, folder)?,
+        let mut entry = match trial.what {
+            What::FirstStep(_, kernels) => {
+                self.first_steps(trial, &job, &peers, folder, kernels)?
+            }
             _ => self.rounds(trial, &job, &peers, folder)?,
         };
-        let of_a_step = !matches!(trial.what, What::FirstStep(_) | What::Reach(_));
-        if let Some(flops) = flops.filter(|_| of_a_step) {
-            // The peak is that of all threads that were asked for.
+        let of_a_step = !matches!(trial.what, What::FirstStep(..) | What::Reach(_));
+        if let Some(cost) = cost.filter(|_| of_a_step) {
+            // The peak is that of all threads that were asked for; a GPU's is its own.
             let threads = threads * trial.ranks.unwrap_or(1);
             let share = threads.min(self.options.threads) as f64 / self.options.threads as f64;
-            entry.count(flops, self.peaks.multiply_adds_per_second * share);
+            entry.count(cost, &self.peaks, if ON_GPU { 1.0 } else { share });
         }
         Ok(entry)
     }
@@ -121,37 +177,76 @@ impl Bench {
         let threads = trial.threads.unwrap_or(self.options.threads);
         let mut ours = self.ours(job, threads, trial.ranks, folder)?;
         let (ready, _) = ours.ready()?;
-        let mut others = Vec::new();
+        let (mut others, mut refused) = (Vec::new(), Vec::new());
         for &peer in peers {
-            let mut child = self.peers.start(peer, folder)?;
-            let (its, _) = child.ready().context(peer.name())?;
-            let difference = compare(&ready, &its).context(peer.name())?;
-            others.push((peer.name(), its.version, Some(difference), child, Rounds::default()));
+            match self.beside(peer, &ready, trial.precision(), folder) {
+                Ok(other) => others.push(other),
+                Err(error) => refused.push(refusal(peer.name(), &error)),
+            }
         }
         if let Some((name, job)) = trial.against(folder, self.options.quick) {
             let mut child = self.ours(&job, threads, None, folder)?;
             child.ready()?;
-            others.push((name, String::new(), None, child, Rounds::default()));
+            let rounds = Rounds::default();
+            others.push(Other { name, version: String::new(), difference: None, child, rounds });
         }
-        let mut rounds = Rounds::default();
+        let steps = self.steps(trial, &mut ours)?;
         let count = match &trial.what {
             // A minute or more; and memory is the same in each round.
             What::Reach(_) => 1,
             What::Train(job) if job.watches_memory => 1,
             _ => self.options.rounds.max(1),
         };
+        let mut rounds = Rounds::default();
         for _ in 0..count {
-            rounds.0.push(ours.round()?);
-            for (name, _, _, child, rounds) in &mut others {
-                rounds.0.push(child.round().context(*name)?);
+            rounds.0.push(ours.round(steps)?);
+            let mut able = Vec::new();
+            for mut other in others {
+                match other.child.round(steps) {
+                    Ok(round) => {
+                        other.rounds.0.push(round);
+                        able.push(other);
+                    }
+                    Err(error) if other.difference.is_some() => {
+                        refused.push(refusal(other.name, &error));
+                    }
+                    Err(error) => return Err(error.context(other.name)),
+                }
             }
+            others = able;
         }
         let mut entry = Entry::new(&trial.name, threads, &rounds);
+        entry.precision = trial.precision();
         entry.ranks = trial.ranks;
-        for (name, version, difference, _, rounds) in others {
+        entry.refused = refused;
+        for Other { name, version, difference, rounds, .. } in others {
             entry.add(name, version, difference, &rounds);
         }
         Ok(entry)
+    }
+
+    /// A peer that has come to our losses.
+    fn beside(
+        &self,
+        peer: Peer,
+        ours: &Ready,
+        precision: Precision,
+        folder: &Path,
+    ) -> anyhow::Result<Other> {
+        let mut child = self.peers.start(peer, folder)?;
+        let (its, _) = child.ready()?;
+        let difference = Some(compare(ours, &its, Tolerance::of(precision))?);
+        let (name, version) = (peer.name(), its.version);
+        Ok(Other { name, version, difference, child, rounds: Rounds::default() })
+    }
+
+    /// The steps of a round on a GPU, by a round that does not count.
+    fn steps(&self, trial: &Trial, ours: &mut Child) -> anyhow::Result<Option<u64>> {
+        if !ON_GPU || self.options.quick || !trial.is_of_steps() {
+            return Ok(None);
+        }
+        let seconds = ours.round(None)?.seconds;
+        Ok(Some((ROUND_SECONDS / seconds).clamp(4.0, 50_000.0) as u64))
     }
 
     /// Each round is a process of its own, from its start to the end of its first step.
@@ -161,23 +256,47 @@ impl Bench {
         job: &Job,
         peers: &[Peer],
         folder: &Path,
+        kernels: Kernels,
     ) -> anyhow::Result<Entry> {
         let threads = self.options.threads;
+        let begin = |round: usize| {
+            let none = folder.join(format!("kernels-{round}"));
+            let kernels = match kernels {
+                Kernels::None => Some(none.as_path()),
+                Kernels::Kept => self.options.kernels.as_deref(),
+            };
+            Child::ours(&self.options.program, job, threads, None, folder, kernels)?.ready()
+        };
+        if ON_GPU && kernels == Kernels::Kept {
+            begin(0)?; // so that they are there
+        }
+        let count = match kernels {
+            Kernels::None => 1, // it may take minutes
+            Kernels::Kept => self.options.rounds.clamp(1, 3),
+        };
         let mut rounds = Rounds::default();
         let mut others: Vec<_> =
             peers.iter().map(|&peer| (peer, String::new(), 0.0, Rounds::default())).collect();
+        let mut refused = Vec::new();
         let measured = |seconds| Measured { seconds, samples: 1, ..Measured::default() };
-        for _ in 0..self.options.rounds.clamp(1, 3) {
-            let (ready, seconds) = self.ours(job, threads, None, folder)?.ready()?;
+        for round in 0..count {
+            let (ready, seconds) = begin(round)?;
             rounds.0.push(measured(seconds));
-            for (peer, version, difference, rounds) in &mut others {
-                let (its, seconds) = self.peers.start(*peer, folder)?.ready()?;
-                *difference = compare(&ready, &its).context(peer.name())?;
-                *version = its.version;
-                rounds.0.push(measured(seconds));
-            }
+            others.retain_mut(|(peer, version, difference, rounds)| {
+                let mut other = || {
+                    let (its, seconds) = self.peers.start(*peer, folder)?.ready()?;
+                    *difference = compare(&ready, &its, Tolerance::of(trial.precision()))?;
+                    *version = its.version;
+                    rounds.0.push(measured(seconds));
+                    Ok(())
+                };
+                let told = other();
+                refused.extend(told.as_ref().err().map(|error| refusal(peer.name(), error)));
+                told.is_ok()
+            });
         }
         let mut entry = Entry::new(&trial.name, threads, &rounds);
+        entry.refused = refused;
         for (peer, version, difference, rounds) in others {
             entry.add(peer.name(), version, Some(difference), &rounds);
         }
@@ -191,8 +310,13 @@ impl Bench {
         ranks: Option<usize>,
         folder: &Path,
     ) -> anyhow::Result<Child> {
-        Child::ours(&self.options.program, job, threads, ranks, folder)
+        let kernels = self.options.kernels.as_deref();
+        Child::ours(&self.options.program, job, threads, ranks, folder, kernels)
     }
+}
+
+fn refusal(name: &str, error: &anyhow::Error) -> Refused {
+    Refused { name: name.to_owned(), reason: format!("{error:#}") }
 }
 
 /// Of each of several ranks, against the rank by itself that was measured before.
@@ -208,7 +332,7 @@ fn efficiency(entry: &Entry, before: &[Entry]) -> Option<f64> {
 /// # Errors
 ///
 /// Names the first step at which they are too far apart.
-fn compare(ours: &Ready, its: &Ready) -> anyhow::Result<f64> {
+fn compare(ours: &Ready, its: &Ready, tolerance: Tolerance) -> anyhow::Result<f64> {
     ensure!(
         ours.losses.len() == its.losses.len(),
         "{} losses instead of {}",
@@ -216,11 +340,15 @@ fn compare(ours: &Ready, its: &Ready) -> anyhow::Result<f64> {
         ours.losses.len()
     );
     let mut largest = 0.0f64;
-    for (step, (ours, its)) in ours.losses.iter().zip(&its.losses).enumerate() {
+    let pairs = ours.losses.iter().zip(&its.losses).take(tolerance.steps);
+    for (step, (ours, its)) in pairs.enumerate() {
         let difference = (ours - its).abs() / ours.abs().max(1e-12);
-        if difference.is_nan() || difference > TOLERANCE {
+        if difference.is_nan() || difference > tolerance.relative {
             let step = step + 1;
-            bail!("it computes something else: in step {step} its loss is {its} and ours {ours}");
+            bail!(
+                "it computes something else: in step {step} its loss is {its} and ours {ours}, a \
+                 difference of {difference:.0e}"
+            );
         }
         largest = largest.max(difference);
     }
@@ -237,12 +365,17 @@ mod tests {
 
     #[test]
     fn losses_that_differ_are_an_error_that_names_the_step() {
-        let ours = ready(&[2.0, 1.0]);
+        let tolerance = Tolerance { steps: 2, relative: 1e-3 };
+        let compare = |ours: &Ready, its: &Ready| super::compare(ours, its, tolerance);
+        let ours = ready(&[2.0, 1.0, 3.0]);
         assert_eq!(compare(&ours, &ours).unwrap(), 0.0);
-        assert!(compare(&ours, &ready(&[2.0, 1.0005])).is_ok());
-        let error = compare(&ours, &ready(&[2.0, 1.01])).unwrap_err().to_string();
-        assert!(error.contains("in step 2 its loss is 1.01 and ours 1"), "{error}");
-        assert!(compare(&ours, &ready(&[2.0, f64::NAN])).is_err());
-        assert!(compare(&ours, &ready(&[2.0])).is_err());
+        assert!(compare(&ours, &ready(&[2.0, 1.0005, 3.0])).is_ok());
+        let error = compare(&ours, &ready(&[2.0, 1.01, 3.0])).unwrap_err().to_string();
+        assert!(error.contains("in step 2 its loss is 1.01 and ours 1, a difference"), "{error}");
+        assert!(error.ends_with("1e-2"), "{error}");
+        assert!(compare(&ours, &ready(&[2.0, f64::NAN, 3.0])).is_err());
+        assert!(compare(&ours, &ready(&[2.0, 1.0])).is_err());
+        // Of the third step nothing is asked.
+        assert_eq!(compare(&ours, &ready(&[2.0, 1.0, 9.0])).unwrap(), 0.0);
     }
 }

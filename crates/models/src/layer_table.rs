@@ -25,6 +25,15 @@ pub struct Layer {
     pub multiply_adds: u64,
 }
 
+/// Multiply-adds of a training step for one sample: the forward pass, and in the backward pass as many
+/// for the gradient of a layer's weights and again for that of its inputs, which nothing asks of the
+/// first layer with weights.
+pub fn training_multiply_adds(layers: &[Layer]) -> u64 {
+    let all: u64 = layers.iter().map(|layer| layer.multiply_adds).sum();
+    let first = layers.iter().find(|layer| layer.parameters > 0);
+    3 * all - first.map_or(0, |layer| layer.multiply_adds)
+}
+
 impl Architecture {
     /// The layers in the order in which they run.
     ///
@@ -278,7 +287,12 @@ mod tests {
         let text = Architecture::TextLstm(TextLstmConfig::default()).layers(&[20]);
         assert_eq!(multiply_adds(&text), 20 * 131_072 + 128_000);
         let mlp = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
-        assert_eq!(multiply_adds(&Architecture::Mlp(mlp).layers(&[20])), 210);
+        let mlp = Architecture::Mlp(mlp).layers(&[20]);
+        assert_eq!(multiply_adds(&mlp), 210);
+        // Three passes of 20 x 10 and 10 x 1, less the gradient of the features.
+        assert_eq!(training_multiply_adds(&mlp), 3 * 210 - 200);
+        // An embedding comes first there, so that the LSTM layer's inputs have a gradient.
+        assert_eq!(training_multiply_adds(&text), 3 * multiply_adds(&text));
     }
 
     /// The layers of the learnt parameters, and the number of these.

@@ -42,7 +42,7 @@ pub use crate::{
     architecture::{Architecture, ArchitectureError, Network},
     cnn::{Cnn, CnnConfig},
     initialization::{Initializer, Law},
-    layer_table::Layer,
+    layer_table::{Layer, training_multiply_adds},
     mlp::{FeatureEmbedding, Mlp, MlpConfig},
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},

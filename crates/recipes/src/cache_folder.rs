@@ -10,7 +10,7 @@ const VARIABLE: &str = "BURN_RECIPES_DATA";
 
 /// What `BURN_RECIPES_DATA` names, else `burn-recipes` in the platform's folder for caches, if it
 /// has one.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
+pub fn cache_folder() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
         return Some(folder.into());
     }

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The commit that was built, or `unknown`.
+pub const COMMIT: &str = env!("BUILD_COMMIT");
+
 /// The arguments of this process, for the record; what is not valid Unicode is replaced.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
@@ -29,7 +32,7 @@ impl Environment {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             burn: "0.21.0",
-            commit: env!("BUILD_COMMIT"),
+            commit: COMMIT,
             backend: backend::NAME,
             device: device.to_owned(),
             ranks,

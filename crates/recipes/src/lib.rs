@@ -61,7 +61,9 @@ mod console;
 mod text_chart;
 
 pub use crate::{
+    cache_folder::cache_folder,
     console::{Console, Progress},
+    environment::COMMIT,
     failure::{ExitCode, Failure},
     plan::{MemoryBytes, Plan, PlannedLayer},
     run::{Run, Start},

@@ -3,16 +3,20 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::entry::{Entry, peers};
+use super::entry::{Entry, label, peers};
 
 /// Pixels.
 const WIDTH: u32 = 860;
 const ROW: u32 = 18;
-const COLOURS: [RGBColor; 4] = [
+const COLOURS: [RGBColor; 8] = [
     RGBColor(31, 119, 180),
     RGBColor(44, 160, 44),
     RGBColor(255, 127, 14),
     RGBColor(148, 103, 189),
+    RGBColor(214, 39, 40),
+    RGBColor(23, 190, 207),
+    RGBColor(140, 86, 75),
+    RGBColor(227, 119, 194),
 ];
 /// A grey that shows on white and on black, where the page has a dark side.
 const INK: RGBColor = RGBColor(128, 128, 128);
@@ -42,10 +46,13 @@ pub(super) fn all(entries: &[Entry]) -> Result<Vec<(String, String)>> {
 /// A bar for each entry and peer: the peer's time over ours, on a logarithmic axis.
 fn ratios(entries: &[Entry]) -> Result<String> {
     let names = peers(entries);
-    let bars: Vec<(&str, &str, f64)> = entries
+    let bars: Vec<(String, &str, f64)> = entries
         .iter()
         .flat_map(|entry| {
-            entry.peers.iter().map(|peer| (entry.name.as_str(), peer.name.as_str(), peer.ratio))
+            entry
+                .peers
+                .iter()
+                .map(move |peer| (label(entry, entries), peer.name.as_str(), peer.ratio))
         })
         .collect();
     let largest = bars.iter().fold(2.0, |largest: f64, bar| largest.max(bar.2)) * 1.3;
@@ -86,12 +93,12 @@ fn ratios(entries: &[Entry]) -> Result<String> {
             });
         }
         // The ratio stands at the end of a bar, the entry's name before the first of its bars.
-        for (row, &(entry, _, ratio)) in bars.iter().rev().enumerate() {
+        for (row, (entry, _, ratio)) in bars.iter().rev().enumerate() {
             let (x, y) = chart.backend_coord(&(ratio.max(1.0), row as f64 + 0.75));
             area.draw(&Text::new(format!("{ratio:.2}"), (x + 4, y), font(12))).map_err(failed)?;
-            let first = bars.iter().position(|bar| bar.0 == entry);
+            let first = bars.iter().position(|bar| bar.0 == *entry);
             if first == Some(rows - 1 - row) {
-                area.draw(&Text::new(entry.to_owned(), (12, y), font(12))).map_err(failed)?;
+                area.draw(&Text::new(entry.clone(), (12, y), font(12))).map_err(failed)?;
             }
         }
         legend(&mut chart, SeriesLabelPosition::UpperRight)?;
@@ -123,9 +130,11 @@ fn series(entries: &[Entry]) -> Vec<Series> {
         });
         let lines = &mut found[index].lines;
         let point = (number, entry.median_seconds);
-        match lines.iter_mut().find(|(name, _)| name == line) {
+        let alone = entries.iter().all(|other| other.backend == entry.backend);
+        let line = if alone { line.to_owned() } else { format!("{line}, {}", entry.backend) };
+        match lines.iter_mut().find(|(name, _)| *name == line) {
             Some((_, points)) => points.push(point),
-            None => lines.push((line.to_owned(), vec![point])),
+            None => lines.push((line, vec![point])),
         }
     }
     found
@@ -231,5 +240,18 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].axis, "batch");
         assert_eq!(found[0].lines, [("mlp".to_owned(), vec![(1.0, 1e-5), (64.0, 4e-5)])]);
+    }
+
+    #[test]
+    fn another_backend_is_another_bar_and_another_line() {
+        let mut entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
+        let other = |entry: &Entry| Entry { backend: "cuda".to_owned(), ..entry.clone() };
+        let others: Vec<Entry> = entries.iter().map(other).collect();
+        entries.extend(others);
+        let found = series(&entries);
+        let names: Vec<&str> = found[0].lines.iter().map(|line| line.0.as_str()).collect();
+        assert_eq!(names, ["mlp, cpu", "mlp, cuda"]);
+        let bars = ratios(&entries).unwrap();
+        assert!(bars.contains("cpu mlp-step") && bars.contains("cuda mlp-step"), "{bars}");
     }
 }

@@ -1,4 +1,4 @@
-//! Results as `bench run --json` writes them; keys that no page shows are passed over.
+//! A benchmark's result as `bench run --json` writes it; keys that no page shows are passed over.
 
 use serde::Deserialize;
 
@@ -13,9 +13,19 @@ pub(super) struct Entry {
     pub(super) spread: f64,
     pub(super) samples_per_second: Option<f64>,
     pub(super) percent_of_peak: Option<f64>,
+    pub(super) percent_of_bandwidth: Option<f64>,
     pub(super) peak_memory_bytes: Option<f64>,
     #[serde(default)]
     pub(super) peers: Vec<Peer>,
+    #[serde(default)]
+    pub(super) refused: Vec<Refused>,
+}
+
+/// A peer that does not count.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Refused {
+    pub(super) name: String,
+    pub(super) reason: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +36,13 @@ pub(super) struct Peer {
     pub(super) median_seconds: f64,
     /// The peer's time divided by ours.
     pub(super) ratio: f64,
+    pub(super) peak_memory_bytes: Option<f64>,
+}
+
+/// An entry's name, with the backend where there are several.
+pub(super) fn label(entry: &Entry, entries: &[Entry]) -> String {
+    let alone = entries.iter().all(|other| other.backend == entry.backend);
+    if alone { entry.name.clone() } else { format!("{} {}", entry.backend, entry.name) }
 }
 
 /// The names of all peers, in the order in which they first appear.

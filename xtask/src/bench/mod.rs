@@ -3,23 +3,38 @@
 mod chart;
 mod entry;
 mod page;
+mod readme;
+mod results;
 
-use std::{path::Path, thread};
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use self::entry::Entry;
+use self::results::{Results, merge};
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Options {
-    /// The machine's name in the results' folder [default: its processor and cores]
+    /// The machine's name in the results' folder [default: its first device]
     #[arg(long)]
     machine: Option<String>,
-    /// Backends to measure; peers run beside the first
+    /// Backends to measure, each beside the peers that run on its device
     #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
     backends: Vec<Backend>,
+    /// The Python that runs the peers, or `none` [default: python3]
+    #[arg(long, value_name = "PYTHON")]
+    peer: Option<String>,
+    /// Measured rounds of each benchmark
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Threads that compute on the CPU, ours and the peers' [default: all]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Measures nothing: files that `bench run --json` wrote, here or on another machine
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = [
+        "backends", "peer", "rounds", "threads", "arguments",
+    ])]
+    results: Vec<PathBuf>,
     /// What `bench run` is given, such as the names of benchmarks
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -45,108 +60,106 @@ impl Backend {
     }
 }
 
-/// What the results hold for.
-struct Machine {
-    cpu: String,
-    cores: usize,
-    rustc: String,
-    commit: String,
-}
-
-/// Where README has the newest table.
-const TABLE_BEGINS: &str = "<!-- the newest results, written by `cargo xtask bench` -->\n";
-const TABLE_ENDS: &str = "<!-- end of the results -->\n";
-
-/// Writes `crates/bench/results/<date>-<machine>/` and the table in README, and nothing where no
-/// benchmark succeeds.
+/// Writes `crates/bench/results/<date>-<machine>/` and the tables in README, again after each backend;
+/// nothing where no benchmark succeeds.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let machine = Machine::read(shell)?;
+    if !options.results.is_empty() {
+        let read =
+            options.results.iter().map(|path| Results::read(&shell.current_dir().join(path)));
+        let all: Vec<Results> = read.collect::<Result<_, _>>()?;
+        return keep(shell, options, merge(all));
+    }
     let scratch = shell.create_temp_dir()?;
-    let mut entries: Vec<serde_json::Value> = Vec::new();
-    let mut failed = false;
-    for (index, backend) in options.backends.iter().enumerate() {
-        let json = scratch.path().join(format!("{}.json", backend.name()));
-        let (feature, arguments) = (backend.name(), &options.arguments);
-        let peers: &[&str] = if index == 0 { &[] } else { &["--peer", "none"] };
+    let commit = commit(shell)?;
+    let mut all: Vec<Results> = Vec::new();
+    let mut failed = Vec::new();
+    for backend in options.backends.iter().map(|backend| backend.name()) {
+        let json = scratch.path().join(format!("{backend}.json"));
+        let arguments = arguments(options);
         let measured = cmd!(
             shell,
-            "cargo run --release --package bench --features {feature} --
-                run {arguments...} {peers...} --json {json}"
+            "cargo run --release --package bench --features {backend} --
+                run {arguments...} --json {json}"
         );
-        // A benchmark that failed has said why; the others count.
-        failed |= measured.run().is_err();
-        let text = shell.read_file(&json).context("no benchmark of a backend succeeded")?;
-        entries.extend(serde_json::from_str::<Vec<serde_json::Value>>(&text)?);
+        // A benchmark that failed has said why; the others count, and so do other backends.
+        let ended = measured.run();
+        let read = Results::read(&json);
+        if ended.is_err() || read.is_err() {
+            failed.push(backend);
+        }
+        match read {
+            Ok(mut results) => {
+                results.machine.commit.clone_from(&commit);
+                all.push(results);
+                keep(shell, options, all.clone())?;
+            }
+            Err(error) => eprintln!("error: {backend}: no benchmark succeeded: {error:#}"),
+        }
     }
-    let read = |entry: &serde_json::Value| serde_json::from_value(entry.clone());
-    let shown: Vec<Entry> = entries
-        .iter()
-        .map(read)
-        .collect::<Result<_, _>>()
-        .context("`bench` wrote results that xtask cannot read")?;
-
-    let date = cmd!(shell, "date -u +%F").quiet().read()?;
-    let name = options.machine.clone().unwrap_or_else(|| machine.short_name());
-    let folder = format!("crates/bench/results/{date}-{name}");
-    let at = shell.current_dir().join(&folder);
-    let results = serde_json::to_string_pretty(&entries)? + "\n";
-    shell.write_file(at.join("results.json"), results)?;
-    for (file, svg) in chart::all(&shown)? {
-        shell.write_file(at.join(file), svg)?;
-    }
-    let charts = chart::names(&shown);
-    let page = page::page(&date, &machine, &shown, &charts, &command(options));
-    shell.write_file(at.join("README.md"), page)?;
-    // A part of the benchmarks is no summary of the project.
-    if options.arguments.is_empty() {
-        update_readme(
-            shell,
-            Path::new("README.md"),
-            &page::summary(&date, &machine, &shown, &folder),
-        )?;
-    }
-    println!("wrote {folder}");
-    anyhow::ensure!(!failed, "some benchmarks failed, see above; the results are of the others");
+    anyhow::ensure!(
+        failed.is_empty(),
+        "some benchmarks failed, see above ({}); the results are of the others",
+        failed.join(", ")
+    );
     Ok(())
 }
 
-/// Puts the newest table where the old one was.
-fn update_readme(shell: &Shell, readme: &Path, table: &str) -> anyhow::Result<()> {
-    let text = shell.read_file(readme)?;
-    Ok(shell.write_file(readme, with_table(&text, table)?)?)
+/// Writes results, each of another device.
+fn keep(shell: &Shell, options: &Options, all: Vec<Results>) -> anyhow::Result<()> {
+    let Some(first) = all.first() else { return Ok(()) };
+    let date = cmd!(shell, "date -u +%F").quiet().read()?;
+    let rustc = cmd!(shell, "rustc --version").quiet().read()?;
+    let name = options.machine.clone().unwrap_or_else(|| first.machine.short_name());
+    let folder = format!("crates/bench/results/{date}-{name}");
+    let at = shell.current_dir().join(&folder);
+    shell.write_file(at.join("results.json"), serde_json::to_string_pretty(&all)? + "\n")?;
+    let shown: Vec<_> = all.iter().map(Results::shown).collect::<Result<_, _>>()?;
+    let entries = shown.concat();
+    for (file, svg) in chart::all(&entries)? {
+        shell.write_file(at.join(file), svg)?;
+    }
+    let page = page::Page { date: &date, rustc: &rustc, command: &command(options) };
+    shell.write_file(at.join("README.md"), page.text(&all, &entries))?;
+    // A part of the benchmarks is no summary of the project.
+    if options.arguments.is_empty() {
+        for (results, entries) in all.iter().zip(&shown) {
+            if let Some(table) = page::summary(&date, &results.machine, entries, &folder) {
+                update_readme(shell, Path::new("README.md"), &results.machine.title(), &table)?;
+            }
+        }
+    }
+    println!("wrote {folder}");
+    Ok(())
 }
 
-fn with_table(readme: &str, table: &str) -> anyhow::Result<String> {
-    let begins = readme.find(TABLE_BEGINS).context("README has no place for the results")?;
-    let begins = begins + TABLE_BEGINS.len();
-    let ends = readme[begins..].find(TABLE_ENDS).context("the results in README have no end")?;
-    Ok(format!("{}{table}{}", &readme[..begins], &readme[begins + ends..]))
+/// Puts the newest table of a device where its old one was.
+fn update_readme(shell: &Shell, path: &Path, device: &str, table: &str) -> anyhow::Result<()> {
+    let text = shell.read_file(path)?;
+    Ok(shell.write_file(path, readme::with_table(&text, device, table)?)?)
 }
 
-impl Machine {
-    fn read(shell: &Shell) -> anyhow::Result<Self> {
-        let cpu = shell
-            .read_file("/proc/cpuinfo")?
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-            .map_or_else(|| "unknown processor".to_owned(), |(_, cpu)| cpu.to_owned());
-        Ok(Self {
-            cpu,
-            cores: thread::available_parallelism()?.get(),
-            rustc: cmd!(shell, "rustc --version").quiet().read()?,
-            commit: cmd!(shell, "git describe --always --dirty").quiet().read()?,
-        })
-    }
+/// The commit, and whether anything that is built differs from it; results and pages do not count.
+fn commit(shell: &Shell) -> anyhow::Result<String> {
+    let commit = cmd!(shell, "git rev-parse --short HEAD").quiet().read()?;
+    let built = ["crates", "xtask", "examples", "Cargo.toml", "Cargo.lock"];
+    let results = ":(exclude)crates/bench/results";
+    let changed = cmd!(shell, "git status --porcelain -- {built...} {results}").quiet().read()?;
+    Ok(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
+}
 
-    /// Such as `intel-r-xeon-r-gold-6248-2-cores`.
-    fn short_name(&self) -> String {
-        let words = format!("{} {} cores", self.cpu.to_lowercase(), self.cores);
-        words
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .collect::<Vec<_>>()
-            .join("-")
+/// What `bench run` is given.
+fn arguments(options: &Options) -> Vec<String> {
+    let Options { peer, rounds, threads, arguments, .. } = options;
+    let mut all = arguments.clone();
+    let given = [
+        ("--peer", peer.clone()),
+        ("--rounds", rounds.map(|rounds| rounds.to_string())),
+        ("--threads", threads.map(|threads| threads.to_string())),
+    ];
+    for (name, value) in given {
+        all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
+    all
 }
 
 /// What to type to measure again.
@@ -155,9 +168,21 @@ fn command(options: &Options) -> String {
     if let Some(machine) = &options.machine {
         command.extend([" --machine ", machine]);
     }
+    if !options.results.is_empty() {
+        command.push_str(" --results");
+        for path in &options.results {
+            command.extend([" ", &path.display().to_string()]);
+        }
+        return command;
+    }
     if options.backends != [Backend::Cpu] {
         let names: Vec<&str> = options.backends.iter().map(|backend| backend.name()).collect();
         command.extend([" --backends ", &names.join(",")]);
+    }
+    let own = Options { arguments: Vec::new(), ..options.clone() };
+    let own = arguments(&own).join(" ");
+    if !own.is_empty() {
+        command.extend([" ", &own]);
     }
     if !options.arguments.is_empty() {
         command.extend([" -- ", &options.arguments.join(" ")]);
@@ -169,39 +194,34 @@ fn command(options: &Options) -> String {
 mod tests {
     use super::*;
 
+    fn plain() -> Options {
+        Options {
+            machine: None,
+            backends: vec![Backend::Cpu],
+            peer: None,
+            rounds: None,
+            threads: None,
+            results: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
     #[test]
     fn the_command_is_what_was_given() {
+        assert_eq!(command(&plain()), "cargo xtask bench");
         let options = Options {
-            machine: None,
             backends: vec![Backend::Cpu, Backend::Wgpu],
+            peer: Some("python3".to_owned()),
+            rounds: Some(3),
             arguments: vec!["mlp-step".to_owned(), "cnn-step".to_owned()],
+            ..plain()
         };
-        assert_eq!(command(&options), "cargo xtask bench --backends cpu,wgpu -- mlp-step cnn-step");
-        let plain = Options { machine: None, backends: vec![Backend::Cpu], arguments: Vec::new() };
-        assert_eq!(command(&plain), "cargo xtask bench");
-    }
-
-    #[test]
-    fn a_folder_is_named_in_plain_letters() {
-        let machine = Machine {
-            cpu: "AMD EPYC(TM) 7B13".to_owned(),
-            cores: 2,
-            rustc: String::new(),
-            commit: String::new(),
-        };
-        assert_eq!(machine.short_name(), "amd-epyc-tm-7b13-2-cores");
-    }
-
-    #[test]
-    fn the_table_in_readme_is_replaced_and_nothing_else() {
-        let readme = format!("before\n{TABLE_BEGINS}old\n{TABLE_ENDS}after\n");
-        let new = with_table(&readme, "new\n").unwrap();
-        assert_eq!(new, format!("before\n{TABLE_BEGINS}new\n{TABLE_ENDS}after\n"));
-        assert!(with_table("no table", "new").is_err());
-    }
-
-    #[test]
-    fn readme_has_a_place_for_the_table() {
-        assert!(with_table(include_str!("../../../README.md"), "table").is_ok());
+        let given = "--backends cpu,wgpu --peer python3 --rounds 3 -- mlp-step cnn-step";
+        assert_eq!(command(&options), format!("cargo xtask bench {given}"));
+        let passed = ["mlp-step", "cnn-step", "--peer", "python3", "--rounds", "3"];
+        assert_eq!(arguments(&options), passed);
+        let results = vec![PathBuf::from("a.json"), PathBuf::from("b.json")];
+        let from = Options { results, ..plain() };
+        assert_eq!(command(&from), "cargo xtask bench --results a.json b.json");
     }
 }

@@ -3,68 +3,139 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    Machine,
-    entry::{Entry, peers, time},
+    chart,
+    entry::{Entry, Peer, label, peers, time},
+    results::{Machine, Results},
 };
 
-/// The page: the results' limits first, the command last.
-pub(super) fn page(
-    date: &str,
-    machine: &Machine,
-    entries: &[Entry],
-    charts: &[String],
-    command: &str,
-) -> String {
-    let Machine { cpu, cores, rustc, commit } = machine;
-    let versions: BTreeSet<String> = entries
-        .iter()
-        .flat_map(|entry| &entry.peers)
-        .filter(|peer| !peer.version.is_empty())
-        .map(|peer| format!("- {}: {}\n", peer.name, peer.version))
-        .collect();
-    let versions: String = versions.into_iter().collect();
-    let charts: String = charts
-        .iter()
-        .map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")))
-        .collect();
-    let table = table(entries);
+/// What stands on the page beside the results.
+pub(super) struct Page<'a> {
+    pub(super) date: &'a str,
+    pub(super) rustc: &'a str,
+    /// What to type to measure again.
+    pub(super) command: &'a str,
+}
+
+impl Page<'_> {
+    /// The page: the results' limits first, the command last.
+    pub(super) fn text(&self, all: &[Results], entries: &[Entry]) -> String {
+        let Self { date, rustc, command } = self;
+        let versions: BTreeSet<String> = entries
+            .iter()
+            .flat_map(|entry| &entry.peers)
+            .filter(|peer| !peer.version.is_empty())
+            .map(|peer| format!("- {}: {}\n", peer.name, peer.version))
+            .collect();
+        let versions: String = versions.into_iter().collect();
+        let devices: String = all.iter().map(device).collect();
+        let charts = chart::names(entries);
+        let charts =
+            charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
+        let charts: String = charts.collect();
+        let (refused, against, table) =
+            (refused(entries), against_cpu(all, entries), table(entries));
+        format!(
+            "# Results of {date}\n\
+             \n\
+             Measured on the devices below, each at one commit; others give other numbers and other\n\
+             ratios. `results.json` beside this page holds every number.\n\
+             \n\
+             {devices}\
+             - compiler: {rustc}\n\
+             {versions}\
+             \n\
+             A time is the median with its spread, of a step where nothing else is said; a ratio is the\n\
+             peer's time divided by ours, so above 1 ours is the faster. Peers begin with our weights,\n\
+             are given our batches ready in memory, on a GPU in its own, and their first losses are ours;\n\
+             our time includes what brings the batches there. On a GPU a peer's first losses are\n\
+             computed in f32, its times are of TF32, as CUDA's products of ours are, and the first three\n\
+             steps of a round are not timed on either side. The peak is that of products of large\n\
+             matrices by the same backend; operations are counted as plain sums of products, of which\n\
+             convolutions by Winograd's algorithm need fewer, so they can pass it. The bandwidth is that\n\
+             of a copy; bytes are counted as if each layer's result were written once and read by each\n\
+             that needs it, so what stays in caches can pass it too. Memory is that of the process, on a\n\
+             GPU what the framework has reserved there. Of the parts of a step `update` is a difference\n\
+             of medians, that of a step without its forward pass and of a backward pass; where it comes\n\
+             out below nothing it is left out.\n\
+             \n\
+             {charts}\
+             {against}\
+             {refused}\
+             {table}\n\
+             ```\n\
+             {command}\n\
+             ```\n"
+        )
+    }
+}
+
+/// A device and its peaks.
+fn device(results: &Results) -> String {
+    let Machine { device, driver, processor, cores, commit, backend, .. } = &results.machine;
+    let driver = driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
+    let peaks = &results.peaks;
+    let billions = |number: f64| format!("{:.0}", number / 1e9);
+    let bf16 =
+        cell(peaks.bf16_multiply_adds_per_second, |speed| format!(", {} of bf16", billions(speed)));
     format!(
-        "# Results of {date}\n\
-         \n\
-         Measured on one machine, at one commit; another machine gives other numbers and other\n\
-         ratios. `results.json` beside this page holds every number.\n\
-         \n\
-         - processor: {cpu}, {cores} cores\n\
-         - compiler: {rustc}\n\
-         - commit: {commit}\n\
-         {versions}\
-         \n\
-         A time is the median with its spread, of a step where nothing else is said; a ratio is the\n\
-         peer's time divided by ours, so above 1 ours is the faster. Peers begin with our weights,\n\
-         are given our batches ready in memory, and their first losses are ours; our time includes\n\
-         what brings the batches there. The peak is what the processor multiplied and added at best\n\
-         in a loop of its own; operations are counted as plain sums of products, of which\n\
-         convolutions by Winograd's algorithm need fewer, so they can pass it. The parts of a step\n\
-         are differences of medians, and those that come out below nothing are left out.\n\
-         \n\
-         {charts}\
-         {table}\n\
-         ```\n\
-         {command}\n\
-         ```\n"
+        "- {backend}: {device}{driver}; processor: {processor}, {cores} cores; commit: {commit};\n  \
+         peak: {} billion multiply-adds a second{bf16}; copies: {} GB/s\n",
+        billions(peaks.multiply_adds_per_second),
+        billions(peaks.copy_bytes_per_second),
     )
 }
 
+/// Peers that do not count, and why.
+fn refused(entries: &[Entry]) -> String {
+    let lines: String = entries
+        .iter()
+        .flat_map(|entry| entry.refused.iter().map(move |refused| (entry, refused)))
+        .map(|(entry, refused)| {
+            let name = label(entry, entries);
+            format!("- {name}: {} does not count: {}\n", refused.name, refused.reason)
+        })
+        .collect();
+    if lines.is_empty() { lines } else { lines + "\n" }
+}
+
+/// How much faster each GPU is than the CPU at what both were measured.
+fn against_cpu(all: &[Results], entries: &[Entry]) -> String {
+    let on_gpu = |entry: &&Entry| {
+        let runs = |results: &&Results| results.machine.backend == entry.backend;
+        all.iter().find(runs).is_some_and(|results| results.machine.on_gpu())
+    };
+    let mut rows = String::new();
+    for entry in entries.iter().filter(on_gpu) {
+        let same = |other: &&Entry| other.backend == "cpu" && other.name == entry.name;
+        let Some(cpu) = entries.iter().find(same).filter(|cpu| cpu.batch == entry.batch) else {
+            continue;
+        };
+        let ratio = cpu.median_seconds / entry.median_seconds.max(1e-9);
+        let (of_cpu, of_gpu) = (time(cpu.median_seconds), time(entry.median_seconds));
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {of_gpu} | {of_cpu} | {ratio:.1} |",
+            entry.name, entry.backend
+        );
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!("| name | backend | it | cpu | cpu / it |\n|---|---|--:|--:|--:|\n{rows}\n")
+}
+
 fn table(entries: &[Entry]) -> String {
-    let mut table = "| name | backend | threads | batch | median | spread | samples/s | of peak | memory | peers: time, ratio |\n\
-                     |---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
+    let mut table = "| name | backend | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | peers: time, ratio, memory |\n\
+                     |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
         .to_owned();
+    let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
     for entry in entries.iter().filter(|entry| entry.median_seconds > 0.0) {
-        let peers: Vec<String> = entry
-            .peers
-            .iter()
-            .map(|peer| format!("{} {}, {:.2}", peer.name, time(peer.median_seconds), peer.ratio))
-            .collect();
+        let of = |peer: &Peer| {
+            let memory = cell(peer.peak_memory_bytes, |bytes| format!(", {}", megabytes(bytes)));
+            format!("{} {}, {:.2}{memory}", peer.name, time(peer.median_seconds), peer.ratio)
+        };
+        let peers: Vec<String> = entry.peers.iter().map(of).collect();
         let cells = [
             entry.name.clone(),
             entry.backend.clone(),
@@ -74,7 +145,8 @@ fn table(entries: &[Entry]) -> String {
             time(entry.spread),
             cell(entry.samples_per_second, |rate| format!("{rate:.0}")),
             cell(entry.percent_of_peak, |percent| format!("{percent:.1} %")),
-            cell(entry.peak_memory_bytes, |bytes| format!("{:.0} MB", bytes / 1e6)),
+            cell(entry.percent_of_bandwidth, |percent| format!("{percent:.1} %")),
+            cell(entry.peak_memory_bytes, megabytes),
             peers.join("; "),
         ];
         // Writing to a `String` cannot fail.
@@ -83,30 +155,42 @@ fn table(entries: &[Entry]) -> String {
     table
 }
 
-/// What README shows: the entries that have peers, a column each.
-pub(super) fn summary(date: &str, machine: &Machine, entries: &[Entry], folder: &str) -> String {
-    let compared: Vec<&Entry> = entries
+/// What README shows of a device: the entries that have peers, a column each, but those of series;
+/// none where there is none.
+pub(super) fn summary(
+    date: &str,
+    machine: &Machine,
+    entries: &[Entry],
+    folder: &str,
+) -> Option<String> {
+    let compared: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.peers.iter().any(|peer| !peer.version.is_empty()))
+        .filter(|entry| !entry.name.starts_with("scaling-"))
+        .cloned()
         .collect();
-    let names: Vec<&str> = peers(entries)
+    if compared.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = peers(&compared)
         .into_iter()
         .filter(|name| {
-            let versioned = |entry: &&Entry| {
+            let versioned = |entry: &Entry| {
                 entry.peers.iter().any(|peer| peer.name == *name && !peer.version.is_empty())
             };
             compared.iter().any(versioned)
         })
         .collect();
     let mut text = format!(
-        "{date}, {}, {} cores: median time, and in brackets the peer's time divided by ours.\n\n\
+        "{date}, {}{}, commit {:.7}: median time, and in brackets the peer's time divided by ours.\n\n\
          | what | ours | {} |\n|---|--:|{}\n",
-        machine.cpu,
-        machine.cores,
+        machine.title(),
+        cell(machine.driver.as_ref(), |driver| format!(", driver {driver}")),
+        machine.commit,
         names.join(" | "),
         "--:|".repeat(names.len()),
     );
-    for entry in compared {
+    for entry in &compared {
         let of = |name: &&str| {
             let peer = entry.peers.iter().find(|peer| peer.name == *name);
             cell(peer, |peer| format!("{} ({:.2})", time(peer.median_seconds), peer.ratio))
@@ -121,7 +205,7 @@ pub(super) fn summary(date: &str, machine: &Machine, entries: &[Entry], folder: 
         );
     }
     let _ = writeln!(text, "\nEverything that was measured: [{folder}]({folder}/README.md).");
-    text
+    Some(text)
 }
 
 /// A value that an entry may be without.
@@ -132,26 +216,21 @@ fn cell<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::bench::results::tests::{gpu, machine, results};
 
     pub(crate) const RESULTS: &str = r#"[
         {"name": "mlp-step", "backend": "cpu", "threads": 2, "batch": 40,
          "median_seconds": 5.61e-5, "spread": 2e-6, "samples_per_second": 713012.5, "flops": 20000,
-         "percent_of_peak": 3.25, "peak_memory_bytes": 30000000, "peers": [
-         {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "ratio": 1.783},
+         "percent_of_peak": 3.25, "percent_of_bandwidth": 1.5, "peak_memory_bytes": 30000000,
+         "peers": [
+         {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "ratio": 1.783,
+         "peak_memory_bytes": 60000000},
          {"name": "tensorflow", "version": "2.21", "median_seconds": 2e-4, "ratio": 3.565}]},
-        {"name": "start", "backend": "cpu", "median_seconds": 1.5, "spread": 0.04},
+        {"name": "start", "backend": "cpu", "median_seconds": 1.5, "spread": 0.04,
+         "refused": [{"name": "pytorch bf16", "reason": "it computes something else"}]},
         {"name": "scaling-batch/mlp/batch=1", "backend": "cpu", "median_seconds": 1e-5, "spread": 0.0},
         {"name": "scaling-batch/mlp/batch=64", "backend": "cpu", "median_seconds": 4e-5, "spread": 0.0}
     ]"#;
-
-    fn machine() -> Machine {
-        Machine {
-            cpu: "AMD EPYC 7B13".to_owned(),
-            cores: 2,
-            rustc: "rustc 1.95.0".to_owned(),
-            commit: "0123abc".to_owned(),
-        }
-    }
 
     #[test]
     fn an_entry_is_a_row_and_what_it_lacks_stays_empty() {
@@ -161,35 +240,48 @@ pub(super) mod tests {
         assert_eq!(
             rows,
             [
-                "| mlp-step | cpu | 2 | 40 | 56.1 µs | 2.0 µs | 713012 | 3.2 % | 30 MB | \
-                 pytorch 100.0 µs, 1.78; tensorflow 200.0 µs, 3.56 |",
-                "| start | cpu |  |  | 1.50 s | 40.00 ms |  |  |  |  |",
+                "| mlp-step | cpu | 2 | 40 | 56.1 µs | 2.0 µs | 713012 | 3.2 % | 1.5 % | 30 MB | \
+                 pytorch 100.0 µs, 1.78, 60 MB; tensorflow 200.0 µs, 3.56 |",
+                "| start | cpu |  |  | 1.50 s | 40.00 ms |  |  |  |  |  |",
             ]
         );
     }
 
     #[test]
     fn the_page_ends_with_the_command_that_was_given() {
-        let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let page = page(
-            "2026-11-21",
-            &machine(),
-            &entries,
-            &["ratios.svg".to_owned()],
-            "cargo xtask bench",
-        );
+        let results = results(machine(), RESULTS);
+        let entries = results.shown().unwrap();
+        let page = Page { date: "2026-11-21", rustc: "1.95", command: "cargo xtask bench" };
+        let page = page.text(&[results], &entries);
         assert!(page.starts_with("# Results of 2026-11-21\n"));
-        assert!(page.contains("- processor: AMD EPYC 7B13, 2 cores\n"));
+        let device = "- cpu: AMD EPYC(TM) 7B13 (2 threads); processor: AMD EPYC(TM) 7B13, 2 cores;";
+        assert!(page.contains(device), "{page}");
+        assert!(page.contains("  peak: 200 billion multiply-adds a second; copies: 10 GB/s\n"));
         assert!(page.contains("- pytorch: 2.15\n- tensorflow: 2.21\n"));
         assert!(page.contains("![ratios](ratios.svg)"));
+        let refused = "- start: pytorch bf16 does not count: it computes something else\n";
+        assert!(page.contains(refused), "{page}");
+        assert!(!page.contains("cpu / it"));
         assert!(page.ends_with("```\ncargo xtask bench\n```\n"));
+    }
+
+    #[test]
+    fn a_gpu_is_set_against_the_cpu() {
+        let on_gpu = RESULTS.replace(r#""cpu""#, r#""cuda""#).replace("5.61e-5", "1.122e-5");
+        let all = [results(gpu(), &on_gpu), results(machine(), RESULTS)];
+        let entries = [all[0].shown().unwrap(), all[1].shown().unwrap()].concat();
+        let against = against_cpu(&all, &entries);
+        assert!(against.contains("| mlp-step | cuda | 11.2 µs | 56.1 µs | 5.0 |\n"), "{against}");
     }
 
     #[test]
     fn readme_shows_what_has_peers() {
         let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let summary = summary("2026-11-21", &machine(), &entries, "crates/bench/results/x");
-        let rows: Vec<&str> = summary.lines().skip(2).take(3).collect();
+        let folder = "crates/bench/results/x";
+        let text = summary("2026-11-21", &machine(), &entries, folder).unwrap();
+        let begins = "2026-11-21, AMD EPYC(TM) 7B13, 2 cores, commit 0123abc: median time";
+        assert!(text.starts_with(begins), "{text}");
+        let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
         assert_eq!(
             rows,
             [
@@ -198,6 +290,9 @@ pub(super) mod tests {
                 "| mlp-step | 56.1 µs | 100.0 µs (1.78) | 200.0 µs (3.56) |",
             ]
         );
-        assert!(!summary.contains("start"));
+        assert!(!text.contains("start"));
+        let of_gpu = summary("2026-11-21", &gpu(), &entries, folder).unwrap();
+        assert!(of_gpu.starts_with("2026-11-21, NVIDIA H200, cuda, driver 580.65, commit 0123abc"));
+        assert!(summary("2026-11-21", &machine(), &entries[1..], folder).is_none());
     }
 }

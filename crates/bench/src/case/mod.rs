@@ -7,12 +7,12 @@ mod steps;
 use std::path::Path;
 
 use anyhow::Context;
-
+use backend::Precision;
 use models::{Architecture, CnnConfig, ResNetConfig, TextLstmConfig, VggConfig};
 
 use crate::{
-    Job, Options,
-    exchange::{Described, Exchange},
+    Job, ON_GPU, Options,
+    exchange::{Described, Exchange, Terms},
     peers::{self, Peer},
     work::{SourceJob, SourceKind, Stage, StageJob, TrainJob, Unit},
 };
@@ -27,9 +27,29 @@ pub struct Case {
     pub name: &'static str,
     /// What it measures, in a line.
     pub summary: &'static str,
-    /// Whether it runs only when it is named.
-    pub on_request: bool,
+    /// Where it runs without being named.
+    runs: Runs,
     pub(crate) trials: Trials,
+}
+
+impl Case {
+    /// Whether this build runs it only when it is named.
+    pub fn on_request(&self) -> bool {
+        match self.runs {
+            Runs::Everywhere => false,
+            Runs::OnGpu => !ON_GPU,
+            Runs::OnCuda => backend::NAME != "cuda",
+            Runs::OnRequest => true,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Runs {
+    Everywhere,
+    OnGpu,
+    OnCuda,
+    OnRequest,
 }
 
 /// All benchmarks, in the order in which they run.
@@ -48,23 +68,50 @@ pub const CASES: &[Case] = &[
     usual("memory-growth", "what 10,000 steps leave behind in memory", steps::memory_growth),
     usual("stages", "decode, upload, augment, forward, backward, update", parts::stages),
     usual("sources", "batches of each source, alone and while training", parts::sources),
-    on_request("scaling-batch", "a step of mlp, cnn and lstm at batch 1 to 4096", series::batch),
-    on_request("scaling-width", "a step of mlp and lstm by hidden units", series::width),
-    on_request("scaling-sequence", "a step of lstm by the words of a window", series::sequence),
-    on_request("scaling-data", "a step of mlp and cnn by the samples there are", series::data),
-    on_request("scaling-threads", "a step of cnn, lstm and resnet by threads", series::threads),
-    on_request("ranks", "a step of cnn and lstm by processes under MPI", series::ranks),
-    on_request("time-to-accuracy", "cnn on MNIST to 99 %; needs --data", steps::time_to_accuracy),
+    case(Runs::OnGpu, "large-batch", "a step of cnn and resnet at batch 1024", steps::large_batch),
+    case(Runs::OnCuda, "bf16-step", "a step of mlp, cnn, lstm and resnet in bf16", steps::bf16),
+    case(
+        Runs::OnRequest,
+        "scaling-batch",
+        "a step at batch 1 to 4096, on a GPU to 16384",
+        series::batch,
+    ),
+    case(Runs::OnRequest, "scaling-width", "a step of mlp and lstm by hidden units", series::width),
+    case(
+        Runs::OnRequest,
+        "scaling-sequence",
+        "a step of lstm by the words of a window",
+        series::sequence,
+    ),
+    case(
+        Runs::OnRequest,
+        "scaling-data",
+        "a step of mlp and cnn by the samples there are",
+        series::data,
+    ),
+    case(
+        Runs::OnRequest,
+        "scaling-threads",
+        "a step of cnn, lstm and resnet by threads",
+        series::threads,
+    ),
+    case(Runs::OnRequest, "ranks", "a step of cnn and lstm by processes under MPI", series::ranks),
+    case(
+        Runs::OnRequest,
+        "time-to-accuracy",
+        "cnn on MNIST to 99 %; needs --data",
+        steps::time_to_accuracy,
+    ),
 ];
 
 type Trials = fn(&Options) -> anyhow::Result<Vec<Trial>>;
 
 const fn usual(name: &'static str, summary: &'static str, trials: Trials) -> Case {
-    Case { name, summary, on_request: false, trials }
+    case(Runs::Everywhere, name, summary, trials)
 }
 
-const fn on_request(name: &'static str, summary: &'static str, trials: Trials) -> Case {
-    Case { name, summary, on_request: true, trials }
+const fn case(runs: Runs, name: &'static str, summary: &'static str, trials: Trials) -> Case {
+    Case { name, summary, runs, trials }
 }
 
 /// What becomes one entry.
@@ -85,11 +132,11 @@ pub(crate) enum What {
     /// Training by a recipe.
     Train(TrainJob),
     /// The same, from the start of the process to the end of the first step.
-    FirstStep(TrainJob),
+    FirstStep(TrainJob, Kernels),
     /// Training to an accuracy, the whole of it.
     Reach(TrainJob),
     /// The forward pass on batches of samples of a shape.
-    Infer { architecture: Described, sample: Vec<usize>, batch: usize, steps: u64 },
+    Infer { architecture: Described, sample: Vec<usize>, batch: usize, steps: u64, waits: bool },
     /// A part of a step of a recipe.
     Stage { stage: Stage, recipe: &'static str, settings: Vec<String> },
     /// A source by itself.
@@ -101,39 +148,69 @@ pub(crate) enum What {
     Head { backbone: &'static str, network: VggConfig, settings: Vec<String> },
 }
 
+/// What a GPU backend finds of kernels that it made and chose before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernels {
+    Kept,
+    None,
+}
+
 impl Trial {
     fn new(name: impl Into<String>, peers: &'static [Peer], what: What) -> Self {
         Self { name: name.into(), what, peers, threads: None, ranks: None }
     }
 
-    /// Weights and batches where there are any, the steps of a round, and how many are compared.
-    pub(crate) fn exchange(&self, quick: bool) -> anyhow::Result<(Option<Exchange>, u64, u64)> {
+    /// Weights and batches where there are any, and how they are measured.
+    pub(crate) fn exchange(&self, quick: bool) -> anyhow::Result<(Option<Exchange>, Terms)> {
         Ok(match &self.what {
-            What::Train(job) | What::FirstStep(job) => {
+            What::Train(job) | What::FirstStep(job, _) => {
                 let job = shortened(job, quick);
                 let compared = job.compared.max(1);
                 let counted = job.unit == Unit::Step;
                 let batches = compared as usize;
                 let exchange =
                     counted.then(|| Exchange::of_training(&job.recipe, &job.settings, batches));
-                (exchange.transpose()?.flatten(), job.steps, compared)
+                let terms = Terms { steps: job.steps, compared, waits: false };
+                (exchange.transpose()?.flatten(), terms)
             }
             What::Reach(job) => {
                 let exchange = Exchange::of_goal(&job.settings, job.accuracy.unwrap_or(1.0))?;
-                (Some(exchange), 1, job.compared)
+                (Some(exchange), Terms { steps: 1, compared: job.compared, waits: false })
             }
-            What::Infer { architecture, sample, batch, steps } => {
+            What::Infer { architecture, sample, batch, steps, waits } => {
                 let exchange = Exchange::of_inference(architecture, sample, *batch)?;
-                (Some(exchange), if quick { 1 } else { *steps }, 1)
+                let steps = if quick { 1 } else { *steps };
+                (Some(exchange), Terms { steps, compared: 1, waits: *waits })
             }
-            _ => (None, 0, 0),
+            _ => (None, Terms::default()),
         })
+    }
+
+    /// Whether a round may have any number of steps.
+    pub(crate) fn is_of_steps(&self) -> bool {
+        match &self.what {
+            What::Train(job) => job.unit == Unit::Step && !job.watches_memory,
+            What::SourceInTraining(_) | What::Infer { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The arithmetic of the layers' products while training.
+    pub(crate) fn precision(&self) -> Precision {
+        let (What::Train(job) | What::FirstStep(job, _) | What::Reach(job)) = &self.what else {
+            return Precision::F32;
+        };
+        if job.settings.iter().any(|setting| setting == BF16) {
+            Precision::Bf16
+        } else {
+            Precision::F32
+        }
     }
 
     /// What our process does; what it needs is in `folder`, or written there now.
     pub(crate) fn job(&self, folder: &Path, quick: bool) -> anyhow::Result<Job> {
         Ok(match &self.what {
-            What::Train(job) | What::FirstStep(job) => Job::Train(shortened(job, quick)),
+            What::Train(job) | What::FirstStep(job, _) => Job::Train(shortened(job, quick)),
             What::Reach(job) => Job::Train(job.clone()),
             What::Infer { .. } => Job::Infer(folder.to_owned()),
             What::Stage { stage, recipe, settings } => Job::Stage(StageJob {
@@ -160,7 +237,7 @@ impl Trial {
                     head: None,
                 };
                 Exchange::of_inference(&described, &[1], 1)?.write_weights(&weights)?;
-                head_job(backbone, &weights, settings, HEAD_EPOCHS, quick)
+                head_job(backbone, &weights, settings, HEAD_EPOCHS.0, quick)
             }
         })
     }
@@ -170,12 +247,19 @@ impl Trial {
         let What::Head { backbone, settings, .. } = &self.what else { return None };
         let weights = folder.join("backbone.safetensors");
         let settings = [settings.clone(), vec!["model.most_kept=0".to_owned()]].concat();
-        Some(("through the frozen network", head_job(backbone, &weights, &settings, 1, quick)))
+        Some((
+            "through the frozen network",
+            head_job(backbone, &weights, &settings, HEAD_EPOCHS.1, quick),
+        ))
     }
 }
 
-/// Epochs of a head from kept features: one would be too short to time.
-const HEAD_EPOCHS: usize = 50;
+/// Epochs of a head from kept features, of which one would be too short to time, and through the frozen
+/// network; on a GPU those of the first updates do not count.
+const HEAD_EPOCHS: (usize, usize) = if ON_GPU { (50, 4) } else { (50, 1) };
+
+/// The setting with which layers multiply in bf16 while training.
+const BF16: &str = "training.precision=bf16";
 
 fn head_job(
     backbone: &str,

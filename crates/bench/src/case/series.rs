@@ -1,18 +1,68 @@
 //! Series that show how the cost of a step grows: the same recipe with one number changed.
 
 use anyhow::ensure;
+use data::text::PRIMER;
 
 use super::{
     steps::{CONSTANT, train},
     *,
 };
 
-pub(super) fn batch(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    let of = |recipe| {
-        let numbers = [1, 4, 16, 64, 256, 1024, 4096];
-        series("scaling-batch", recipe, "batch", &numbers, |n| format!("training.batch_size={n}"))
-    };
-    Ok([of("mlp"), of("cnn"), of("lstm")].concat())
+pub(super) fn batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    let mut trials = Vec::new();
+    // Larger ones are a CPU's to wait for, or more than PyTorch and ours together find memory for.
+    let most = if ON_GPU { [16384, 16384, 16384, 4096] } else { [4096, 4096, 4096, 0] };
+    for (recipe, most) in ["mlp", "cnn", "lstm", "resnet"].into_iter().zip(most) {
+        let sizes = [1, 4, 16, 64, 256, 1024, 4096, 16384];
+        for batch in sizes.into_iter().take_while(|&batch| batch <= most) {
+            let fewest: usize = if ON_GPU { 65_536 } else { 4096 };
+            let batches = fewest.div_ceil(batch).max(4);
+            let settings = full_batches(recipe, batch, batches, options)?;
+            let trial = point("scaling-batch", recipe, "batch", batch, settings);
+            trials.push(Trial { peers: &[Peer::Pytorch], ..trial });
+        }
+    }
+    Ok(trials)
+}
+
+/// Images that are held out of drawn ones.
+const HELD_OUT: usize = 20;
+/// Words of a window, as `lstm` has them by default.
+const WORDS: usize = 20;
+
+/// Settings with which an epoch of a recipe on its own data is so many full batches.
+pub(super) fn full_batches(
+    recipe: &str,
+    batch: usize,
+    batches: usize,
+    options: &Options,
+) -> anyhow::Result<Vec<String>> {
+    let samples = batch * batches;
+    let mut settings = vec![format!("training.batch_size={batch}")];
+    settings.extend(match recipe {
+        "mlp" => vec![format!("data.samples={samples}")],
+        "lstm" => {
+            // Each word but the first ones ends a window.
+            let path = options.scratch.join(format!("{samples}.txt"));
+            let words = PRIMER.split(|letter: char| !letter.is_ascii_alphabetic());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            let words = words.iter().cycle().take(samples + WORDS);
+            let text = words.copied().collect::<Vec<_>>().join(" ");
+            store::write_whole(&path, text.as_bytes())?;
+            let held_out = options.scratch.join("held-out.txt");
+            store::write_whole(&held_out, &text.as_bytes()[..text.len().min(4096)])?;
+            vec![
+                format!("data.path={}", path.display()),
+                format!("data.validation_path={}", held_out.display()),
+            ]
+        }
+        _ => {
+            let all = samples + HELD_OUT;
+            let share = HELD_OUT as f64 / all as f64;
+            vec![format!("data.samples={all}"), format!("data.validation={share}")]
+        }
+    });
+    Ok(settings)
 }
 
 pub(super) fn width(_: &Options) -> anyhow::Result<Vec<Trial>> {
@@ -77,7 +127,7 @@ pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// A trial for each number, such as `scaling-batch/mlp/batch=64`.
+/// A trial for each number.
 ///
 /// - `setting`: what a number changes
 fn series(
@@ -87,16 +137,20 @@ fn series(
     numbers: &[usize],
     setting: impl Fn(usize) -> String,
 ) -> Vec<Trial> {
+    let trial = |&number: &usize| point(case, recipe, what, number, vec![setting(number)]);
+    numbers.iter().map(trial).collect()
+}
+
+/// The trial of one number, such as `scaling-batch/mlp/batch=64`.
+fn point(case: &str, recipe: &str, what: &str, number: usize, settings: Vec<String>) -> Trial {
     let (steps, own): (u64, &[&str]) = match recipe {
         "mlp" => (200, &["model.hidden=[10]", "data.order=file", "data.samples=8192"]),
         "cnn" => (4, &["data.samples=6000", "training.epochs=1000"]),
+        "resnet" => (4, &["optimizer.learning_rate=1e-3", "training.epochs=1000"]),
         _ => (4, &["training.epochs=1000"]),
     };
-    let trial = |&number: &usize| {
-        let job = train(recipe, &[CONSTANT, own].concat(), steps);
-        let settings = [job.settings, vec![setting(number)]].concat();
-        let job = TrainJob { settings, compared: 1, ..job };
-        Trial::new(format!("{case}/{recipe}/{what}={number}"), &[], What::Train(job))
-    };
-    numbers.iter().map(trial).collect()
+    let job = train(recipe, &[CONSTANT, own].concat(), steps);
+    let settings = [job.settings, settings].concat();
+    let job = TrainJob { settings, compared: 1, ..job };
+    Trial::new(format!("{case}/{recipe}/{what}={number}"), &[], What::Train(job))
 }

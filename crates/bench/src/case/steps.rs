@@ -1,6 +1,6 @@
 //! Whole steps of the recipes, from the start of the process too, and what they leave in memory.
 
-use super::*;
+use super::{series::full_batches, *};
 
 // The learning rates are low: at the usual ones, twenty steps magnify how one side rounds against the
 // other until the first losses say nothing. At 1e-3 PyTorch's `vgg-pretrain` in f32 is 8e-4 away from
@@ -9,30 +9,57 @@ use super::*;
 /// A learning rate that stays, as the peers have it.
 pub(super) const CONSTANT: &[&str] = &["schedule.kind=constant"];
 
+const MLP: &[&str] = &["model.hidden=[10]", "data.order=file", "training.epochs=100"];
+const CNN: &[&str] = &["optimizer.learning_rate=1e-4"];
+const RESNET: &[&str] = &["optimizer.learning_rate=1e-3"];
+const LSTM: &[&str] = &["optimizer.learning_rate=1e-4"];
+
 pub(super) fn mlp(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    let settings = ["model.hidden=[10]", "data.order=file", "training.epochs=100"];
-    step("mlp-step", "mlp", &settings, 2500, peers::WITHOUT_IMAGES)
+    step("mlp-step", "mlp", MLP, 2500, peers::STEP_WITHOUT_IMAGES)
 }
 
 pub(super) fn cnn(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("cnn-step", "cnn", &["optimizer.learning_rate=1e-4"], 40, peers::ALL)
+    step("cnn-step", "cnn", CNN, 40, peers::STEP)
 }
 
 pub(super) fn simplenet(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("simplenet-step", "simplenet", &[], 80, peers::PYTORCH_ONLY)
+    step("simplenet-step", "simplenet", &[], 80, peers::STEP_PYTORCH_ONLY)
 }
 
 pub(super) fn resnet(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("resnet-step", "resnet", &["optimizer.learning_rate=1e-3"], 8, peers::ALL)
+    step("resnet-step", "resnet", RESNET, 8, peers::STEP)
 }
 
 pub(super) fn vgg_pretrain(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let settings = ["optimizer.learning_rate=3e-5"];
-    step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::PYTORCH_ONLY)
+    step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::STEP_PYTORCH_ONLY)
 }
 
 pub(super) fn lstm(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("lstm-step", "lstm", &["optimizer.learning_rate=1e-4"], 60, peers::WITHOUT_IMAGES)
+    step("lstm-step", "lstm", LSTM, 60, peers::STEP_WITHOUT_IMAGES)
+}
+
+/// The steps of above, the layers' products in bf16, beside PyTorch's.
+pub(super) fn bf16(_: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe: &str, settings: &[&str], steps| {
+        let settings = [settings, &[BF16]].concat();
+        step(&format!("{recipe}-step/bf16"), recipe, &settings, steps, &[Peer::PytorchBf16])
+    };
+    let all = [of("mlp", MLP, 2500)?, of("cnn", CNN, 40)?, of("lstm", LSTM, 60)?];
+    Ok([all.concat(), of("resnet", RESNET, 8)?].concat())
+}
+
+/// A batch that is large enough for a GPU, and the same on a CPU to set it against.
+pub(super) fn large_batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    let of = |recipe: &str, own: &[&str]| {
+        let name = format!("{recipe}-step/batch-1024");
+        let batches = full_batches(recipe, 1024, 4, options)?;
+        let mut job = train(recipe, &[CONSTANT, own].concat(), if ON_GPU { 20 } else { 3 });
+        job.settings.extend(batches);
+        let job = TrainJob { compared: 3, ..job };
+        Ok::<_, anyhow::Error>(Trial::new(name, &[Peer::Pytorch], What::Train(job)))
+    };
+    Ok(vec![of("cnn", CNN)?, of("resnet", RESNET)?])
 }
 
 pub(super) fn lstm_char(_: &Options) -> anyhow::Result<Vec<Trial>> {
@@ -53,7 +80,17 @@ fn step(
 pub(super) fn first_step(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let job = TrainJob { compared: 1, ..train("cnn", CONSTANT, 1) };
     let peers = &[Peer::Pytorch, Peer::Tensorflow];
-    Ok(vec![Trial::new("first-step", peers, What::FirstStep(job))])
+    let with = |name, peers: &'static [Peer], kernels| {
+        Trial::new(name, peers, What::FirstStep(job.clone(), kernels))
+    };
+    if !ON_GPU {
+        return Ok(vec![with("first-step", peers, Kernels::Kept)]);
+    }
+    // PyTorch comes with its kernels, so it is set against ours where they are there.
+    Ok(vec![
+        with("first-step/cold", &[], Kernels::None),
+        with("first-step/warm", peers, Kernels::Kept),
+    ])
 }
 
 pub(super) fn memory_growth(options: &Options) -> anyhow::Result<Vec<Trial>> {

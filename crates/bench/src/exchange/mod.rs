@@ -17,10 +17,12 @@ use backend::{
     device::Device,
     random::{Purpose, Random},
 };
-use models::{Architecture, Layer, VggConfig, weights};
+use models::{Architecture, Layer, VggConfig, training_multiply_adds, weights};
 use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
 use training::{OptimizerConfig, OptimizerKind};
+
+use crate::{ON_GPU, WARM};
 
 /// What a peer computes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,9 +36,37 @@ pub(crate) struct Case {
     /// The first steps, whose losses are compared.
     pub(crate) compared: u64,
     pub(crate) threads: usize,
+    /// Where a peer computes: `cpu` or `cuda`.
+    pub(crate) device: String,
+    /// Steps at the beginning of each round that are not timed.
+    pub(crate) warm: u64,
+    /// Whether each forward pass is waited for.
+    pub(crate) waits: bool,
     /// What is to be reached.
     #[serde(default)]
     pub(crate) goal: Option<Goal>,
+}
+
+/// How a case is to be measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    /// Steps of a round.
+    pub(crate) steps: u64,
+    /// The first steps, whose losses are compared.
+    pub(crate) compared: u64,
+    /// Whether each forward pass is waited for.
+    pub(crate) waits: bool,
+}
+
+/// What a step takes, counted from the table of layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Cost {
+    /// Two operations for a multiply-add.
+    pub(crate) flops_of_sample: f64,
+    /// Of the results of layers.
+    pub(crate) bytes_of_sample: f64,
+    /// Of the parameters.
+    pub(crate) bytes_of_step: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,30 +194,39 @@ impl Exchange {
         self.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0])
     }
 
-    /// Operations of a step, two for a multiply-add. A backward pass computes two products for
-    /// each of the forward pass, so a training step counts three times.
-    pub(crate) fn flops(&self) -> f64 {
+    /// What a step takes. In training each layer's result is written, read by the next layer and
+    /// again in the backward pass, and its gradient written and read; each weight is read twice, its
+    /// gradient written and read, and the weight and what the optimizer keeps read and written.
+    pub(crate) fn cost(&self) -> Cost {
         let sample = self.batches.first().map_or(&[][..], |(inputs, _)| &inputs.shape()[1..]);
         let layers = match &self.architecture {
             Described::Whole(architecture) => architecture.layers(sample),
             Described::Features { features, .. } => features.layers(),
         };
-        let forward: u64 = layers.iter().map(|layer: &Layer| layer.multiply_adds).sum();
-        let passes = match self.task {
-            Task::Train | Task::Reach => 3,
-            Task::Infer => 1,
+        let inputs: usize = sample.iter().product();
+        let results: usize =
+            layers.iter().map(|layer| layer.output.iter().product::<usize>()).sum();
+        let parameters: usize = layers.iter().map(|layer| layer.parameters).sum();
+        let (multiply_adds, values, of_weights) = match self.task {
+            Task::Train | Task::Reach => {
+                let slots = self.optimizer.kind.slot_names().len();
+                (training_multiply_adds(&layers), 2 * inputs + 5 * results, 6 + 2 * slots)
+            }
+            Task::Infer => {
+                let forward = layers.iter().map(|layer: &Layer| layer.multiply_adds).sum();
+                (forward, inputs + 2 * results, 1)
+            }
         };
-        (2 * passes * forward) as f64 * self.batch() as f64
+        let bytes = |values: usize| (values * size_of::<f32>()) as f64;
+        Cost {
+            flops_of_sample: 2.0 * multiply_adds as f64,
+            bytes_of_sample: bytes(values),
+            bytes_of_step: bytes(of_weights * parameters),
+        }
     }
 
     /// Writes the folder.
-    pub(crate) fn write(
-        self,
-        folder: &Path,
-        steps: u64,
-        compared: u64,
-        threads: usize,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn write(self, folder: &Path, terms: Terms, threads: usize) -> anyhow::Result<()> {
         let Self { task, architecture, loss, optimizer, weights, batches, goal } = self;
         let pair = |name: &str, inputs, targets| {
             let tensors = [("inputs", inputs), ("targets", targets)];
@@ -201,7 +240,20 @@ impl Exchange {
                 Some(goal)
             }
         };
-        let case = Case { task, architecture, loss, optimizer, steps, compared, threads, goal };
+        let Terms { steps, compared, waits } = terms;
+        let case = Case {
+            task,
+            architecture,
+            loss,
+            optimizer,
+            steps,
+            compared,
+            threads,
+            device: if ON_GPU { "cuda" } else { "cpu" }.to_owned(),
+            warm: WARM,
+            waits,
+            goal,
+        };
         store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&case)?)?;
         let file = TensorFile { tensors: weights, ..TensorFile::default() };
         file.write(&folder.join("weights.safetensors"))?;

@@ -2,12 +2,13 @@
 
 use std::{path::Path, time::Instant};
 
+use anyhow::bail;
 use backend::{Selected, device, device::Device};
-use burn::tensor::{Tensor, TensorData};
-use models::{Initializer, Network, Pass, Vgg, weights};
+use burn::tensor::{Int, Tensor, TensorData};
+use models::{Architecture, Initializer, Network, Pass, Vgg, weights};
 use store::StoredTensor;
 
-use super::Work;
+use super::{Work, peak_memory, sync};
 use crate::{
     exchange::{Case, Described, read},
     job::{Measured, Ready},
@@ -16,8 +17,8 @@ use crate::{
 pub(super) struct Infer {
     case: Case,
     network: Loaded,
-    inputs: Vec<StoredTensor>,
-    device: Device,
+    inputs: Vec<Inputs>,
+    samples: u64,
 }
 
 enum Loaded {
@@ -25,10 +26,25 @@ enum Loaded {
     Features(Vgg<Selected>),
 }
 
+/// A batch on the device, where a peer has its own as well.
+enum Inputs {
+    Rows(Tensor<Selected, 2>),
+    Images(Tensor<Selected, 4>),
+    Tokens(Tensor<Selected, 2, Int>),
+}
+
 /// What an exchange folder asks for.
 pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
     let (device, _) = device::open()?;
-    let (case, tensors, inputs) = read(folder)?;
+    let (case, tensors, batches) = read(folder)?;
+    let samples = batches.first().map_or(0, |inputs| inputs.shape()[0]) as u64;
+    let text = matches!(case.architecture, Described::Whole(Architecture::TextLstm(_)));
+    let inputs = batches.into_iter().map(|batch| match (text, batch.shape().len()) {
+        (true, _) => Inputs::Tokens(tensor::<2>(batch, &device).int()),
+        (false, 2) => Inputs::Rows(tensor(batch, &device)),
+        (false, _) => Inputs::Images(tensor(batch, &device)),
+    });
+    let inputs = inputs.collect();
     let network = match &case.architecture {
         Described::Whole(architecture) => {
             Loaded::Whole(Box::new(architecture.load(tensors, &device)?))
@@ -38,56 +54,72 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
             Loaded::Features(weights::load(blank, tensors)?)
         }
     };
-    Ok(Infer { case, network, inputs, device })
+    Ok(Infer { case, network, inputs, samples })
+}
+
+fn tensor<const D: usize>(stored: StoredTensor, device: &Device) -> Tensor<Selected, D> {
+    let (shape, values) = stored.into_parts();
+    Tensor::from_data(TensorData::new(values, shape), device)
 }
 
 impl Infer {
-    /// The outputs on the host.
-    fn forward(&self, index: usize) -> TensorData {
+    /// The outputs, `[batch, ..]` flattened.
+    fn forward(&self, index: usize) -> anyhow::Result<Tensor<Selected, 2>> {
         let inputs = &self.inputs[index % self.inputs.len()];
         let pass = &mut Pass::evaluation();
-        let network = match &self.network {
-            Loaded::Features(network) => {
-                return network.forward(self.tensor(inputs), pass).into_data();
+        Ok(match (&self.network, inputs) {
+            (Loaded::Features(network), Inputs::Images(images)) => {
+                network.forward(images.clone(), pass).flatten(1, 3)
             }
-            Loaded::Whole(network) => network.as_ref(),
-        };
-        let logits = match network {
-            Network::Mlp(network) => network.forward(self.tensor(inputs)),
-            Network::Cnn(network) => network.forward(self.tensor(inputs)),
-            Network::SimpleNet(network) => network.forward(self.tensor(inputs)),
-            Network::ResNet(network) => network.forward(self.tensor(inputs), pass),
-            Network::Vgg(network) => network.forward(self.tensor(inputs), pass),
-            Network::TextLstm(network) => {
-                let tokens = self.tensor::<2>(inputs).int();
-                network.forward(tokens, None, pass).0.flatten(0, 1)
-            }
-        };
-        logits.into_data()
-    }
-
-    fn tensor<const D: usize>(&self, stored: &StoredTensor) -> Tensor<Selected, D> {
-        let (shape, values) = stored.clone().into_parts();
-        Tensor::from_data(TensorData::new(values, shape), &self.device)
+            (Loaded::Whole(network), inputs) => match (network.as_ref(), inputs) {
+                (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone()),
+                (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
+                (Network::SimpleNet(network), Inputs::Images(images)) => {
+                    network.forward(images.clone())
+                }
+                (Network::ResNet(network), Inputs::Images(images)) => {
+                    network.forward(images.clone(), pass)
+                }
+                (Network::Vgg(network), Inputs::Images(images)) => {
+                    network.forward(images.clone(), pass)
+                }
+                (Network::TextLstm(network), Inputs::Tokens(tokens)) => {
+                    network.forward(tokens.clone(), None, pass).0.flatten(0, 1)
+                }
+                _ => bail!("the network takes other inputs"),
+            },
+            _ => bail!("the features of a network are those of images"),
+        })
     }
 }
 
 impl Work for Infer {
     fn prepare(&mut self) -> anyhow::Result<Ready> {
-        let outputs = self.forward(0);
+        let outputs = self.forward(0)?.into_data();
         let values: Vec<f64> = outputs.iter().collect();
         let square = values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
         Ok(Ready { losses: vec![square], ..Ready::default() })
     }
 
-    fn round(&mut self) -> anyhow::Result<Measured> {
-        let start = Instant::now();
-        for index in 0..self.case.steps as usize {
-            self.forward(index);
+    fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured> {
+        for index in 0..self.case.warm as usize {
+            self.forward(index)?;
         }
-        let seconds = start.elapsed().as_secs_f64() / self.case.steps as f64;
-        let samples = self.inputs[0].shape()[0] as u64;
-        let peak_memory_bytes = device::peak_process_memory();
-        Ok(Measured { seconds, samples, peak_memory_bytes, ..Measured::default() })
+        sync();
+        let steps = steps.unwrap_or(self.case.steps).max(1);
+        // A GPU backend need not compute what is dropped before it is waited for.
+        let mut outputs = Vec::new();
+        let start = Instant::now();
+        for index in 0..steps as usize {
+            outputs.push(self.forward(index)?);
+            if self.case.waits {
+                sync();
+                outputs.clear();
+            }
+        }
+        sync();
+        let seconds = start.elapsed().as_secs_f64() / steps as f64;
+        let peak_memory_bytes = peak_memory();
+        Ok(Measured { seconds, samples: self.samples, peak_memory_bytes, ..Measured::default() })
     }
 }

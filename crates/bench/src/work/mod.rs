@@ -12,10 +12,16 @@ pub(crate) use self::{
     train::{TrainJob, Unit},
 };
 
-use backend::{Peaks, Selected, device};
+use backend::{
+    Peaks, Selected,
+    device::{self, Device},
+};
 use training::Group;
 
-use crate::job::{Job, Measured, Ready};
+use crate::{
+    ON_GPU,
+    job::{Job, Measured, Ready},
+};
 
 /// Work that is done in rounds.
 pub(crate) trait Work {
@@ -23,7 +29,20 @@ pub(crate) trait Work {
     fn prepare(&mut self) -> anyhow::Result<Ready>;
 
     /// Measures once.
-    fn round(&mut self) -> anyhow::Result<Measured>;
+    ///
+    /// - `steps`: how many, where the work consists of steps and it is not the job that says
+    fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured>;
+}
+
+/// Bytes of memory that this process has had: on a CPU at most, on a GPU what is reserved there,
+/// which is not given back.
+fn peak_memory() -> Option<u64> {
+    if ON_GPU { device::memory_in_use() } else { device::peak_process_memory() }
+}
+
+/// Waits for the device; what has failed there will be told by what is read from it.
+fn sync() {
+    let _ = <Selected as burn::tensor::backend::Backend>::sync(&Device::default());
 }
 
 /// The work of a job.
@@ -41,11 +60,11 @@ struct PeaksWork;
 
 impl Work for PeaksWork {
     fn prepare(&mut self) -> anyhow::Result<Ready> {
-        let (device, _) = device::open()?;
-        Ok(Ready { peaks: Some(Peaks::measure::<Selected>(&device)), ..Ready::default() })
+        let (device, name) = device::open()?;
+        Ok(Ready { peaks: Some((name, Peaks::measure::<Selected>(&device))), ..Ready::default() })
     }
 
-    fn round(&mut self) -> anyhow::Result<Measured> {
-        Ok(Measured { peak_memory_bytes: device::peak_process_memory(), ..Measured::default() })
+    fn round(&mut self, _: Option<u64>) -> anyhow::Result<Measured> {
+        Ok(Measured { peak_memory_bytes: peak_memory(), ..Measured::default() })
     }
 }

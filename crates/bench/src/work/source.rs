@@ -18,7 +18,7 @@ use data::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Work, source_files};
+use super::{Work, peak_memory, source_files, sync};
 use crate::job::{Measured, Ready};
 
 /// Samples in a batch.
@@ -119,7 +119,6 @@ type Epoch = Box<dyn FnMut(usize) -> anyhow::Result<usize>>;
 pub(super) struct Source {
     epoch: Epoch,
     epochs: usize,
-    device: Device,
 }
 
 impl Source {
@@ -127,7 +126,7 @@ impl Source {
         let (device, _) = device::open()?;
         job.kind.write(&job.folder)?;
         let epoch = epoch(&job, &device)?;
-        Ok(Self { epoch, epochs: 0, device })
+        Ok(Self { epoch, epochs: 0 })
     }
 }
 
@@ -137,13 +136,13 @@ impl Work for Source {
         Ok(Ready::default())
     }
 
-    fn round(&mut self) -> anyhow::Result<Measured> {
+    fn round(&mut self, _: Option<u64>) -> anyhow::Result<Measured> {
         let start = Instant::now();
         let mut samples = 0;
         let seconds = loop {
             self.epochs += 1;
             samples += (self.epoch)(self.epochs)?;
-            let _ = <Selected as burn::tensor::backend::Backend>::sync(&self.device);
+            sync();
             let seconds = start.elapsed().as_secs_f64();
             if seconds >= ROUND_SECONDS {
                 break seconds;
@@ -152,7 +151,7 @@ impl Work for Source {
         Ok(Measured {
             seconds: seconds * BATCH as f64 / samples as f64,
             samples: BATCH as u64,
-            peak_memory_bytes: device::peak_process_memory(),
+            peak_memory_bytes: peak_memory(),
             ..Measured::default()
         })
     }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 use training::{Event, Observer, ObserverError, Stop, Trainer, TrainerConfig};
 
-use super::{Work, source_files};
+use super::{Work, peak_memory, source_files, sync};
 use crate::{
     exchange::{Described, Exchange},
     job::{Measured, Ready},
@@ -98,32 +98,28 @@ impl Work for Repeated {
         Ok(Ready::default())
     }
 
-    fn round(&mut self) -> anyhow::Result<Measured> {
+    fn round(&mut self, _: Option<u64>) -> anyhow::Result<Measured> {
         Ok(Measured {
             seconds: (self.work)(self.repetitions)?,
             samples: self.samples,
-            peak_memory_bytes: device::peak_process_memory(),
+            peak_memory_bytes: peak_memory(),
             ..Measured::default()
         })
     }
 }
 
-/// Work whose time is that of all of it, the device's included.
-fn whole(mut work: impl FnMut() -> anyhow::Result<()> + 'static) -> Timed {
+/// Work whose time is that of all of it, the device's included. What it returns stays until then: a
+/// GPU backend need not compute what is dropped before.
+fn whole<T>(mut work: impl FnMut() -> anyhow::Result<T> + 'static) -> Timed {
     Box::new(move |repetitions| {
         sync();
         let start = Instant::now();
-        for _ in 0..repetitions {
-            work()?;
-        }
+        let results: Vec<T> = (0..repetitions).map(|_| work()).collect::<Result<_, _>>()?;
         sync();
-        Ok(start.elapsed().as_secs_f64() / repetitions as f64)
+        let seconds = start.elapsed().as_secs_f64() / repetitions as f64;
+        drop(results);
+        Ok(seconds)
     })
-}
-
-/// Waits for the device; what has failed there will be told by what is read from it.
-fn sync() {
-    let _ = <Selected as burn::tensor::backend::Backend>::sync(&Device::default());
 }
 
 fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
@@ -143,10 +139,7 @@ fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
 
 fn upload(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
     let (inputs, _) = exchange.batches.into_iter().next().context("no batch")?;
-    Ok(whole(move || {
-        drop(floats::<Selected, 1>(flat(&inputs), &device));
-        Ok(())
-    }))
+    Ok(whole(move || Ok(floats::<Selected, 1>(flat(&inputs), &device))))
 }
 
 fn augment(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
@@ -162,10 +155,7 @@ fn augment(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
         AugmentOptions { crop_padding: 4, horizontal_flip: 0.5, ..AugmentOptions::default() };
     let augmentation = Augmentation::new(&options, &preprocessing, 0, &device);
     let samples: Vec<usize> = (0..batch).collect();
-    Ok(whole(move || {
-        drop(augmentation.apply(images.clone(), labels.clone(), &samples, 0));
-        Ok(())
-    }))
+    Ok(whole(move || Ok(augmentation.apply(images.clone(), labels.clone(), &samples, 0))))
 }
 
 fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Timed> {
@@ -245,10 +235,12 @@ impl Steps {
                     Ok(())
                 })?);
                 let loss = found.take().context("no losses")?.mean();
+                let mut gradients = None;
                 times[1].push(timed(&mut || {
-                    drop(loss.backward());
+                    gradients = Some(loss.backward());
                     Ok(())
                 })?);
+                drop(gradients);
                 let again = losses(trainer.model(), &mut pass());
                 let part = Part::whole(again.dims()[0]);
                 let mut again = Some(again); // consumed, so that the graph goes with it

@@ -1,6 +1,6 @@
 //! Training by a recipe, from its settings to its summary.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use backend::device;
@@ -8,8 +8,11 @@ use recipes::{Failure, Start, Summary, config::Layer, registry};
 use serde::{Deserialize, Serialize};
 use training::{Event, Group, Observer, ObserverError, Stop};
 
-use super::Work;
-use crate::job::{Measured, Ready};
+use super::{Work, peak_memory};
+use crate::{
+    ON_GPU, WARM,
+    job::{Measured, Ready},
+};
 
 /// Training by a recipe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,7 +78,7 @@ impl Train {
             ended?;
             bail!("no epoch ended with an accuracy of {accuracy}");
         };
-        let peak_memory_bytes = device::peak_process_memory();
+        let peak_memory_bytes = peak_memory();
         Ok(Measured { seconds, samples: 1, peak_memory_bytes, ..Measured::default() })
     }
 }
@@ -128,27 +131,45 @@ impl Work for Train {
         Ok(Ready { losses: heard.losses, since_first_step, ..Ready::default() })
     }
 
-    fn round(&mut self) -> anyhow::Result<Measured> {
+    fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured> {
         if let Some(accuracy) = self.job.accuracy {
             return self.reach(accuracy);
         }
+        let asked = steps.unwrap_or(self.job.steps);
+        let (steps, more) = if ON_GPU && self.job.unit == Unit::Step {
+            (asked + WARM, ENDLESS.map(str::to_owned).to_vec())
+        } else {
+            (asked, Vec::new())
+        };
         let mut heard = Heard { watches_memory: self.job.watches_memory, ..Heard::default() };
-        let summary = self.train(self.job.steps, &[], &mut heard)?;
-        let units = match self.job.unit {
-            Unit::Step => summary.steps,
-            Unit::Epoch => summary.epochs as u64,
-            Unit::Run => 1,
+        let summary = self.train(steps, &more, &mut heard)?;
+        let (units, seconds) = match self.job.unit {
+            Unit::Step if ON_GPU => {
+                let warm = heard.tuned.context("the first updates of the run were not told")?;
+                let timed = summary.seconds_training - warm.as_secs_f64();
+                (summary.steps, timed / summary.steps.saturating_sub(WARM).max(1) as f64)
+            }
+            Unit::Step => (summary.steps, summary.seconds_training / summary.steps as f64),
+            Unit::Epoch => {
+                let seconds = summary.seconds_training / summary.epochs as f64;
+                (summary.epochs as u64, mean(&heard.epochs).unwrap_or(seconds))
+            }
+            Unit::Run => (1, summary.seconds_training),
         };
         Ok(Measured {
-            seconds: summary.seconds_training / units as f64,
+            seconds,
             samples: summary.samples / units,
-            peak_memory_bytes: device::peak_process_memory(),
+            peak_memory_bytes: heard.device_memory.max(peak_memory()),
             data_wait: mean(&heard.waits),
             communication_wait: mean(&heard.communication_waits),
             memory_growth_bytes: heard.growth(),
+            ..Measured::default()
         })
     }
 }
+
+/// So that a run has as many steps as are asked for, and no checkpoint between them.
+const ENDLESS: [&str; 2] = ["training.epochs=1000000", "checkpoint.every_epochs=1000000"];
 
 fn mean(shares: &[f64]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
@@ -167,6 +188,17 @@ struct Heard {
     goal: Option<(f64, Stop)>,
     /// Seconds from the start of training to the goal.
     reached: Option<f64>,
+    /// When the preparation began that was last heard of.
+    preparing: Option<Instant>,
+    /// How long the last preparation took: on a GPU the first updates, which the trainer tells of
+    /// once the device has made them.
+    tuned: Option<Duration>,
+    /// Updates made by the end of the last epoch.
+    steps: u64,
+    /// Seconds of the epochs that began after the first updates.
+    epochs: Vec<f64>,
+    /// The most that was reserved on a GPU.
+    device_memory: Option<u64>,
 }
 
 impl Heard {
@@ -188,7 +220,22 @@ impl Observer for Heard {
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            Event::Epoch { pace, validation, .. } => {
+            // Before the first update the trainer says that none is made, and begins.
+            Event::Preparation { done, of, .. } if self.began.is_some() && self.tuned.is_none() => {
+                if *done == 0 {
+                    self.preparing = Some(Instant::now());
+                } else if done == of {
+                    self.tuned = self.preparing.map(|began| began.elapsed());
+                }
+            }
+            Event::Epoch { pace, validation, step, seconds, .. } => {
+                if self.steps >= WARM {
+                    self.epochs.push(*seconds);
+                }
+                self.steps = *step;
+                if ON_GPU {
+                    self.device_memory = self.device_memory.max(device::memory_in_use());
+                }
                 self.waits.push(pace.data_wait);
                 self.communication_waits.extend(pace.communication_wait);
                 let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));

@@ -4,7 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use training::Group;
 
-use crate::{Failure, config::Layer};
+use crate::{COMMIT, Failure, config::Layer};
 
 /// Refuses what one process does by itself.
 pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(super) fn check_alike(group: &Group, layers: &[Layer]) -> Result<(), Failure
         return Ok(());
     }
     let bytes = env::current_exe().and_then(fs::metadata).map_or(0, |program| program.len());
-    let program = format!("{} {} {bytes}", env!("CARGO_PKG_VERSION"), env!("BUILD_COMMIT"));
+    let program = format!("{} {COMMIT} {bytes}", env!("CARGO_PKG_VERSION"));
     group.check_same("another program", &program)?;
     Ok(group.check_same("another configuration", &format!("{layers:?}"))?)
 }

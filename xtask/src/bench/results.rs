@@ -1,0 +1,158 @@
+//! Files of results as `bench run --json` writes them, from here or from another machine.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use super::entry::Entry;
+
+/// What was measured on one device.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Results {
+    pub(super) machine: Machine,
+    pub(super) peaks: Peaks,
+    /// With all that no page shows.
+    pub(super) entries: Vec<serde_json::Value>,
+}
+
+/// What results hold for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Machine {
+    pub(super) backend: String,
+    pub(super) device: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) driver: Option<String>,
+    pub(super) processor: String,
+    pub(super) cores: usize,
+    pub(super) commit: String,
+}
+
+/// What the device does at best.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Peaks {
+    pub(super) multiply_adds_per_second: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bf16_multiply_adds_per_second: Option<f64>,
+    pub(super) copy_bytes_per_second: f64,
+    pub(super) upload_bytes_per_second: f64,
+    pub(super) download_bytes_per_second: f64,
+}
+
+impl Results {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text =
+            std::fs::read(path).with_context(|| format!("no results in `{}`", path.display()))?;
+        serde_json::from_slice(&text)
+            .with_context(|| format!("`{}` is not of `bench run --json`", path.display()))
+    }
+
+    /// What a page shows of the entries.
+    pub(super) fn shown(&self) -> anyhow::Result<Vec<Entry>> {
+        let read = |entry: &serde_json::Value| serde_json::from_value(entry.clone());
+        let entries = self.entries.iter().map(read).collect::<Result<_, _>>();
+        entries.context("`bench` wrote results that xtask cannot read")
+    }
+}
+
+impl Machine {
+    pub(super) fn on_gpu(&self) -> bool {
+        ["cuda", "wgpu"].contains(&self.backend.as_str())
+    }
+
+    /// The device: what tells results in README apart.
+    pub(super) fn title(&self) -> String {
+        let Self { backend, device, processor, cores, .. } = self;
+        match backend.as_str() {
+            "cpu" => format!("{processor}, {cores} cores"),
+            _ if self.on_gpu() => format!("{device}, {backend}"),
+            _ => format!("{processor}, {cores} cores, {backend}"),
+        }
+    }
+
+    /// Such as `intel-r-xeon-r-gold-6248-2-cores`.
+    pub(super) fn short_name(&self) -> String {
+        let name = if self.on_gpu() { self.device.clone() } else { self.title() };
+        let name = name.to_lowercase();
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+    }
+}
+
+/// Results of a device become one, in which the newest of a name counts, in its first place.
+pub(super) fn merge(all: Vec<Results>) -> Vec<Results> {
+    let mut merged: Vec<Results> = Vec::new();
+    for results in all {
+        let title = results.machine.title();
+        let Some(known) = merged.iter_mut().find(|known| known.machine.title() == title) else {
+            merged.push(results);
+            continue;
+        };
+        for entry in results.entries {
+            match known.entries.iter_mut().find(|other| other["name"] == entry["name"]) {
+                Some(other) => *other = entry,
+                None => known.entries.push(entry),
+            }
+        }
+        known.machine = results.machine;
+        known.peaks = results.peaks;
+    }
+    merged
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn machine() -> Machine {
+        Machine {
+            backend: "cpu".to_owned(),
+            device: "AMD EPYC(TM) 7B13 (2 threads)".to_owned(),
+            driver: None,
+            processor: "AMD EPYC(TM) 7B13".to_owned(),
+            cores: 2,
+            commit: "0123abc".to_owned(),
+        }
+    }
+
+    pub(crate) fn gpu() -> Machine {
+        Machine {
+            backend: "cuda".to_owned(),
+            device: "NVIDIA H200".to_owned(),
+            driver: Some("580.65".to_owned()),
+            ..machine()
+        }
+    }
+
+    pub(crate) fn results(machine: Machine, entries: &str) -> Results {
+        let peaks = Peaks {
+            multiply_adds_per_second: 2e11,
+            bf16_multiply_adds_per_second: machine.on_gpu().then_some(4e11),
+            copy_bytes_per_second: 1e10,
+            upload_bytes_per_second: 1e9,
+            download_bytes_per_second: 1e9,
+        };
+        Results { machine, peaks, entries: serde_json::from_str(entries).unwrap() }
+    }
+
+    #[test]
+    fn a_folder_is_named_in_plain_letters() {
+        assert_eq!(machine().short_name(), "amd-epyc-tm-7b13-2-cores");
+        assert_eq!(gpu().short_name(), "nvidia-h200");
+    }
+
+    #[test]
+    fn of_two_files_of_a_device_the_newest_entry_counts() {
+        let of = |machine, text: &str| results(machine, text);
+        let merged = merge(vec![
+            of(gpu(), r#"[{"name": "a", "x": 1}, {"name": "b", "x": 1}]"#),
+            of(machine(), r#"[{"name": "a", "x": 2}]"#),
+            of(gpu(), r#"[{"name": "c", "x": 3}, {"name": "a", "x": 3}]"#),
+        ]);
+        assert_eq!(merged.len(), 2);
+        let found: Vec<_> = merged[0].entries.iter().map(|entry| entry["x"].as_u64()).collect();
+        assert_eq!(found, [Some(3), Some(1), Some(3)]);
+        assert_eq!(merged[1].entries[0]["x"], 2);
+    }
+}
