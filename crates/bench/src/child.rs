@@ -103,7 +103,10 @@ impl Child {
         command.arg("child").arg(serde_json::to_string(job)?);
         if let Some(kernels) = kernels {
             command.arg("--kernels").arg(kernels);
-            command.env("CUDA_CACHE_PATH", kernels.join("driver")); // what the driver compiles
+            let driver = kernels.join("driver"); // what the driver compiles
+            // Where it cannot be made, nothing is kept.
+            let _ = std::fs::create_dir_all(&driver);
+            command.env("CUDA_CACHE_PATH", driver);
         }
         command.env("RAYON_NUM_THREADS", threads.to_string());
         command.env("BURN_RECIPES_DATA", folder); // features that are kept go there
