@@ -136,7 +136,7 @@ fn batch_norm2d() {
             assert_eq!(statistics.is_some(), !case.stored);
             if let Some(statistics) = statistics {
                 tensors.assert("mean", statistics.mean);
-                tensors.assert("variance", statistics.variance);
+                tensors.assert("variance", statistics.variance * statistics.unbiased);
             }
             let loss = tensors.weighted("output", output);
             let gradients = loss.backward();

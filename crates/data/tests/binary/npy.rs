@@ -71,7 +71,9 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
     let features = numbers(40 * 3);
     let mut csv = String::from("x0,x1,x2,target\n");
     for (row, target) in features.chunks(3).zip(texts) {
-        writeln!(csv, "{},{},{},{target}", row[0], row[1], row[2]).unwrap();
+        // As f64 all digits are written, and not only as many as tell one f32 from another.
+        let [a, b, c] = [0, 1, 2].map(|column| f64::from(row[column]));
+        writeln!(csv, "{a},{b},{c},{target}").unwrap();
     }
     let folder = folder(&[
         ("features.npy", floats(&features, 3)),

@@ -471,7 +471,6 @@ mod tests {
             (0..count).map(|index| random.normal(index)).collect()
         };
         let (input, weight) = (values(1, 3 * 32 * 9 * 14), values(2, 48 * 32 * 9));
-        let bias = values(3, 48);
         for level in Level::all() {
             for kernels in [Kernels::Forward, Kernels::Turned] {
                 let find = |rows: usize, run: fn(&Job<'_>)| {
@@ -482,7 +481,7 @@ mod tests {
                         input: Source::Maps(&input),
                         weight: &weight,
                         kernels,
-                        epilogue: Epilogue { bias: Some(&bias), relu: true },
+                        epilogue: Epilogue { bias: Some(&values(3, 48)), relu: true },
                         output: Target::maps(&mut output),
                         rows,
                         tiles: strides(rows * maps.tiles(1), maps.inputs),
