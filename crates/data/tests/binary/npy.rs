@@ -104,7 +104,7 @@ fn arrays_and_csv_make_the_same_table() {
     check((0..40).map(|i| i % 21).collect(), Some(Task::Multiclass), Task::Multiclass);
 
     let values = &numbers(200)[160..];
-    let texts: Vec<String> = values.iter().map(f32::to_string).collect();
+    let texts: Vec<String> = values.iter().map(|&value| f64::from(value).to_string()).collect();
     check_like_csv(floats(values, 1), &texts, None);
 }
 
