@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// 24 bits of precision.
+    /// 24 bits of precision, but 11 where CUDA's tensor cores multiply.
     #[default]
     F32,
     /// 8 bits of precision with f32's range, which tensor cores multiply at several times the speed.

@@ -77,7 +77,9 @@ impl Tensors {
         let ours = ours.into_data().to_vec::<f32>().unwrap();
         for (index, (ours, expected)) in ours.into_iter().zip(values).enumerate() {
             let error = (f64::from(ours) - expected).abs();
-            let allowed = 2e-5 * expected.abs().max(1.0);
+            // CUDA's tensor cores round what they multiply to 11 bits.
+            let relative = if backend::NAME == "cuda" { 5e-3 } else { 2e-5 };
+            let allowed = relative * expected.abs().max(1.0);
             assert!(error <= allowed, "{name}, element {index}: {ours} instead of {expected}");
         }
     }

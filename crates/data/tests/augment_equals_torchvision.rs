@@ -46,11 +46,16 @@ impl Fixture {
     /// To a twentieth of a level of 256.
     fn check(&self, name: &str, found: Images) {
         let expected = self.images(name).into_data();
-        found.into_data().assert_approx_eq::<f32>(&expected, Tolerance::absolute(2e-4));
+        found
+            .into_data()
+            .assert_approx_eq::<f32>(&expected, Tolerance::absolute(of_products(2e-4)));
     }
 
-    /// To the bit.
+    /// To the bit, where products of matrices round nothing.
     fn check_exactly(&self, name: &str, found: Images) {
+        if of_products(0.0) > 0.0 {
+            return self.check(name, found);
+        }
         found.into_data().assert_eq(&self.images(name).into_data(), true);
     }
 
@@ -61,6 +66,12 @@ impl Fixture {
         };
         self.rows("rectangles").into_iter().map(rectangle).collect()
     }
+}
+
+/// How far colours between 0 and 1 may be off that come from products of matrices: CUDA's tensor cores
+/// round what they multiply to 11 bits.
+fn of_products(absolute: f32) -> f32 {
+    if backend::NAME == "cuda" { absolute.max(2e-3) } else { absolute }
 }
 
 #[test]
@@ -195,7 +206,8 @@ fn an_image_is_augmented_alike_in_every_batch_and_differently_in_every_epoch() {
     let all = apply(&options, images.clone(), &[7, 3, 900, 4], 2);
     assert!(all.iter().all(|value| value.is_finite()));
     let alone = apply(&options, images.clone().narrow(0, 2, 1), &[900], 2);
-    let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5);
+    let close =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < of_products(1e-5));
     assert!(close(&alone, &all[2 * size..3 * size]));
 
     let first = |samples, epoch| apply(&options, images.clone().narrow(0, 0, 1), samples, epoch);

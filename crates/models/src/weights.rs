@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use backend::Backend;
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Tensor, TensorData},
+    tensor::{Tensor, TensorData, TensorPrimitive},
 };
 use store::StoredTensor;
 
@@ -206,9 +206,11 @@ impl<B: Backend> ModuleMapper<B> for Replace {
         let Some(stored) = self.tensors.remove(&self.path.name()) else { return parameter };
         let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
         let (shape, values) = stored.into_parts();
-        let new = Tensor::from_data(TensorData::new(values, shape), &parameter.lazy_device());
+        let new = TensorData::new(values, shape);
+        let new = Tensor::<B, D>::from_data(new, &parameter.lazy_device()).into_primitive();
+        let new = TensorPrimitive::Float(B::laid_out(new.tensor()));
         let id = parameter.id;
-        parameter.transform_for_load(new, id)
+        parameter.transform_for_load(Tensor::from_primitive(new), id)
     }
 }
 

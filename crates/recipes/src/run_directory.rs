@@ -164,8 +164,8 @@ impl RunDirectory {
             ExitCode::UserData,
             format!("the run `{shown}` has a `{result}`, but no checkpoint to go on from"),
             format!(
-                "bring `{shown}/checkpoints` back, or begin another run: \
-                 recipes train {shown}/{CONFIG}"
+                "bring `{shown}/checkpoints` back, or begin another run: recipes train {}",
+                quoted_path(&self.path.join(CONFIG))
             ),
         ))
     }
@@ -181,7 +181,10 @@ impl RunDirectory {
         Err(Failure::new(
             ExitCode::UserData,
             format!("the run `{shown}` cannot go on: `{}` is gone", lost.display()),
-            format!("bring the file back, or begin another run: recipes train {shown}/{CONFIG}"),
+            format!(
+                "bring the file back, or begin another run: recipes train {}",
+                quoted_path(&self.path.join(CONFIG))
+            ),
         ))
     }
 

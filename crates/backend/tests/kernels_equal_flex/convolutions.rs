@@ -8,7 +8,7 @@ use burn::{
     tensor::{Tensor, TensorMetadata, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, primitive};
+use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
 
@@ -48,6 +48,10 @@ fn convolution_by_either_algorithm() {
     ];
     for algorithm in [Convolution::Exact, Convolution::Fast] {
         set_convolution(algorithm);
+        let tolerance = match algorithm {
+            Convolution::Exact => 1e-4,
+            Convolution::Fast => of_products(1e-4),
+        };
         for (input, weight, options) in &cases {
             let ours = convolved::<Selected>(*input, *weight, options);
             let reference = convolved::<Flex>(*input, *weight, options);
@@ -55,7 +59,7 @@ fn convolution_by_either_algorithm() {
             for (part, (ours, reference)) in parts.into_iter().zip(ours.into_iter().zip(reference))
             {
                 let what = format!("{part}, {algorithm:?}, {input:?}, {weight:?}, {options:?}");
-                assert_close(&what, ours, reference, 1e-4);
+                assert_close(&what, ours, reference, tolerance);
             }
         }
     }
@@ -83,7 +87,7 @@ fn convolution_relu_and_pooling() {
         let reference = pooled::<Flex>(shape, outputs);
         let names = ["output", "input", "weight", "bias"];
         for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference)) {
-            assert_close(name, ours, reference, 1e-4);
+            assert_close(name, ours, reference, of_products(1e-4));
         }
     }
 }

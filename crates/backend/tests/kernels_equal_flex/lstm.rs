@@ -13,7 +13,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, normal, primitive};
+use crate::{assert_close, by_kernels, normal, of_products, primitive};
 
 /// Batch, time, inputs, hidden: one sequence a cube and several, more gates than units, and as many as
 /// kernels take.
@@ -46,13 +46,14 @@ fn layer<B: Backend>(shape: [usize; 4], with_state: bool) -> Lstm<B> {
 
 #[test]
 fn lstm_forward() {
+    let tolerance = of_products(1e-5);
     for (shape, with_state) in SEQUENCES.into_iter().flat_map(|s| [(s, false), (s, true)]) {
         let ours = by_kernels(|| Selected::fused_lstm(layer(shape, with_state)));
         let reference = Flex::fused_lstm(layer(shape, with_state));
         let what = |part| format!("{part} of {shape:?}");
-        assert_close(&what("outputs"), ours.outputs, reference.outputs, 1e-5);
-        assert_close(&what("cell"), ours.state.cell, reference.state.cell, 1e-5);
-        assert_close(&what("hidden"), ours.state.hidden, reference.state.hidden, 1e-5);
+        assert_close(&what("outputs"), ours.outputs, reference.outputs, tolerance);
+        assert_close(&what("cell"), ours.state.cell, reference.state.cell, tolerance);
+        assert_close(&what("hidden"), ours.state.hidden, reference.state.hidden, tolerance);
     }
 }
 
@@ -137,7 +138,8 @@ fn lstm_backward() {
         let reference = pass.gradients::<Flex>();
         assert_eq!(ours.len(), reference.len());
         for (index, (ours, reference)) in ours.into_iter().zip(reference).enumerate() {
-            assert_close(&format!("gradient {index} of {pass:?}"), ours, reference, 1e-4);
+            let what = format!("gradient {index} of {pass:?}");
+            assert_close(&what, ours, reference, of_products(1e-4));
         }
     }
 }
