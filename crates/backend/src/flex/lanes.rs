@@ -2,9 +2,9 @@
 
 use super::simd::Vector;
 
-/// A distance between rows of so many numbers that does not fall on the same few sets of the cache,
-/// as that of a large power of two does: whole cache lines, an odd number of them.
-pub(super) fn odd_lines(numbers: usize) -> usize {
+/// A distance of at least `numbers` between rows, planes or matrices that does not lead to the same
+/// few sets of the cache again and again, as a power of two would: an odd number of cache lines.
+pub(super) fn odd_stride(numbers: usize) -> usize {
     let lines = numbers.div_ceil(16);
     (lines | 1) * 16
 }

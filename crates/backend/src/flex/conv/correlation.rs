@@ -15,11 +15,12 @@ use burn_flex::FlexTensor;
 
 use super::{
     super::{
+        lanes::odd_stride,
         parallel::{self, Shared},
         recycled,
         simd::{Kernel, Level, Vector, unroll},
     },
-    pack::{ToPositions, Window, odd_stride},
+    pack::{ToPositions, Window},
     tile::{Finish, Products, VECTORS, cut, most_rows, tile},
 };
 

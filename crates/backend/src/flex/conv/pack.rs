@@ -150,13 +150,6 @@ impl Window {
     }
 }
 
-/// A distance of at least `numbers` between planes, matrices or tiles that does not lead to the same
-/// few sets of the cache again and again, as a power of two would: an odd number of cache lines.
-pub(super) fn odd_stride(numbers: usize) -> usize {
-    let lines = numbers.div_ceil(16);
-    (lines | 1) * 16
-}
-
 /// The numbers from 0 in steps of `step`.
 pub(super) fn strides(count: usize, step: usize) -> Vec<u32> {
     (0..count).map(|index| (index * step) as u32).collect()

@@ -1,13 +1,14 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
 use super::super::{
+    lanes::odd_stride,
     parallel::Shared,
     pool::Windows,
     simd::{Kernel, Vector},
 };
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
-    pack::{odd_stride, strides},
+    pack::strides,
     pooled::plane_sums,
     tile::{Products, Put, VECTORS, most_rows, tile},
     weight_gradient,

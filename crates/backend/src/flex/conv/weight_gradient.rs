@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::{
     super::{
+        lanes::odd_stride,
         parallel::{self, Shared},
         recycled,
         simd::{Kernel, Level, Vector},
@@ -19,7 +20,7 @@ use super::{
     correlation::{TASKS, width},
     direct::forward_taps,
     geometry::Geometry,
-    pack::{ToPlanes, ToPositions, Window, odd_stride},
+    pack::{ToPlanes, ToPositions, Window},
     pooled::Source,
     tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };

@@ -1,6 +1,6 @@
 //! The sizes of an LSTM layer and its memory inside of the kernels.
 
-use crate::flex::lanes::odd_lines;
+use crate::flex::lanes::odd_stride;
 
 /// The hidden units are padded to whole vectors; padded ones have weights of zero, and so stay
 /// zero. The rest is laid out for products in which a row is broadcast against blocks of weights:
@@ -42,12 +42,12 @@ impl Sizes {
 
     /// From one row to the next.
     pub(super) fn stride(&self) -> usize {
-        odd_lines(self.depth())
+        odd_stride(self.depth())
     }
 
     /// From the gates of a row to those of the next.
     pub(super) fn gate_stride(&self) -> usize {
-        odd_lines(self.gates())
+        odd_stride(self.gates())
     }
 
     /// Blocks of four vectors that cover hidden units and inputs, where gradients go.

@@ -10,12 +10,13 @@ use std::ops::Range;
 use super::{
     super::{
         super::{
+            lanes::odd_stride,
             parallel::{self, Shared},
             recycled,
             simd::{Kernel, Level, Vector},
         },
         correlation::{TASKS, width},
-        pack::{ToPlanes, ToPositions, odd_stride, strides},
+        pack::{ToPlanes, ToPositions, strides},
         pooled::Source,
         tile::{Add, Products, VECTORS, cut, most_rows, tile},
     },
