@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+use store::sha256_hex;
+
 use crate::{DataError, ImageShape, split};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
@@ -25,6 +28,33 @@ pub trait ImageSource: Send + Sync {
     ///
     /// If `index` is not below the number of images, or `pixels` is not [`ImageShape::bytes`] long.
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError>;
+
+    /// A hash by which these images and labels are told from others; of the pixels, unless the source
+    /// knows them by less.
+    ///
+    /// # Errors
+    ///
+    /// Where an image cannot be read or decoded.
+    fn fingerprint(&self) -> Result<String, DataError> {
+        self.hash_of_pixels()
+    }
+
+    /// A hash of all pixels, labels and names of classes.
+    ///
+    /// # Errors
+    ///
+    /// Where an image cannot be read or decoded.
+    fn hash_of_pixels(&self) -> Result<String, DataError> {
+        let pixels = |index: usize| {
+            let mut pixels = vec![0; self.shape().bytes()];
+            self.read(index, &mut pixels)?;
+            Ok(sha256_hex(&pixels))
+        };
+        let images = (0..self.labels().len()).into_par_iter().map(pixels);
+        let images: Vec<String> = images.collect::<Result<_, DataError>>()?;
+        let (classes, labels) = (self.classes(), self.labels());
+        Ok(sha256_hex(format!("{classes:?}\n{labels:?}\n{}", images.concat()).as_bytes()))
+    }
 }
 
 /// Images that lie in memory.

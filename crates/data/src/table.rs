@@ -1,5 +1,7 @@
 //! A table in memory: a row of features and a target a sample.
 
+use store::sha256_hex;
+
 use crate::{DataError, TablePreprocessing, TargetKind};
 
 /// A target of whole numbers is a class if it has at most this many.
@@ -38,7 +40,26 @@ pub struct TableSplits {
     pub notes: Vec<String>,
 }
 
+impl TableSplits {
+    /// A hash of all samples and of what was learnt from them, by which others are told from them.
+    pub fn fingerprint(&self) -> String {
+        let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        let splits = splits.map(|split| split.map(Table::fingerprint));
+        sha256_hex(format!("{:?}\n{splits:?}", self.preprocessing).as_bytes())
+    }
+}
+
 impl Table {
+    fn fingerprint(&self) -> String {
+        let mut bytes: Vec<u8> =
+            self.features.iter().flat_map(|value| value.to_le_bytes()).collect();
+        match &self.targets {
+            Targets::Classes(labels) => bytes.extend(labels.iter().flat_map(|l| l.to_le_bytes())),
+            Targets::Values(values) => bytes.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+        }
+        sha256_hex(&bytes)
+    }
+
     /// The number of samples.
     pub fn rows(&self) -> usize {
         self.targets.len()

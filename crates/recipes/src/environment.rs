@@ -18,6 +18,8 @@ pub(crate) struct Environment {
     commit: &'static str,
     backend: &'static str,
     device: String,
+    /// The hash of all samples.
+    data: String,
     ranks: usize,
     threads: usize,
     operating_system: &'static str,
@@ -28,13 +30,14 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn new(device: &str, ranks: usize, command_line: Vec<String>) -> Self {
+    pub(crate) fn new(device: &str, data: &str, ranks: usize, command_line: Vec<String>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             burn: "0.21.0",
             commit: COMMIT,
             backend: backend::NAME,
             device: device.to_owned(),
+            data: data.to_owned(),
             ranks,
             threads: backend::device::threads(),
             operating_system: std::env::consts::OS,

@@ -10,7 +10,6 @@ use data::{
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
-use rayon::prelude::*;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex};
 
 use crate::{Failure, Start};
@@ -142,19 +141,9 @@ impl<B: Backend> Frozen<B> {
 
     /// What the features follow from: the weights, the preprocessing, every pixel and label.
     fn key(&self, split: &dyn ImageSource) -> Result<String, DataError> {
-        let pixels = |image: usize| {
-            let mut pixels = vec![0; split.shape().bytes()];
-            split.read(image, &mut pixels)?;
-            Ok(sha256_hex(&pixels))
-        };
-        let images: Vec<String> = (0..split.labels().len())
-            .into_par_iter()
-            .map(pixels)
-            .collect::<Result<_, DataError>>()?;
         let preprocessing =
             serde_json::to_string(&self.preprocessing).expect("plain data has a form in JSON");
-        let parts =
-            [&self.hash, &preprocessing, &format!("{:?}", split.labels()), &images.concat()];
+        let parts = [&self.hash, &preprocessing, &split.hash_of_pixels()?];
         Ok(sha256_hex(parts.map(String::as_str).join("\n").as_bytes()))
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use backend::AutodiffBackend;
 use data::{
-    Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Subset,
+    DataError, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits,
+    Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
@@ -13,6 +14,7 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::Architecture;
+use store::sha256_hex;
 
 use crate::{
     Failure, Start,
@@ -39,6 +41,8 @@ pub struct ImageSet {
     pub test: Option<Source>,
     /// From pixels to the network's input.
     pub preprocessing: ImagePreprocessing,
+    /// A hash of all images and labels.
+    pub fingerprint: String,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
     /// Files that could not be decoded.
@@ -53,6 +57,7 @@ impl ImageSet {
     /// Whatever is wrong with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
+        let fingerprint = found.fingerprint()?;
         let fit = |source| fit(source, data);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
@@ -67,6 +72,7 @@ impl ImageSet {
             train,
             validation,
             test: found.test.map(fit),
+            fingerprint,
             notes: found.notes,
             skipped: found.skipped,
         })
@@ -120,6 +126,8 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
     pub(crate) preprocessing: ImagePreprocessing,
     pub(crate) classes: Vec<String>,
+    /// A hash of all images and labels.
+    pub(crate) fingerprint: String,
     /// What the user should know, a sentence each.
     pub(crate) notes: Vec<String>,
     /// Files that could not be decoded.
@@ -141,7 +149,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
         let classes = images.classes().to_vec();
-        let ImageSet { preprocessing, notes, skipped, .. } = images;
+        let ImageSet { preprocessing, fingerprint, notes, skipped, .. } = images;
         let evaluation =
             |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
         let batching = start.shared(training.batching(data.order));
@@ -152,6 +160,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             test: images.test.map(evaluation).transpose()?,
             preprocessing,
             classes,
+            fingerprint,
             notes,
             skipped,
         })
@@ -218,6 +227,12 @@ struct Found {
 }
 
 impl Found {
+    fn fingerprint(&self) -> Result<String, DataError> {
+        let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        let splits = splits.into_iter().flatten().map(|split| split.fingerprint());
+        Ok(sha256_hex(splits.collect::<Result<Vec<_>, _>>()?.join("\n").as_bytes()))
+    }
+
     fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
         let splits = match data.source {

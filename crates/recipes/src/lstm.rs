@@ -66,6 +66,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The data: a window of words, and the one that follows it.
     let corpus = read_text(&config.data.options())?;
+    let data = corpus.fingerprint();
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
@@ -89,7 +90,7 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &corpus.notes)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);

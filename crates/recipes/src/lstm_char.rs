@@ -89,6 +89,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The data: as many streams through the text as a batch has rows.
     let corpus = read_text(&config.data.options())?;
+    let data = corpus.fingerprint();
     let length = config.data.sequence_length;
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let rows = config.training.batch_size;
@@ -112,7 +113,7 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &corpus.notes)?;
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &corpus.notes)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);

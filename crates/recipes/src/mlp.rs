@@ -73,6 +73,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The data.
     let splits = read(&config, seed)?;
+    let data = splits.fingerprint();
     let task = splits.preprocessing.task();
     let batching = config.training.batching(config.data.order.unwrap_or_default());
     let train = TableLoader::<B>::new(&splits.train, task, start.shared(batching), device);
@@ -91,7 +92,7 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &splits.notes)?;
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &splits.notes)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[splits.preprocessing.width()]);

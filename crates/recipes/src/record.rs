@@ -122,16 +122,12 @@ impl Record {
         })?;
         let settings = leaves(&table);
         let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let environment = fs::read(directory.join("environment.json"));
         let mut record = Self {
             directory: directory.to_owned(),
             recipe,
             config,
             settings,
-            environment: environment
-                .ok()
-                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-                .unwrap_or_default(),
+            environment: environment(directory),
             summary: summary::of_finished(directory)?,
             ..Self::default()
         };
@@ -190,6 +186,17 @@ impl EpochRecord {
 pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     let test = summary.test.as_ref().map(|metrics| ("test", metrics));
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
+}
+
+/// `environment.json` of a run; null where there is none.
+fn environment(directory: &Path) -> Value {
+    let environment = fs::read(directory.join("environment.json"));
+    environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// The hash of the samples that a run began with, if it tells.
+pub(crate) fn data_hash(directory: &Path) -> Option<String> {
+    Some(environment(directory)["data"].as_str()?.to_owned())
 }
 
 /// The error of a directory that is none of a run.

@@ -71,7 +71,8 @@ pub fn train<B: AutodiffBackend>(
     let model = network.init::<B>(seed, device);
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &images.notes)?;
+    let data = &images.fingerprint;
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, data, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());

@@ -145,7 +145,8 @@ pub fn train<B: AutodiffBackend>(
     let test = images.test.map(&mut held_out).transpose()?;
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &notes)?;
+    let mut run =
+        start.open(RECIPE.name, seed, &config, device_name, &images.fingerprint, &notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch());

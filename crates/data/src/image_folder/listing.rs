@@ -27,6 +27,19 @@ pub(super) struct Listing {
     pub(super) ignored: Ignored,
 }
 
+impl Listing {
+    /// A hash of the names and sizes of the files, and of their labels.
+    pub(super) fn fingerprint(&self) -> String {
+        let mut text = format!("{:?}\n{:?}", self.classes, self.labels).into_bytes();
+        for file in &self.files {
+            let path = file.path.strip_prefix(&self.folder).unwrap_or(&file.path);
+            text.extend(format!("\n{} ", file.bytes).bytes());
+            text.extend(path.as_os_str().as_encoded_bytes());
+        }
+        store::sha256_hex(&text)
+    }
+}
+
 /// The files passed over.
 #[derive(Debug, Default)]
 pub(super) struct Ignored {

@@ -269,6 +269,11 @@ impl ImageSource for ImageFolder {
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
         read_image(self.path(index), self.shape, self.options.resize, pixels)
     }
+
+    /// By the names and sizes of the files, none of which is decoded.
+    fn fingerprint(&self) -> Result<String, DataError> {
+        Ok(self.listing.fingerprint())
+    }
 }
 
 impl ImageSource for PreparedImages {
@@ -288,6 +293,10 @@ impl ImageSource for PreparedImages {
         let Some(cache) = &self.cache else { return self.images.read(index, pixels) };
         assert_eq!(pixels.len(), self.shape().bytes(), "the pixels of one image");
         Ok(cache.read(self.places[index], pixels)?)
+    }
+
+    fn fingerprint(&self) -> Result<String, DataError> {
+        self.images.fingerprint()
     }
 }
 

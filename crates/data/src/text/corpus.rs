@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
+use store::sha256_hex;
+
 use super::{
     error::TextError,
     files,
@@ -26,6 +28,15 @@ pub struct Corpus {
     pub vocabulary: Vocabulary,
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
+}
+
+impl Corpus {
+    /// A hash of all parts, by which others are told from them.
+    pub fn fingerprint(&self) -> String {
+        let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids().to_le_bytes())));
+        sha256_hex(format!("{:?}\n{parts:?}", self.vocabulary).as_bytes())
+    }
 }
 
 /// A text, and what errors and notes call it.

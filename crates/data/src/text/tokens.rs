@@ -20,6 +20,15 @@ pub enum Ids {
     U32(Vec<u32>),
 }
 
+impl Ids {
+    pub(super) fn to_le_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::U16(ids) => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+            Self::U32(ids) => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+        }
+    }
+}
+
 impl Tokens {
     /// What messages call the part.
     pub fn name(&self) -> &str {

@@ -8,7 +8,7 @@ use inference::Model;
 use training::Group;
 
 use super::{
-    AnyModel, EvaluationReport, Examined,
+    AnyModel, EvaluationReport, Examined, hold_data,
     mistakes::{Mistakes, Sample},
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
 };
 
 pub(super) fn examine(
+    run: &Path,
     mut config: ImageConfig<AnyModel>,
     model: &Model<Selected>,
     data: Option<&Path>,
@@ -39,8 +40,9 @@ pub(super) fn examine(
             ("given", read_given(&config.data, config.training.seed, progress)?)
         }
         None => {
-            let ImageSet { test, validation, notes, .. } =
+            let ImageSet { test, validation, fingerprint, notes, .. } =
                 ImageSet::read(&config.data, config.training.seed, progress)?;
+            hold_data(run, &fingerprint, model)?;
             let (split, source) = match test {
                 Some(test) => ("test", test),
                 None => ("validation", validation),

@@ -18,7 +18,7 @@ use crate::{
     ExitCode, Failure,
     config::{self, Check, Checker, Layer},
     image_set::Progress,
-    record::not_a_run,
+    record::{data_hash, not_a_run},
     registry,
     run_directory::CONFIG,
 };
@@ -109,13 +109,13 @@ pub(crate) fn examine(
     match model.description().input() {
         InputKind::Images => {
             let config = config::resolve(recipe, vec![layer])?;
-            images::examine(config, model, data, device, progress)
+            images::examine(run, config, model, data, device, progress)
         }
         InputKind::Rows => {
-            tables::examine(config::resolve(recipe, vec![layer])?, model, data, device)
+            tables::examine(run, config::resolve(recipe, vec![layer])?, model, data, device)
         }
         InputKind::Text => {
-            texts::examine(config::resolve(recipe, vec![layer])?, model, data, device)
+            texts::examine(run, config::resolve(recipe, vec![layer])?, model, data, device)
         }
     }
 }
@@ -126,6 +126,15 @@ struct AnyModel(IgnoredAny);
 
 impl Check for AnyModel {
     fn check(&self, _: &mut Checker<'_>) {}
+}
+
+/// That the samples are those that the run was trained on, so that what it held out is what is
+/// measured.
+fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
+    if data_hash(run).as_deref() == Some(fingerprint) {
+        return Ok(());
+    }
+    Err(changed(model.description()))
 }
 
 /// The error of data that is no longer what the model was trained on.

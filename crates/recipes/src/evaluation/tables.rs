@@ -9,7 +9,7 @@ use models::Network;
 use training::Group;
 
 use super::{
-    EvaluationReport, Examined, Mistake, Sample, changed,
+    EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, Mistakes, decoded_row, short},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
 };
 
 pub(super) fn examine(
+    run: &Path,
     config: Config<TableData, mlp::Model>,
     model: &Model<Selected>,
     data: Option<&Path>,
@@ -35,9 +36,7 @@ pub(super) fn examine(
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;
-            if splits.preprocessing != *preprocessing {
-                return Err(changed(model.description()));
-            }
+            hold_data(run, &splits.fingerprint(), model)?;
             let test = splits.test.map(|table| ("test", table));
             test.or(splits.validation.map(|table| ("validation", table))).ok_or_else(nothing)?
         }

@@ -11,7 +11,7 @@ use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{AnyModel, EvaluationReport, Examined, changed};
+use super::{AnyModel, EvaluationReport, Examined, changed, hold_data};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
@@ -19,6 +19,7 @@ use crate::{
 };
 
 pub(super) fn examine(
+    run: &Path,
     config: Config<TextData, AnyModel>,
     model: &Model<Selected>,
     data: Option<&Path>,
@@ -35,9 +36,7 @@ pub(super) fn examine(
         Some(path) => ("given", read_tokens(path, vocabulary, length)?),
         None => {
             let corpus = read_text(&config.data.options())?;
-            if corpus.vocabulary != *vocabulary {
-                return Err(changed(model.description()));
-            }
+            hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?
         }

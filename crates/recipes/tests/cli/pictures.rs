@@ -192,3 +192,26 @@ fn mnist_is_learnt_from_its_own_files() {
     let accuracy = summary["test"]["accuracy"].as_f64().unwrap();
     assert!(accuracy > 0.95, "{accuracy}");
 }
+
+#[test]
+fn a_folder_that_changed_since_is_neither_measured_nor_trained_on() {
+    let folder = photos();
+    folder.run(&format!("train cnn {PHOTOS} --max-steps 3 --run-dir run")).succeeded();
+    folder.run("eval run").succeeded();
+    let refused = |change: &str| {
+        for command in ["eval run", "resume run --set training.max_steps=5"] {
+            let ran = folder.run(command);
+            assert_eq!(ran.code, Some(3), "{change}: {ran:#?}");
+            let (_, told) = ran.stderr.split_once("data").expect(change);
+            assert!(told.contains("what it was") || told.contains("were others"), "{ran:#?}");
+        }
+    };
+    // The same number of pictures, the same classes, and nothing that was measured of them.
+    folder.write("photos/dark/7.bmp", bmp(24, [1, 2, 3]));
+    refused("another picture");
+    folder.write("photos/dark/7.bmp", bmp(24, [7, 14, 0]));
+    folder.run("eval run").succeeded();
+    // One more moves others from one split to the other.
+    folder.write("photos/dark/20.bmp", bmp(24, [7, 14, 0]));
+    refused("one more");
+}
