@@ -1,5 +1,6 @@
 //! A table in memory: a row of features and a target a sample.
 
+use rayon::prelude::*;
 use store::sha256_hex;
 
 use crate::{DataError, TablePreprocessing, TargetKind};
@@ -51,13 +52,17 @@ impl TableSplits {
 
 impl Table {
     fn fingerprint(&self) -> String {
-        let mut bytes: Vec<u8> =
-            self.features.iter().flat_map(|value| value.to_le_bytes()).collect();
-        match &self.targets {
-            Targets::Classes(labels) => bytes.extend(labels.iter().flat_map(|l| l.to_le_bytes())),
-            Targets::Values(values) => bytes.extend(values.iter().flat_map(|v| v.to_le_bytes())),
-        }
-        sha256_hex(&bytes)
+        /// Values that are copied at a time.
+        const CHUNK: usize = 1 << 20;
+        let hash = |values: &[f32]| {
+            sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
+        };
+        let features: String = self.features.par_chunks(CHUNK).map(hash).collect();
+        let targets = match &self.targets {
+            Targets::Classes(labels) => sha256_hex(format!("{labels:?}").as_bytes()),
+            Targets::Values(values) => hash(values),
+        };
+        features + &targets
     }
 
     /// The number of samples.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    ExitCode, Failure, Start, Summary,
-    config::{Check, Checker, Config, Layer, TextData},
+    Failure, Start, Summary,
+    config::{Check, Checker, Config, TextData},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
@@ -26,11 +26,11 @@ pub const RECIPE: Recipe = Recipe {
     task: "text generation",
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| {
-        let config = resolve(layers)?;
+        let config = RECIPE.resolve(layers)?;
         let (device, name) = start.device()?;
         train::<Autodiff<Selected>>(config, start, &device, &name)
     },
-    plan: |layers, _| plan(&resolve(layers)?),
+    plan: |layers, _| plan(&RECIPE.resolve(layers)?),
 };
 
 /// The table `[model]`.
@@ -56,20 +56,14 @@ impl Check for Model {
         checker.require("model.layers", self.layers >= 1, "at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
+        if checker.is_changed("training.micro_batch") {
+            checker.conflict(
+                "training.micro_batch",
+                "`training.micro_batch` has no effect on `lstm-char`, whose rows are streams",
+                "leave it out, or lower `training.batch_size`",
+            );
+        }
     }
-}
-
-/// The settings with these layers on them.
-fn resolve(layers: Vec<Layer>) -> Result<Config<TextData, Model>, Failure> {
-    let config: Config<TextData, Model> = RECIPE.resolve(layers)?;
-    if config.training.micro_batch.is_some() {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            "`training.micro_batch` has no effect on `lstm-char`, whose rows are streams",
-            "leave it out, or lower `training.batch_size`",
-        ));
-    }
-    Ok(config)
 }
 
 /// Trains on what the configuration names, and leaves a run directory.
@@ -180,4 +174,22 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
         notes: corpus.notes,
     };
     Ok(outline.plan())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layer;
+
+    #[test]
+    fn parts_of_a_batch_are_refused_beside_other_mistakes() {
+        let settings = ["training.micro_batch=4", "model.layers=0"].map(Layer::set);
+        let told = RECIPE.resolve::<Config<TextData, Model>>(settings.into()).unwrap_err();
+        let told = told.to_string();
+        for mistake in
+            ["`training.micro_batch` has no effect on `lstm-char`", "`model.layers` must be"]
+        {
+            assert!(told.contains(mistake), "{told}");
+        }
+    }
 }

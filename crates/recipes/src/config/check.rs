@@ -55,6 +55,12 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether a layer gave the key another value than the recipe's.
+    pub fn is_changed(&self, key: &str) -> bool {
+        let given = self.merged.given(key);
+        given.is_some() && given != self.recipe.given(key)
+    }
+
     /// Refuses values for keys that nothing reads unless `chooser` is `choice`.
     ///
     /// Only what differs from the recipe is refused: a recipe holds the keys of all its choices,
@@ -64,8 +70,7 @@ impl<'a> Checker<'a> {
             return;
         };
         for key in keys {
-            let given = self.merged.given(key);
-            if given.is_some() && given != self.recipe.given(key) {
+            if self.is_changed(key) {
                 let choice = match choice {
                     "true" => choice.to_owned(),
                     text => format!("{text:?}"),
