@@ -219,12 +219,14 @@ pub trait Keeper {
     fn checkpoints(&self) -> PathBuf;
 
     /// Makes durable what was observed so far, and says how far that is; the answer lies in the
-    /// checkpoint that is about to be written.
+    /// checkpoint that is about to be written. By default nothing that was observed is kept.
     ///
     /// # Errors
     ///
     /// An error ends the run, and the checkpoint is not written.
-    fn mark(&mut self) -> Result<serde_json::Value, ObserverError>;
+    fn mark(&mut self) -> Result<serde_json::Value, ObserverError> {
+        Ok(serde_json::Value::Null)
+    }
 
     /// Forgets what was observed since `mark`, which is that of the checkpoint from which the run
     /// goes on; none where it begins. Called once, before the first event.
@@ -232,5 +234,7 @@ pub trait Keeper {
     /// # Errors
     ///
     /// An error ends the run before its first step.
-    fn return_to(&mut self, mark: Option<&serde_json::Value>) -> Result<(), ObserverError>;
+    fn return_to(&mut self, _mark: Option<&serde_json::Value>) -> Result<(), ObserverError> {
+        Ok(())
+    }
 }

@@ -1,0 +1,149 @@
+//! A run of your own that outlasts a stop: batches in parts, validation, checkpoints, and a model to
+//! keep.
+//!
+//! ```text
+//! cargo run -p examples --example own_run
+//! ```
+//!
+//! It stops itself in the middle, as Ctrl-C or a power failure would, and goes on.
+
+#![allow(clippy::print_stdout)] // A program's result.
+
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use backend::{Selected, device, device::Device};
+use burn::backend::Autodiff;
+use data::{
+    Batching, Order, TableLoader, TableSplits, TableTargets, Task,
+    synthetic::{Labels, SyntheticOptions, read_synthetic},
+};
+use inference::{Description, Preprocessing, model_file};
+use models::{
+    Architecture, Mlp, MlpConfig,
+    losses::binary_cross_entropy,
+    metrics::{Evaluation, Summary, binary_hits},
+};
+use training::{
+    EndStatus, Event, Keeper, Metrics, Observer, OptimizerConfig, OptimizerKind, Stop, Trained,
+    Trainer, TrainerConfig,
+};
+
+const EPOCHS: usize = 20;
+
+/// Prints each epoch, and says where the checkpoints go.
+struct Run {
+    checkpoints: PathBuf,
+}
+
+impl Observer for Run {
+    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+        match event {
+            Event::Resume { step, .. } => println!("goes on after update {step}"),
+            Event::Epoch { epoch, train_loss, validation, .. } => {
+                let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
+                println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        Some(self)
+    }
+}
+
+impl Keeper for Run {
+    fn checkpoints(&self) -> PathBuf {
+        self.checkpoints.clone()
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let stopped = train(folder.path(), Some(70))?;
+    println!("stopped after {} updates", stopped.steps);
+    let trained = train(folder.path(), None)?;
+    let best = trained.best.context("it was validated")?;
+    println!("kept epoch {}: {:?}", best.epoch, trained.validation);
+    Ok(())
+}
+
+/// Trains from the newest checkpoint in the folder, if there is one, until `stop_after` updates.
+fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<Selected>>> {
+    let (device, _) = device::open()?;
+    let options =
+        SyntheticOptions { samples: 500, features: 20, labels: Labels::Linear, validation: 0.2 };
+    let TableSplits { train, validation, preprocessing, .. } = read_synthetic(&options, 0)?;
+    let validation = validation.context("a fifth was held out")?;
+
+    // Each update is of 50 samples, of which 20 are on the device at a time.
+    let batching = Batching { micro_batch: 20, ..Batching::new(Order::Shuffled, 0, 50) };
+    let train = TableLoader::<Autodiff<Selected>>::new(&train, Task::Binary, batching, &device);
+    let batching = Batching::evaluation(100);
+    let validation = TableLoader::new(&validation, Task::Binary, batching, &device);
+
+    let network = MlpConfig { inputs: 20, hidden: vec![16], outputs: 1, embeddings: Vec::new() };
+    let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-2);
+    let mut config = TrainerConfig::new(adam, EPOCHS, train.steps_per_epoch());
+    config.keep_best = true;
+    config.checkpoint.every_epochs = Some(1);
+
+    let mut run = Run { checkpoints: folder.join("checkpoints") };
+    let stop = Stop::default(); // a signal handler may set `stop.flag()`
+    if let Some(step) = stop_after {
+        stop.request_after(step);
+    }
+    let model = network.init(0, &device);
+    let mut trainer = Trainer::new(model, config, &device, &mut run, stop)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
+            let TableTargets::Binary(labels) = batch.targets else { unreachable!("two classes") };
+            let logits = trainer.model().forward(batch.features).flatten(0, 1);
+            trainer.step(binary_cross_entropy(logits, labels), batch.part)?;
+        }
+        trainer.end_epoch(|model| Some(measure(model, &validation, &device)))?;
+    }
+    let trained = trainer.finish()?;
+    if trained.status != EndStatus::Interrupted {
+        // With all that `recipes predict` and `inference::Model` need.
+        let description = Description {
+            recipe: "mlp".to_owned(),
+            architecture: Architecture::Mlp(network),
+            classes: preprocessing.target.classes().to_vec(),
+            preprocessing: Preprocessing::Table(preprocessing),
+        };
+        let file = model_file(&trained.model, &description);
+        file.write(&folder.join("model.safetensors"))?;
+    }
+    Ok(trained)
+}
+
+/// The mean loss and the accuracy on a split.
+fn measure(model: &Mlp<Selected>, split: &TableLoader<Selected>, device: &Device) -> Metrics {
+    let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
+    for batch in split.batches(0, 0) {
+        let TableTargets::Binary(labels) = batch.targets else { unreachable!("two classes") };
+        let logits = model.forward(batch.features).flatten(0, 1);
+        let losses = binary_cross_entropy(logits.clone(), labels.clone());
+        evaluation.add(losses, [binary_hits(logits, labels)]);
+    }
+    evaluation.finish()
+}
+
+#[test]
+fn a_run_that_was_stopped_comes_to_the_same_weights() {
+    let [straight, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    train(straight.path(), None).unwrap();
+    let first = train(stopped.path(), Some(70)).unwrap();
+    assert_eq!((first.status, first.steps), (EndStatus::Interrupted, 70));
+    let trained = train(stopped.path(), None).unwrap();
+    assert!(trained.validation.unwrap()["accuracy"] > 0.8);
+    let [straight, stopped] = [straight, stopped]
+        .map(|folder| std::fs::read(folder.path().join("model.safetensors")).unwrap());
+    assert!(straight == stopped);
+}
