@@ -95,9 +95,14 @@ const RECIPES: [(&str, &str); 8] = [
     ),
     (
         "vgg",
-        "data.samples=200 training.batch_size=16 training.convolution=exact optimizer.epsilon=1e-3",
+        "data.samples=200 training.batch_size=16 training.convolution=exact \
+         optimizer.epsilon=1e-3 optimizer.learning_rate=1e-4 schedule.kind=constant",
     ),
-    ("vgg-pretrain", "data.samples=200 training.batch_size=16 training.convolution=exact"),
+    (
+        "vgg-pretrain",
+        "data.samples=200 training.batch_size=16 training.convolution=exact \
+         optimizer.learning_rate=1e-5 schedule.kind=constant",
+    ),
     ("lstm", "model.hidden=32 training.batch_size=16 optimizer.epsilon=1e-3"),
     (
         "lstm-char",
