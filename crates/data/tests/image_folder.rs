@@ -75,13 +75,29 @@ fn splits_share_the_classes_of_training() {
     let train = [("train/a/1.png", 1), ("train/b/1.png", 2), ("train/c/1.png", 3)];
     let held_out = [("val/c/1.png", 4), ("val/b/1.png", 5), ("test/a/1.png", 6)];
     let root = folder(&[train, held_out].concat());
-    let ImageFolderSplits { train, validation, test } = open(root.path());
+    let splits = open(root.path());
+    assert_eq!((&splits.passed_over[..], splits.note()), (&[][..], None));
+    let ImageFolderSplits { train, validation, test, .. } = splits;
     let (validation, test) = (validation.unwrap(), test.unwrap());
     for split in [&train, &validation, &test] {
         assert_eq!(split.classes(), ["a", "b", "c"]);
     }
     assert_eq!((validation.labels(), brightness(&validation)), (&[1, 2][..], vec![5, 4]));
     assert_eq!((test.labels(), brightness(&test)), (&[0][..], vec![6]));
+}
+
+#[test]
+fn folders_beside_splits_are_told() {
+    let root = folder(&[("Train/a/1.png", 1), ("Train/b/1.png", 2), ("Test/b/1.png", 3)]);
+    fs::create_dir(root.path().join("more")).unwrap();
+    let splits = open(root.path());
+    assert_eq!(splits.train.classes(), ["a", "b"]);
+    assert_eq!(brightness(splits.test.as_ref().unwrap()), [3]);
+    let expected = format!(
+        "passed over the folder `{}`: beside splits no other folders are read",
+        root.path().join("more").display()
+    );
+    assert_eq!(splits.note(), Some(expected));
 }
 
 #[test]

@@ -268,7 +268,7 @@ impl Found {
         progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
         let folder = open_image_folder(options)?;
-        let (mut notes, mut skipped) = (Vec::new(), 0);
+        let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), 0);
         let mut decode = |folder: ImageFolder| {
             let (source, bad) = decode(folder, data, progress, &mut notes)?;
             skipped += bad;

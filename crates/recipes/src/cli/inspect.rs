@@ -184,12 +184,13 @@ struct FoundImages {
     others: Vec<(&'static str, usize)>,
     /// Of all splits.
     skipped: Vec<SkippedImage>,
+    notes: Vec<String>,
 }
 
 impl From<ImageSplits> for FoundImages {
     fn from(ImageSplits { train, test }: ImageSplits) -> Self {
         let others = test.iter().map(|test| ("test", test.labels().len())).collect();
-        Self { train, others, skipped: Vec::new() }
+        Self { train, others, skipped: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -219,6 +220,7 @@ fn read_folder(
         ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
     };
     let folder = open_image_folder(&options)?;
+    let notes = Vec::from_iter(folder.note());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
     let mut others = Vec::new();
@@ -228,7 +230,7 @@ fn read_folder(
         others.push((name, images.labels().len()));
         skipped.extend(report.skipped);
     }
-    Ok(FoundImages { train, others, skipped })
+    Ok(FoundImages { train, others, skipped, notes })
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
@@ -249,7 +251,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
 }
 
 fn images(source: Source, found: &FoundImages) -> Inspection {
-    let FoundImages { train, others, skipped } = found;
+    let FoundImages { train, others, skipped, notes } = found;
     let shape = train.shape();
     Inspection {
         source,
@@ -263,7 +265,7 @@ fn images(source: Source, found: &FoundImages) -> Inspection {
             .iter()
             .map(|image| format!("`{}`: {}", image.path.display(), image.reason))
             .collect(),
-        notes: Vec::new(),
+        notes: notes.clone(),
     }
 }
 
