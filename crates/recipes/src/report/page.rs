@@ -215,7 +215,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
     let matrix = if few { matrix(report, named) } else { Vec::new() };
     let columns = report.classes.iter().enumerate();
     let column = |(index, class): (usize, &String)| {
-        if named { class.clone() } else { (index + 1).to_string() }
+        if named { class.clone() } else { format!("#{}", index + 1) }
     };
     Measures {
         heading: format!("The {} split: {}", report.split, held_out.samples()),
@@ -261,7 +261,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
             }
         };
         MatrixRow {
-            class: if named { class.clone() } else { format!("{} {class}", index + 1) },
+            class: if named { class.clone() } else { format!("#{} {class}", index + 1) },
             cells: counts.iter().enumerate().map(cell).collect(),
         }
     };
@@ -362,7 +362,7 @@ mod tests {
                 ("5", "right", "0.38")
             ]
         );
-        assert_eq!(matrix[1].class, "2 horse");
+        assert_eq!(matrix[1].class, "#2 horse");
         assert_eq!(pairs(&report()), ["horse for cat (3 times)"]);
     }
 
