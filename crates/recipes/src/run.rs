@@ -60,6 +60,8 @@ pub struct Run<'a> {
     seed: u64,
     notes: Vec<String>,
     skipped: usize,
+    seconds_preparing: f64,          // from the start to the first event
+    seconds_validating: Option<f64>, // of the last epoch
 }
 
 impl<'a> Start<'a> {
@@ -168,6 +170,8 @@ impl<'a> Start<'a> {
             seed,
             notes,
             skipped: 0,
+            seconds_preparing: 0.0,
+            seconds_validating: None,
         })
     }
 }
@@ -243,6 +247,8 @@ impl Run<'_> {
             ));
         }
         let parameters = weights::count(&trained.model);
+        let ranks = self.start.group.share().of;
+        let validating = self.seconds_validating.map(|seconds| seconds * ranks as f64);
         let summary = Summary {
             status: trained.status,
             backend: backend::NAME.to_owned(),
@@ -254,6 +260,7 @@ impl Run<'_> {
             seconds: self.files.as_ref().map_or(0.0, RunDirectory::seconds_before)
                 + self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
+            seconds_measuring: validating.map(|seconds| self.seconds_preparing + seconds),
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,
             test,
@@ -261,7 +268,7 @@ impl Run<'_> {
             skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.device,
-            ranks: self.start.group.share().of,
+            ranks,
             seed: self.seed,
         };
         if let Some(files) = &self.files {
@@ -273,6 +280,15 @@ impl Run<'_> {
 
 impl Observer for Run<'_> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        match event {
+            Event::Start { .. } | Event::Resume { .. } => {
+                self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
+            }
+            &Event::Epoch { validation_seconds, .. } => {
+                self.seconds_validating = validation_seconds;
+            }
+            _ => {}
+        }
         if matches!(event, Event::Start { .. }) {
             for message in std::mem::take(&mut self.notes) {
                 self.observe(&Event::Warning { message })?;

@@ -343,6 +343,12 @@ pub(crate) fn refuse_if_in_use(path: &Path) -> Result<(), Failure> {
     lock(path).map(drop)
 }
 
+/// Whether another process writes a run, as far as the system tells.
+pub(crate) fn is_in_use(path: &Path) -> bool {
+    let lock = path.join(LOCK);
+    lock.is_file() && matches!(FileLock::take(&lock), Ok(None))
+}
+
 fn lock(path: &Path) -> Result<FileLock, Failure> {
     let lock = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)?;
     lock.ok_or_else(|| {
