@@ -5,11 +5,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Barrier,
+    sync::{Arc, Barrier},
 };
 
 use data::{
-    ImageSource,
+    ImageSource, Named, Subset,
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
     },
@@ -171,6 +171,21 @@ fn a_class_without_a_good_image_is_an_error() {
         file.display(),
     );
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn images_are_known_by_their_files() {
+    let root = folder_with_bad_images();
+    let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
+    let folder = open_image_folder(&options).unwrap().train;
+    let file = |name: &str| Some(root.path().join(name).display().to_string());
+    assert_eq!(folder.name(1), file("a/2.jpg"));
+    let (prepared, _) = folder.prepare(&mut silent).unwrap();
+    assert_eq!(prepared.name(1), file("a/3.png"));
+    let subset = Subset::new(Arc::new(prepared), vec![2, 0]);
+    assert_eq!((subset.name(0), subset.name(1)), (file("b/4.png"), file("a/1.png")));
+    let named = Named::new(Arc::new(subset), vec!["x".to_owned(), "y".to_owned()]);
+    assert_eq!((named.name(1).as_deref(), brightness(&named)), (Some("y"), vec![4, 1]));
 }
 
 /// A folder of two images and options that cache them beside it.

@@ -101,6 +101,37 @@ fn a_picture_that_is_none_is_named_or_skipped() {
 }
 
 #[test]
+fn a_report_names_the_files_of_mistakes() {
+    let folder = Folder::new();
+    for class in ["left", "right"] {
+        fs::create_dir_all(folder.path("photos").join(class)).unwrap();
+        for picture in 0..20 {
+            // The classes are alike, so all of one of them is taken for the other.
+            folder.write(&format!("photos/{class}/{class}{picture}.bmp"), bmp(24, [90; 3]));
+        }
+        folder.write(&format!("photos/{class}/0.bmp"), "this is text");
+    }
+    let settings = "--set data.validation=0.5 --set data.on_bad_image=skip --max-steps 2";
+    folder.run(&format!("train cnn {PHOTOS} {settings} --run-dir run")).succeeded();
+    folder.run("report run").succeeded();
+    let page = folder.read("run/report.html");
+    let between = |text: &str, before: &str, after: &str| -> String {
+        text.split(before).nth(1).unwrap().split(after).next().unwrap().to_owned()
+    };
+    let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+    assert_eq!(figures.len(), 10, "{page}");
+    for figure in figures {
+        let truth = between(figure, "<b>", "</b>");
+        let path = between(figure, "title=\"", "\"");
+        assert!(path.starts_with(&format!("photos/{truth}/{truth}")), "{figure}");
+        assert!(
+            figure.contains(&format!("<figcaption>{}: ", &path[8 + truth.len()..])),
+            "{figure}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_are_named_before_anything_runs() {
     let folder = photos();
     let check = |arguments: &str, code: i32, message: &str| {
