@@ -132,18 +132,17 @@ impl Subset {
     ///
     /// # Errors
     ///
-    /// Where the images are too few, or the fraction is not within 0 and 1.
+    /// Where no class has two images, or the fraction is not within 0 and 1.
     pub fn divide(
         source: &Arc<dyn ImageSource>,
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        let samples = source.labels().len();
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(DataError::Fraction { fraction });
         }
-        let split = split::stratified(source.labels(), fraction, seed)
-            .ok_or(DataError::TooFewSamples { samples })?;
+        let split =
+            split::stratified(source.labels(), fraction, seed).ok_or(DataError::OneImageEach)?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(split.train), part(split.held_out)))
     }

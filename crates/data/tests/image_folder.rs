@@ -188,6 +188,19 @@ fn images_are_known_by_their_files() {
     assert_eq!((named.name(1).as_deref(), brightness(&named)), (Some("y"), vec![4, 1]));
 }
 
+#[test]
+fn classes_of_one_image_each_cannot_be_divided() {
+    let root = folder(&[("a/1.png", 1), ("b/1.png", 2)]);
+    let images: Arc<dyn ImageSource> = Arc::new(open(root.path()).train);
+    let Err(error) = Subset::divide(&images, 0.5, 0) else { panic!("nothing is left to train on") };
+    assert_eq!(
+        error.to_string(),
+        "no class has two images, so none can be held out for validation"
+    );
+    let help = error.help().unwrap();
+    assert!(help.contains("`val`") && !help.contains("data.validation"), "{help}");
+}
+
 /// A folder of two images and options that cache them beside it.
 fn cached_folder() -> (TempDir, ImageFolderOptions) {
     let root = folder(&[("images/a/1.png", 1), ("images/b/2.png", 2)]);
