@@ -25,7 +25,7 @@ pub(crate) const CONFIG: &str = "config.toml";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
 /// The trained model.
-const MODEL: &str = "model.safetensors";
+pub(crate) const MODEL: &str = "model.safetensors";
 /// Held by the process that writes the run. It stays, and says nothing of the run.
 const LOCK: &str = ".lock";
 
