@@ -149,7 +149,8 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
         let classes = images.classes().to_vec();
-        let ImageSet { preprocessing, fingerprint, notes, skipped, .. } = images;
+        let ImageSet { preprocessing, fingerprint, mut notes, skipped, .. } = images;
+        notes.extend(config.note_on_cutout(preprocessing.shape()));
         let evaluation =
             |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
         let batching = start.shared(training.batching(data.order));

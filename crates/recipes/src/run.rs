@@ -8,9 +8,9 @@ use std::{
 };
 
 use backend::{
-    Backend,
+    Backend, Precision,
     device::{self, Device},
-    set_sum_over_processes,
+    precision, set_sum_over_processes,
 };
 use burn::module::Module;
 use data::Batching;
@@ -19,7 +19,7 @@ use models::weights;
 use serde::Serialize;
 use tempfile::TempDir;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, ScheduleKind, Stop, Trained,
     TrainerConfig, Work,
 };
 
@@ -198,16 +198,17 @@ impl Run<'_> {
     }
 
     /// What the trainer is told beside its settings: what the run rests on, and how much there is
-    /// to compute, if all of the network is trained.
+    /// to compute, if all of the network is trained. Settings that make little sense are noted.
     ///
     /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
     ///   takes it
     pub(crate) fn complete(
-        &self,
+        &mut self,
         config: TrainerConfig,
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
+        self.notes.extend(odd(&config));
         let architecture = &description.architecture;
         let of_sample =
             FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
@@ -304,6 +305,25 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.as_mut()?.keeper()
     }
+}
+
+/// What is allowed and makes little sense, a sentence each.
+fn odd(config: &TrainerConfig) -> Vec<String> {
+    let mut notes = Vec::new();
+    let (warmup, steps) = (config.schedule.warmup_steps, config.length().steps);
+    if config.schedule.kind == ScheduleKind::Cosine && warmup >= steps {
+        notes.push(format!(
+            "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
+             `optimizer.learning_rate`"
+        ));
+    }
+    if device::COMPUTES_AT_ONCE && precision() != Precision::F32 {
+        let precision = precision();
+        notes.push(format!(
+            "`training.precision` is {precision}, which a CPU computes several times slower than f32"
+        ));
+    }
+    notes
 }
 
 /// Hears nothing.

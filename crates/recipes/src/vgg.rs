@@ -104,6 +104,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The features that cannot change are computed once.
     let mut notes = images.notes;
+    notes.extend(config.note_on_cutout(preprocessing.shape()));
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape);
     let folder = cache_folder().map(|folder| folder.join("features"));

@@ -101,6 +101,24 @@ fn a_picture_that_is_none_is_named_or_skipped() {
 }
 
 #[test]
+fn settings_that_make_little_sense_are_noted() {
+    let folder = Folder::new();
+    let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=6";
+    let odd = format!("{DIGITS} --set augment.cutout=28 {schedule}");
+    let ran = folder.run(&format!("{odd} --run-dir odd")).succeeded();
+    for note in [
+        "note: `augment.cutout` is 28, and pictures are 28x28: it may blot out a whole one\n",
+        "note: `schedule.warmup_steps` is 6 and the run has 6 steps, so it never reaches",
+    ] {
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    }
+    let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=5";
+    let usual = format!("{DIGITS} --set augment.cutout=27 {schedule} --run-dir usual");
+    let told = folder.run(&usual).succeeded().stderr;
+    assert!(!told.contains("cutout") && !told.contains("warmup"), "{told}");
+}
+
+#[test]
 fn a_report_names_the_files_of_mistakes() {
     let folder = Folder::new();
     for class in ["left", "right"] {
