@@ -1,6 +1,9 @@
 //! `recipes data inspect`: what a recipe would learn from.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use data::{
@@ -102,6 +105,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let options = augmented::parse(&arguments.augment)?;
     if let Some(path) = &arguments.sheet {
+        refuse_other_format(path)?;
         refuse_existing(path, "--sheet", arguments.force)?;
     }
     let (inspection, images) = match arguments.source {
@@ -129,6 +133,18 @@ pub(super) fn run(
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
     output.result(&inspection, describe)
+}
+
+/// Refuses a name by which a picture is not a PNG file.
+fn refuse_other_format(path: &Path) -> Result<(), Failure> {
+    match path.extension() {
+        Some(ending) if !ending.eq_ignore_ascii_case("png") => {
+            let message =
+                format!("`--sheet` writes PNG, and `{}` is called otherwise", path.display());
+            Err(Failure::new(ExitCode::Usage, message, "name a file that ends in `.png`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl InspectArguments {
