@@ -268,6 +268,9 @@ pub enum DataError {
         /// The samples.
         samples: usize,
     },
+    /// No class of images can spare one.
+    #[error("no class has two images, so none can be held out for validation")]
+    OneImageEach,
     /// A fraction outside of [0, 1).
     #[error("a validation fraction of {fraction} is not within 0 and 1")]
     Fraction {
@@ -414,6 +417,9 @@ impl DataError {
                     .into()
             }
             Self::TooFewSamples { .. } => "add rows, or set `data.validation` to 0".into(),
+            Self::OneImageEach => {
+                "add images, or put others to validate on into a folder `val` beside `train`".into()
+            }
             Self::Fraction { .. } => {
                 "set `data.validation` to 0.1, for example, or to 0 for none".into()
             }

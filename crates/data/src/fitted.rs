@@ -46,6 +46,10 @@ impl ImageSource for Fitted {
             .expect("pixels in memory were decoded before");
         Ok(())
     }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.source.name(index)
+    }
 }
 
 /// - `planes`: `[channels, height, width]`

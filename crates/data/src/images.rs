@@ -29,6 +29,15 @@ pub trait ImageSource: Send + Sync {
     /// If `index` is not below the number of images, or `pixels` is not [`ImageShape::bytes`] long.
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError>;
 
+    /// What a person knows an image by, such as the path of its file.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the number of images.
+    fn name(&self, _index: usize) -> Option<String> {
+        None
+    }
+
     /// A hash by which these images and labels are told from others; of the pixels, unless the source
     /// knows them by less.
     ///
@@ -123,18 +132,17 @@ impl Subset {
     ///
     /// # Errors
     ///
-    /// Where the images are too few, or the fraction is not within 0 and 1.
+    /// Where no class has two images, or the fraction is not within 0 and 1.
     pub fn divide(
         source: &Arc<dyn ImageSource>,
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        let samples = source.labels().len();
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(DataError::Fraction { fraction });
         }
-        let split = split::stratified(source.labels(), fraction, seed)
-            .ok_or(DataError::TooFewSamples { samples })?;
+        let split =
+            split::stratified(source.labels(), fraction, seed).ok_or(DataError::OneImageEach)?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(split.train), part(split.held_out)))
     }
@@ -155,5 +163,51 @@ impl ImageSource for Subset {
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
         self.source.read(self.indices[index], pixels)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.source.name(self.indices[index])
+    }
+}
+
+/// Images with a name for each.
+pub struct Named {
+    source: Arc<dyn ImageSource>,
+    names: Vec<String>,
+}
+
+impl Named {
+    /// # Panics
+    ///
+    /// If there is not a name for each image.
+    pub fn new(source: Arc<dyn ImageSource>, names: Vec<String>) -> Self {
+        assert_eq!(names.len(), source.labels().len(), "a name for each image");
+        Self { source, names }
+    }
+}
+
+impl ImageSource for Named {
+    fn shape(&self) -> ImageShape {
+        self.source.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        self.source.classes()
+    }
+
+    fn labels(&self) -> &[u32] {
+        self.source.labels()
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        self.source.read(index, pixels)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        Some(self.names[index].clone())
+    }
+
+    fn fingerprint(&self) -> Result<String, DataError> {
+        self.source.fingerprint()
     }
 }

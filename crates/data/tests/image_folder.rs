@@ -5,11 +5,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Barrier,
+    sync::{Arc, Barrier},
 };
 
 use data::{
-    ImageSource,
+    ImageSource, Named, Subset,
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
     },
@@ -75,13 +75,29 @@ fn splits_share_the_classes_of_training() {
     let train = [("train/a/1.png", 1), ("train/b/1.png", 2), ("train/c/1.png", 3)];
     let held_out = [("val/c/1.png", 4), ("val/b/1.png", 5), ("test/a/1.png", 6)];
     let root = folder(&[train, held_out].concat());
-    let ImageFolderSplits { train, validation, test } = open(root.path());
+    let splits = open(root.path());
+    assert_eq!((&splits.passed_over[..], splits.note()), (&[][..], None));
+    let ImageFolderSplits { train, validation, test, .. } = splits;
     let (validation, test) = (validation.unwrap(), test.unwrap());
     for split in [&train, &validation, &test] {
         assert_eq!(split.classes(), ["a", "b", "c"]);
     }
     assert_eq!((validation.labels(), brightness(&validation)), (&[1, 2][..], vec![5, 4]));
     assert_eq!((test.labels(), brightness(&test)), (&[0][..], vec![6]));
+}
+
+#[test]
+fn folders_beside_splits_are_told() {
+    let root = folder(&[("Train/a/1.png", 1), ("Train/b/1.png", 2), ("Test/b/1.png", 3)]);
+    fs::create_dir(root.path().join("more")).unwrap();
+    let splits = open(root.path());
+    assert_eq!(splits.train.classes(), ["a", "b"]);
+    assert_eq!(brightness(splits.test.as_ref().unwrap()), [3]);
+    let expected = format!(
+        "passed over the folder `{}`: beside splits no other folders are read",
+        root.path().join("more").display()
+    );
+    assert_eq!(splits.note(), Some(expected));
 }
 
 #[test]
@@ -155,6 +171,34 @@ fn a_class_without_a_good_image_is_an_error() {
         file.display(),
     );
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn images_are_known_by_their_files() {
+    let root = folder_with_bad_images();
+    let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
+    let folder = open_image_folder(&options).unwrap().train;
+    let file = |name: &str| Some(root.path().join(name).display().to_string());
+    assert_eq!(folder.name(1), file("a/2.jpg"));
+    let (prepared, _) = folder.prepare(&mut silent).unwrap();
+    assert_eq!(prepared.name(1), file("a/3.png"));
+    let subset = Subset::new(Arc::new(prepared), vec![2, 0]);
+    assert_eq!((subset.name(0), subset.name(1)), (file("b/4.png"), file("a/1.png")));
+    let named = Named::new(Arc::new(subset), vec!["x".to_owned(), "y".to_owned()]);
+    assert_eq!((named.name(1).as_deref(), brightness(&named)), (Some("y"), vec![4, 1]));
+}
+
+#[test]
+fn classes_of_one_image_each_cannot_be_divided() {
+    let root = folder(&[("a/1.png", 1), ("b/1.png", 2)]);
+    let images: Arc<dyn ImageSource> = Arc::new(open(root.path()).train);
+    let Err(error) = Subset::divide(&images, 0.5, 0) else { panic!("nothing is left to train on") };
+    assert_eq!(
+        error.to_string(),
+        "no class has two images, so none can be held out for validation"
+    );
+    let help = error.help().unwrap();
+    assert!(help.contains("`val`") && !help.contains("data.validation"), "{help}");
 }
 
 /// A folder of two images and options that cache them beside it.

@@ -8,13 +8,13 @@ use std::{
 use askama::Template;
 use serde::Serialize;
 use serde_json::{Value, json};
-use training::Metrics;
+use training::{EndStatus, Metrics};
 
 use crate::{
     ExitCode, Failure, Summary,
     chart::{self, Chart},
     console::{grouped, rounded},
-    record::Record,
+    record::{End, Record},
     report::{overlaid, same, shown},
     run_directory::ordered,
     shell::quoted_path,
@@ -29,6 +29,8 @@ pub(crate) struct Comparison {
     pub(crate) rows: Vec<Row>,
     /// By key the value of each row; null where it has none.
     pub(crate) differences: BTreeMap<String, Vec<Value>>,
+    /// What the user should know, such as which runs are left out, a sentence each.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A run, or several that differ only in their seeds.
@@ -66,31 +68,44 @@ struct Finished {
     settings: BTreeMap<String, Value>,
 }
 
-/// The finished runs of these directories.
-pub(crate) struct Runs(Vec<Finished>);
+/// The finished runs of some directories.
+pub(crate) struct Runs {
+    finished: Vec<Finished>,
+    /// Why others are left out, a sentence each.
+    notes: Vec<String>,
+}
 
 impl Runs {
     /// # Errors
     ///
-    /// Where a directory is no run, or one that is not finished, or is named twice.
+    /// Where a directory is no run, or is named twice, or fewer than two runs are finished.
     pub(crate) fn read(directories: &[PathBuf]) -> Result<Self, Failure> {
-        let mut seen = Vec::new();
-        let read = |directory: &PathBuf| {
-            let finished = Finished::read(directory)?;
+        let (mut seen, mut finished, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for directory in directories {
             let path = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             if seen.contains(&path) {
                 let message = format!("the run `{}` is named twice", directory.display());
                 return Err(Failure::new(ExitCode::UserData, message, "name each run once"));
             }
             seen.push(path);
-            Ok(finished)
-        };
-        Ok(Self(directories.iter().map(read).collect::<Result<_, _>>()?))
+            let record = Record::read(directory)?;
+            match record.summary.clone() {
+                Some(summary) => finished.push(Finished::of(record, summary)),
+                None => left_out.push(record),
+            }
+        }
+        match left_out.first() {
+            Some(record) if finished.len() < 2 => Err(too_few(record)),
+            _ => {
+                let notes = left_out.iter().map(|record| format!("left out: {}", why(record)));
+                Ok(Self { notes: notes.collect(), finished })
+            }
+        }
     }
 
     pub(crate) fn compare(&self) -> Comparison {
         let mut groups: Vec<Vec<&Finished>> = Vec::new();
-        for run in &self.0 {
+        for run in &self.finished {
             match groups.iter_mut().find(|group| group[0].settings == run.settings) {
                 Some(group) => group.push(run),
                 None => groups.push(vec![run]),
@@ -98,14 +113,19 @@ impl Runs {
         }
         let rows: Vec<Row> = groups.iter().map(|group| Row::of(group)).collect();
         let differences = differences(&rows);
-        Comparison { rows, differences }
+        let mut notes = self.notes.clone();
+        if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
+            let note = "the train loss is of the last epoch, all else of the epoch that was kept";
+            notes.push(note.to_owned());
+        }
+        Comparison { rows, differences, notes }
     }
 
     /// The comparison with the curves of all runs, as a page.
     pub(crate) fn page(&self, comparison: &Comparison) -> String {
-        let names: Vec<String> = self.0.iter().map(|run| self.name(run)).collect();
+        let names: Vec<String> = self.finished.iter().map(|run| self.name(run)).collect();
         let runs: Vec<(String, &Record)> =
-            names.into_iter().zip(self.0.iter().map(|run| &run.record)).collect();
+            names.into_iter().zip(self.finished.iter().map(|run| &run.record)).collect();
         let text = |values: &Vec<Value>| values.iter().map(told).collect();
         let page = Page {
             style: chart::STYLE,
@@ -118,6 +138,7 @@ impl Runs {
                 .iter()
                 .map(|(key, values)| (key.as_str(), text(values)))
                 .collect(),
+            notes: &comparison.notes,
             charts: overlaid(&runs).iter().map(Chart::inline).collect(),
         };
         page.render().expect("a template fails only where its writer does, and a string does not")
@@ -126,7 +147,7 @@ impl Runs {
     /// The last part of a run's path where that tells it from the others, else the path.
     fn name(&self, run: &Finished) -> String {
         let last = |run: &Finished| run.record.directory.file_name().map(ToOwned::to_owned);
-        let unique = self.0.iter().filter(|other| last(other) == last(run)).count() == 1;
+        let unique = self.finished.iter().filter(|other| last(other) == last(run)).count() == 1;
         let path = &run.record.directory;
         let name = if unique { path.file_name().map(Path::new) } else { None };
         name.unwrap_or(path).display().to_string()
@@ -143,28 +164,17 @@ struct Page<'a> {
     /// Whether a row stands for several runs.
     spread: bool,
     differences: Vec<(&'a str, Vec<String>)>,
+    notes: &'a [String],
     charts: Vec<String>,
 }
 
 impl Finished {
-    fn read(directory: &Path) -> Result<Self, Failure> {
-        let record = Record::read(directory)?;
-        let Some(summary) = record.summary.clone() else {
-            let shown = directory.display();
-            return Err(Failure::new(
-                ExitCode::UserData,
-                format!("the run `{shown}` is not finished"),
-                format!(
-                    "go on with it: `recipes resume {}`, or leave it out",
-                    quoted_path(directory)
-                ),
-            ));
-        };
+    fn of(record: Record, summary: Summary) -> Self {
         let mut settings = record.settings.clone();
         settings.remove(SEED);
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
-        Ok(Self { record, summary, settings })
+        Self { record, summary, settings }
     }
 
     /// The metrics of all splits, in the order of a reader.
@@ -179,6 +189,29 @@ impl Finished {
         let there = splits.into_iter().filter_map(|(split, metrics)| Some((split, metrics?)));
         there.flat_map(named).collect()
     }
+}
+
+/// Why a run has no results.
+fn why(record: &Record) -> String {
+    let shown = record.directory.display();
+    match record.end {
+        Some(End { status: EndStatus::Diverged, .. }) => format!("the run `{shown}` diverged"),
+        _ if record.in_use => format!("the run `{shown}` is being trained now"),
+        _ => format!("the run `{shown}` is not finished"),
+    }
+}
+
+/// The error where this run, which has no results, leaves fewer than two to compare.
+fn too_few(record: &Record) -> Failure {
+    let help = match record.end {
+        Some(End { status: EndStatus::Diverged, .. }) => "name two runs that are finished".into(),
+        _ if record.in_use => "wait until that has ended".into(),
+        _ => format!(
+            "go on with it: `recipes resume {}`, or name two runs that are finished",
+            quoted_path(&record.directory)
+        ),
+    };
+    Failure::new(ExitCode::UserData, why(record), help)
 }
 
 impl Row {
@@ -345,7 +378,7 @@ mod tests {
     #[test]
     fn runs_that_differ_in_their_seed_are_a_row() {
         let runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.2, 0.6), run("c", 1, 0.1, 0.7)];
-        let comparison = Runs(runs.into()).compare();
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
         assert_eq!(
             comparison.columns(),
             [
@@ -396,9 +429,11 @@ mod tests {
         for run in &mut runs {
             run.record.epochs = vec![epoch.clone()];
         }
-        let runs = Runs(runs.into());
+        let notes = vec!["left out: <x>".to_owned()];
+        let runs = Runs { finished: runs.into(), notes };
         let page = runs.page(&runs.compare());
         assert!(page.contains(">a</text>") && page.contains(">b</text>"), "{page}");
         assert!(page.contains("0.5500 ± 0.0707") && !page.contains("http"), "{page}");
+        assert!(page.contains("left out: &#60;x&#62;"), "{page}");
     }
 }

@@ -1,11 +1,11 @@
 //! Images as a recipe trains on them: read, brought to one shape, split, and loaded.
 
-use std::sync::Arc;
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use backend::AutodiffBackend;
 use data::{
     DataError, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits,
-    Subset,
+    Named, Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
@@ -149,7 +149,8 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
         let classes = images.classes().to_vec();
-        let ImageSet { preprocessing, fingerprint, notes, skipped, .. } = images;
+        let ImageSet { preprocessing, fingerprint, mut notes, skipped, .. } = images;
+        notes.extend(config.note_on_cutout(preprocessing.shape()));
         let evaluation =
             |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
         let batching = start.shared(training.batching(data.order));
@@ -268,7 +269,7 @@ impl Found {
         progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
         let folder = open_image_folder(options)?;
-        let (mut notes, mut skipped) = (Vec::new(), 0);
+        let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), 0);
         let mut decode = |folder: ImageFolder| {
             let (source, bad) = decode(folder, data, progress, &mut notes)?;
             skipped += bad;
@@ -299,8 +300,13 @@ fn decode(
     let bytes = folder.shape().bytes() * folder.labels().len();
     let mut progress = |done, of| progress("decoding images", done, of);
     let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {
+        let paths = (0..folder.labels().len()).map(|index| folder.path(index).to_owned());
+        let mut paths: Vec<PathBuf> = paths.collect();
         let (images, report) = folder.load(&mut progress)?;
-        (Arc::new(images), report)
+        let skipped: HashSet<&PathBuf> = report.skipped.iter().map(|image| &image.path).collect();
+        paths.retain(|path| !skipped.contains(path));
+        let names = paths.iter().map(|path| path.display().to_string()).collect();
+        (Arc::new(Named::new(Arc::new(images), names)), report)
     } else {
         let (images, report) = folder.prepare(&mut progress)?;
         (Arc::new(images), report)

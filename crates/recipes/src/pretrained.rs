@@ -9,7 +9,7 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Initializer, Vgg, VggConfig, import,
+    Architecture, Initializer, Vgg, VggConfig, import,
     weights::{self, WeightsError},
 };
 use store::TensorFile;
@@ -18,6 +18,7 @@ use crate::{
     ExitCode, Failure,
     backbone::{Backbone, Model},
     image_set::Progress,
+    run_directory::MODEL,
 };
 
 /// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; beside the file stands how.
@@ -49,9 +50,13 @@ impl<B: Backend> Pretrained<B> {
                 (origin.to_owned(), TensorFile::from_bytes(SHIPPED, origin)?)
             }
             "imagenet" => read(imagenet(settings.backbone, progress)?)?,
-            path => read(path.into())?,
+            path => read(model_at(path)?)?,
         };
-        let preprocessing = preprocessing_of(&file);
+        let description: Option<Description> = serde_json::from_value(file.metadata.clone()).ok();
+        if let Some(other) = description.as_ref().filter(|description| !is_vgg(description)) {
+            return Err(another(&origin, other));
+        }
+        let preprocessing = description.and_then(preprocessing_of);
         let mut tensors = file.tensors;
         tensors.retain(|name, _| import::is_vgg_feature(name));
         let blank = backbone.build(&Initializer::blank(device));
@@ -71,15 +76,48 @@ impl<B: Backend> Pretrained<B> {
     }
 }
 
+/// The file of weights that a path leads to: in the directory of a run that of its model.
+fn model_at(path: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(path);
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let model = path.join(MODEL);
+    if model.is_file() {
+        return Ok(model);
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("`model.weights` is the folder `{}`, which has no `{MODEL}`", path.display()),
+        "name a finished run of `vgg-pretrain`, or a file of weights",
+    ))
+}
+
 /// The features' weights in a file, which may hold a whole network.
 fn read(path: PathBuf) -> Result<(PathBuf, TensorFile), Failure> {
     let file = import::read_where(&path, import::is_vgg_feature)?;
     Ok((path, file))
 }
 
+fn is_vgg(description: &Description) -> bool {
+    matches!(description.architecture, Architecture::Vgg(_))
+}
+
+/// The error of a model of this project that is no VGG network.
+fn another(origin: &Path, description: &Description) -> Failure {
+    Failure::new(
+        ExitCode::UserData,
+        format!(
+            "`{}` is a model of the recipe `{}`, not a VGG network",
+            origin.display(),
+            description.recipe
+        ),
+        "name a run of `vgg-pretrain`, or a file of a VGG network's weights",
+    )
+}
+
 /// What a model file of this project says about its images.
-fn preprocessing_of(file: &TensorFile) -> Option<ImagePreprocessing> {
-    let description: Description = serde_json::from_value(file.metadata.clone()).ok()?;
+fn preprocessing_of(description: Description) -> Option<ImagePreprocessing> {
     match description.preprocessing {
         Preprocessing::Image(image) if image.channels == 3 => Some(image),
         _ => None,

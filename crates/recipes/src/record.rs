@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use training::{EndStatus, Metrics};
 
-use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, settings::leaves, summary};
+use crate::{
+    ExitCode, Failure, Summary,
+    run_directory::{CONFIG, is_in_use},
+    settings::leaves,
+    summary,
+};
 
 /// A run, finished or not, as its directory tells of it.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +40,8 @@ pub(crate) struct Record {
     pub(crate) end: Option<End>,
     /// How often it was resumed.
     pub(crate) resumed: usize,
+    /// Whether a process trains it now.
+    pub(crate) in_use: bool,
 }
 
 /// How long a run is to be.
@@ -129,10 +136,10 @@ impl Record {
             settings,
             environment: environment(directory),
             summary: summary::of_finished(directory)?,
+            in_use: is_in_use(directory),
             ..Self::default()
         };
-        // A run that was stopped before its first step has no events.
-        let events = fs::read_to_string(directory.join("events.jsonl")).unwrap_or_default();
+        let events = events(&directory.join("events.jsonl"))?;
         // The last line of a run that was killed may be cut short.
         events.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(|line| {
             record.hear(line);
@@ -186,6 +193,19 @@ impl EpochRecord {
 pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     let test = summary.test.as_ref().map(|metrics| ("test", metrics));
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
+}
+
+/// The lines of `events.jsonl`; a run that was stopped before its first step has none.
+fn events(path: &Path) -> Result<String, Failure> {
+    match fs::read(path) {
+        // The last line may have been cut within a character.
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => {
+            let message = format!("`{}` cannot be read: {error}", path.display());
+            Err(Failure::new(ExitCode::UserData, message, "check who may read it, and the disk"))
+        }
+    }
 }
 
 /// `environment.json` of a run; null where there is none.
@@ -245,6 +265,22 @@ mod tests {
         assert_eq!((record.samples.len(), record.samples[0].text.as_str()), (1, " GPU"));
         assert_eq!(record.warnings, ["odd"]);
         assert!(record.summary.is_none());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_within_a_character_loses_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(CONFIG), "recipe = \"mlp\"\n").unwrap();
+        let events = folder.path().join("events.jsonl");
+        let lines = "{\"kind\":\"warning\",\"message\":\"süß\"}\n{\"kind\":\"ü";
+        fs::write(&events, &lines.as_bytes()[..lines.len() - 1]).unwrap();
+        assert_eq!(Record::read(folder.path()).unwrap().warnings, ["süß"]);
+
+        fs::remove_file(&events).unwrap();
+        assert!(Record::read(folder.path()).unwrap().warnings.is_empty());
+        fs::create_dir(&events).unwrap();
+        let message = Record::read(folder.path()).unwrap_err().to_string();
+        assert!(message.contains("events.jsonl` cannot be read: "), "{message}");
     }
 
     #[test]

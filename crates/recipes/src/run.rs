@@ -8,9 +8,9 @@ use std::{
 };
 
 use backend::{
-    Backend,
+    Backend, Precision,
     device::{self, Device},
-    set_sum_over_processes,
+    precision, set_sum_over_processes,
 };
 use burn::module::Module;
 use data::Batching;
@@ -19,7 +19,7 @@ use models::weights;
 use serde::Serialize;
 use tempfile::TempDir;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, ScheduleKind, Stop, Trained,
     TrainerConfig, Work,
 };
 
@@ -60,6 +60,8 @@ pub struct Run<'a> {
     seed: u64,
     notes: Vec<String>,
     skipped: usize,
+    seconds_preparing: f64,          // from the start to the first event
+    seconds_validating: Option<f64>, // of the last epoch
 }
 
 impl<'a> Start<'a> {
@@ -168,6 +170,8 @@ impl<'a> Start<'a> {
             seed,
             notes,
             skipped: 0,
+            seconds_preparing: 0.0,
+            seconds_validating: None,
         })
     }
 }
@@ -194,16 +198,17 @@ impl Run<'_> {
     }
 
     /// What the trainer is told beside its settings: what the run rests on, and how much there is
-    /// to compute, if all of the network is trained.
+    /// to compute, if all of the network is trained. Settings that make little sense are noted.
     ///
     /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
     ///   takes it
     pub(crate) fn complete(
-        &self,
+        &mut self,
         config: TrainerConfig,
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
+        self.notes.extend(odd(&config));
         let architecture = &description.architecture;
         let of_sample =
             FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
@@ -243,6 +248,8 @@ impl Run<'_> {
             ));
         }
         let parameters = weights::count(&trained.model);
+        let ranks = self.start.group.share().of;
+        let validating = self.seconds_validating.map(|seconds| seconds * ranks as f64);
         let summary = Summary {
             status: trained.status,
             backend: backend::NAME.to_owned(),
@@ -254,6 +261,7 @@ impl Run<'_> {
             seconds: self.files.as_ref().map_or(0.0, RunDirectory::seconds_before)
                 + self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
+            seconds_measuring: validating.map(|seconds| self.seconds_preparing + seconds),
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,
             test,
@@ -261,7 +269,7 @@ impl Run<'_> {
             skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.device,
-            ranks: self.start.group.share().of,
+            ranks,
             seed: self.seed,
         };
         if let Some(files) = &self.files {
@@ -273,6 +281,15 @@ impl Run<'_> {
 
 impl Observer for Run<'_> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        match event {
+            Event::Start { .. } | Event::Resume { .. } => {
+                self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
+            }
+            &Event::Epoch { validation_seconds, .. } => {
+                self.seconds_validating = validation_seconds;
+            }
+            _ => {}
+        }
         if matches!(event, Event::Start { .. }) {
             for message in std::mem::take(&mut self.notes) {
                 self.observe(&Event::Warning { message })?;
@@ -288,6 +305,25 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.as_mut()?.keeper()
     }
+}
+
+/// What is allowed and makes little sense, a sentence each.
+fn odd(config: &TrainerConfig) -> Vec<String> {
+    let mut notes = Vec::new();
+    let (warmup, steps) = (config.schedule.warmup_steps, config.length().steps);
+    if config.schedule.kind == ScheduleKind::Cosine && warmup >= steps {
+        notes.push(format!(
+            "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
+             `optimizer.learning_rate`"
+        ));
+    }
+    if device::COMPUTES_AT_ONCE && precision() != Precision::F32 {
+        let precision = precision();
+        notes.push(format!(
+            "`training.precision` is {precision}, which a CPU computes several times slower than f32"
+        ));
+    }
+    notes
 }
 
 /// Hears nothing.

@@ -25,7 +25,7 @@ pub(crate) const CONFIG: &str = "config.toml";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
 /// The trained model.
-const MODEL: &str = "model.safetensors";
+pub(crate) const MODEL: &str = "model.safetensors";
 /// Held by the process that writes the run. It stays, and says nothing of the run.
 const LOCK: &str = ".lock";
 
@@ -341,6 +341,12 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
 /// Where one does, or the system refuses.
 pub(crate) fn refuse_if_in_use(path: &Path) -> Result<(), Failure> {
     lock(path).map(drop)
+}
+
+/// Whether another process writes a run, as far as the system tells.
+pub(crate) fn is_in_use(path: &Path) -> bool {
+    let lock = path.join(LOCK);
+    lock.is_file() && matches!(FileLock::take(&lock), Ok(None))
 }
 
 fn lock(path: &Path) -> Result<FileLock, Failure> {

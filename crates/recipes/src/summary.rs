@@ -37,6 +37,10 @@ pub struct Summary {
     pub seconds: f64,
     /// Seconds of training steps, waiting for data and logging included.
     pub seconds_training: f64,
+    /// Seconds that it took to read the data and to validate once, if it is known: what measuring the
+    /// model again costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_measuring: Option<f64>,
     /// Measured on the training split, while it was trained on.
     #[serde(deserialize_with = "measured")]
     pub train: Metrics,
@@ -59,6 +63,16 @@ pub struct Summary {
     pub best: Option<Best>,
     /// Records that could not be used.
     pub skipped_records: usize,
+}
+
+impl Summary {
+    /// The epoch whose weights were kept and measured, where that is not the last one, of which the
+    /// loss of the training split is.
+    pub(crate) fn kept_before_last(&self) -> Option<usize> {
+        let best = self.best.as_ref().filter(|best| best.epoch != self.epochs)?;
+        let is_measured = self.validation.as_ref()?.get(&best.metric) == Some(&best.value);
+        is_measured.then_some(best.epoch)
+    }
 }
 
 fn one() -> usize {
@@ -117,6 +131,7 @@ mod tests {
             trainable_parameters: 1,
             seconds: 1.0,
             seconds_training: 1.0,
+            seconds_measuring: None,
             train: metrics(f64::NAN),
             validation: Some(metrics(f64::NEG_INFINITY)),
             test: None,

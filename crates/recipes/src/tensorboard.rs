@@ -176,6 +176,7 @@ mod tests {
             last_loss: 0.25,
             validation: Some(Metrics::from([("loss".to_owned(), loss)])),
             learning_rate: 0.1,
+            validation_seconds: None,
             seconds: 1.0,
             pace: Pace::default(),
         }

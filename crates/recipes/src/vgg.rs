@@ -18,7 +18,7 @@ use models::{
 use training::{Group, Metrics, ParameterGroup, Trainer};
 
 use crate::{
-    Failure, Start, Summary,
+    ExitCode, Failure, Start, Summary,
     backbone::Model,
     cache_folder::cache_folder,
     config::ImageConfig,
@@ -104,6 +104,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The features that cannot change are computed once.
     let mut notes = images.notes;
+    notes.extend(config.note_on_cutout(preprocessing.shape()));
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape);
     let folder = cache_folder().map(|folder| folder.join("features"));
@@ -184,6 +185,14 @@ pub fn train<B: AutodiffBackend>(
 /// The backbone, for images in whose size and colours it takes them from now on.
 fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure> {
     let backbone = config.model.network(config.data.size)?;
+    let (name, channels) = (config.model.backbone, backbone.channels);
+    if let Some(given) = config.data.channels.filter(|&given| given != channels) {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!("`data.channels` is {given}, and the backbone `{name}` takes {channels}"),
+            "leave it out: grey pictures are brought to as many channels",
+        ));
+    }
     config.data.size = Some(backbone.size);
     config.data.channels = Some(backbone.channels);
     Ok(backbone)

@@ -12,7 +12,7 @@ pub enum TrainError {
     /// A loss or a gradient was infinite or not a number; no such update was applied.
     #[error(
         "training diverged: {what} is not finite after step {after}, noticed at step {step}, at \
-         learning rate {learning_rate:e}"
+         learning rate {}", in_digits(*learning_rate, 3)
     )]
     Diverged {
         /// What it is at the last step, such as ``the gradient of `fc.weight` ``.
@@ -80,9 +80,9 @@ impl TrainError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Diverged { learning_rate, .. } => Some(format!(
-                "lower `optimizer.learning_rate`, for instance to {:.0e}, and look for extreme \
-                 values in the data",
-                learning_rate / 10.0
+                "lower `optimizer.learning_rate`, for instance to {}, or set `training.clip_norm`, \
+                 and look for extreme values in the data",
+                in_digits(learning_rate / 10.0, 1)
             )),
             Self::Config { .. } => None, // the message says it
             Self::Store(error) => error.help(),
@@ -101,5 +101,33 @@ impl TrainError {
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }
+    }
+}
+
+/// A number in so many significant digits, with an exponent only where there would be many zeros.
+fn in_digits(value: f64, digits: usize) -> String {
+    let kept: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
+    match kept.abs() {
+        0.0 | 1e-3..1e6 => kept.to_string(),
+        _ => format!("{kept:e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_diverged_is_told_in_readable_numbers() {
+        let told = |learning_rate| {
+            let what = "the loss".to_owned();
+            let error = TrainError::Diverged { what, after: 2, step: 4, learning_rate };
+            (error.to_string(), error.help().unwrap())
+        };
+        let (message, help) = told(99.441_543_545_091_18);
+        assert!(message.ends_with("noticed at step 4, at learning rate 99.4"), "{message}");
+        assert!(help.contains("to 10, or set `training.clip_norm`"), "{help}");
+        assert!(told(1e30).0.ends_with("learning rate 1e30"));
+        assert!(told(2e-3).1.contains("for instance to 2e-4,"));
     }
 }

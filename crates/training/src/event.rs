@@ -67,6 +67,9 @@ pub enum Event {
         learning_rate: f64,
         /// Seconds of training in this epoch, validation excluded.
         seconds: f64,
+        /// Those of validation.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        validation_seconds: Option<f64>,
         /// How fast this epoch was, and what took those seconds.
         #[serde(flatten)]
         pace: Pace,
@@ -182,6 +185,8 @@ pub enum EndStatus {
     StoppedEarly,
     /// A signal asked it to stop.
     Interrupted,
+    /// A loss or a gradient was not finite.
+    Diverged,
 }
 
 /// The best epoch so far, by validation loss.

@@ -88,15 +88,25 @@ pub enum ImageFolderError {
         /// The folder that is there.
         split: String,
     },
-    /// Two folders claim to be the validation split.
-    #[error("`{}` has both a folder `{first}` and a folder `{second}` to validate", path.display())]
-    TwoValidations {
+    /// Two folders claim to be the same split.
+    #[error("`{}` has both a folder `{first}` and a folder `{second}` to {purpose}", path.display())]
+    TwoSplits {
         /// The folder above.
         path: PathBuf,
         /// One of the two.
         first: String,
         /// The other.
         second: String,
+        /// `train on`, `validate` or `test`.
+        purpose: &'static str,
+    },
+    /// Where the class folders should be are folders of folders.
+    #[error("the folders in `{}` hold folders and no images, as `{}`", path.display(), inner.display())]
+    TooFarUp {
+        /// The folder above.
+        path: PathBuf,
+        /// A folder where images should be.
+        inner: PathBuf,
     },
     /// A folder called as a split that holds both classes and an image of none.
     #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
@@ -171,7 +181,12 @@ impl ImageFolderError {
             Self::NoTrain { .. } => {
                 "rename the folder to train on, or the classes if these are classes".into()
             }
-            Self::TwoValidations { .. } => "keep one of them".into(),
+            Self::TwoSplits { .. } => "keep one of them".into(),
+            Self::TooFarUp { .. } => {
+                "name the folder in which each class has a folder of images, or \
+                 call its splits `train`, `val` and `test`"
+                    .into()
+            }
             Self::StrayImage { path, image } => format!(
                 "move `{}` away; if `{}` is a class, rename it",
                 image.display(),

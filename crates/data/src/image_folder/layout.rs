@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::{ImageFolderError, listing};
 
-const TRAIN: &str = "train";
-const VALIDATION: [&str; 3] = ["val", "validation", "valid"];
-const TEST: &str = "test";
+/// What folders of splits are called, in whatever case.
+const TRAIN: [&str; 2] = ["train", "training"];
+const VALIDATION: [&str; 4] = ["val", "valid", "validation", "dev"];
+const TEST: [&str; 2] = ["test", "testing"];
 
 /// The folders that hold class folders.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,32 +15,95 @@ pub(super) struct SplitFolders {
     pub(super) train: PathBuf,
     pub(super) validation: Option<PathBuf>,
     pub(super) test: Option<PathBuf>,
+    /// Folders beside those of the splits, which are not read, by name.
+    pub(super) passed_over: Vec<PathBuf>,
 }
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError> {
-    listing::entries(path)?; // errors of the path itself come first
-    let split =
-        |name: &'static str| Ok::<_, ImageFolderError>(is_split(&path.join(name))?.then_some(name));
+    let mut folders = listing::entries(path)?; // errors of the path itself come first
+    folders.retain(|folder| folder.is_dir());
+    folders.sort_unstable();
+    let validation = split(&folders, &VALIDATION, "validate")?;
+    let train = split(&folders, &TRAIN, "train on")?;
+    let test = split(&folders, &TEST, "test")?;
+    let Some(train) = train else {
+        return match validation.or(test) {
+            Some(folder) => {
+                Err(ImageFolderError::NoTrain { path: path.to_owned(), split: name(&folder) })
+            }
+            None => match outermost(&folders) {
+                Some(inner) => Err(ImageFolderError::TooFarUp { path: path.to_owned(), inner }),
+                None => Ok(SplitFolders {
+                    train: path.to_owned(),
+                    validation: None,
+                    test: None,
+                    passed_over: Vec::new(),
+                }),
+            },
+        };
+    };
+    let splits = [Some(&train), validation.as_ref(), test.as_ref()];
+    folders.retain(|folder| !splits.contains(&Some(folder)));
+    Ok(SplitFolders { train, validation, test, passed_over: folders })
+}
 
-    let validations = VALIDATION.into_iter().filter_map(|name| split(name).transpose());
-    let validations = validations.collect::<Result<Vec<_>, _>>()?;
-    if let [first, second, ..] = validations[..] {
-        let (first, second) = (first.to_owned(), second.to_owned());
-        return Err(ImageFolderError::TwoValidations { path: path.to_owned(), first, second });
-    }
-    let (train, validation, test) = (split(TRAIN)?, validations.first().copied(), split(TEST)?);
-    match (train, validation.or(test)) {
-        (Some(train), _) => Ok(SplitFolders {
-            train: path.join(train),
-            validation: validation.map(|name| path.join(name)),
-            test: test.map(|name| path.join(name)),
-        }),
-        (None, None) => Ok(SplitFolders { train: path.to_owned(), validation: None, test: None }),
-        (None, Some(name)) => {
-            Err(ImageFolderError::NoTrain { path: path.to_owned(), split: name.to_owned() })
+/// The one folder that is called as a split of this purpose.
+fn split(
+    folders: &[PathBuf],
+    names: &[&str],
+    purpose: &'static str,
+) -> Result<Option<PathBuf>, ImageFolderError> {
+    let mut found: Option<&PathBuf> = None;
+    for folder in folders {
+        let called = name(folder);
+        let is_called = names.iter().any(|name| called.eq_ignore_ascii_case(name));
+        if !is_called || !is_split(folder)? {
+            continue;
         }
+        if let Some(first) = found {
+            let path = folder.parent().unwrap_or(folder).to_owned();
+            let first = name(first);
+            return Err(ImageFolderError::TwoSplits { path, first, second: called, purpose });
+        }
+        found = Some(folder);
     }
+    Ok(found.cloned())
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A folder that no class would hold, where what should be class folders has no image of its own:
+/// the user named a folder too far up, or splits have names that are not known. A class whose images
+/// lie in a single folder below it, as those of Tiny ImageNet do, is one nonetheless.
+fn outermost(classes: &[PathBuf]) -> Option<PathBuf> {
+    if classes.len() < 2 {
+        return None;
+    }
+    let (mut wrapped, mut inner) = (true, None);
+    for class in classes {
+        let entries = listing::entries(class).ok()?;
+        let mut folders: Vec<&PathBuf> = entries.iter().filter(|entry| entry.is_dir()).collect();
+        if folders.is_empty() || has_image(&entries) {
+            return None;
+        }
+        folders.sort_unstable();
+        let holds_images =
+            |folder: &Path| listing::entries(folder).is_ok_and(|entries| has_image(&entries));
+        wrapped &= folders.len() == 1 && holds_images(folders[0]);
+        inner = inner.or_else(|| folders.first().map(|&folder| folder.clone()));
+    }
+    inner.filter(|_| !wrapped)
+}
+
+fn has_image(entries: &[PathBuf]) -> bool {
+    first_image(entries).is_some()
+}
+
+fn first_image(entries: &[PathBuf]) -> Option<&PathBuf> {
+    entries.iter().filter(|entry| listing::is_image_name(entry) && entry.is_file()).min()
 }
 
 /// Whether a folder with a split's name has folders in it, as a split does. A class may be called
@@ -48,8 +112,7 @@ pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError>
 fn is_split(path: &Path) -> Result<bool, ImageFolderError> {
     let Ok(entries) = listing::entries(path) else { return Ok(false) };
     let has_folder = entries.iter().any(|entry| entry.is_dir());
-    let is_image = |entry: &&PathBuf| listing::is_image_name(entry) && entry.is_file();
-    match entries.iter().filter(is_image).min() {
+    match first_image(&entries) {
         Some(image) if has_folder => {
             Err(ImageFolderError::StrayImage { path: path.to_owned(), image: image.clone() })
         }
@@ -99,6 +162,24 @@ mod tests {
         );
         check(&["train/1.jpg", "bus/1.jpg"], [Some(""), None, None]);
         check(&["train/1.jpg", "test/1.jpg", "val"], [Some(""), None, None]);
+        check(
+            &["Training/a", "Validation/a", "TESTING/a"],
+            [Some("Training"), Some("Validation"), Some("TESTING")],
+        );
+        check(&["train/a", "Dev/a"], [Some("train"), Some("Dev"), None]);
+        check(&["a/images/1.png", "b/images/1.png"], [Some(""), None, None]);
+        check(&["a/below/1.png", "a/beside/1.png", "b/1.png"], [Some(""), None, None]);
+    }
+
+    #[test]
+    fn folders_beside_splits_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["train/a", "dogs/1", "cats", "test"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        fs::write(root.path().join("readme.md"), "").unwrap();
+        let beside = find_splits(root.path()).unwrap().passed_over;
+        assert_eq!(beside, ["cats", "dogs", "test"].map(|name| root.path().join(name)));
     }
 
     #[test]
@@ -109,6 +190,16 @@ mod tests {
         check(
             &["train/a", "val/a", "valid/a"],
             "`ROOT` has both a folder `val` and a folder `valid` to validate",
+        );
+        check(
+            &["train/a", "training/a"],
+            "`ROOT` has both a folder `train` and a folder `training` to train on",
+        );
+        let no_class = "the folders in `ROOT` hold folders and no images, as `ROOT/";
+        check(&["fold1/a/1.png", "fold1/b/1.png", "fold2/a/1.png"], &format!("{no_class}fold1/a`"));
+        check(
+            &["seg_train/seg_train/a/1.png", "seg_pred/seg_pred/1.png"],
+            &format!("{no_class}seg_pred/seg_pred`"),
         );
         let stray = |image: &str, split: &str| {
             format!("`ROOT/{split}` has class folders and an image beside them, `ROOT/{image}`")

@@ -3,9 +3,11 @@
 //! ```text
 //! photos/cat/*.jpg          or      photos/train/cat/*.jpg
 //! photos/dog/*.png                  photos/train/dog/*.png
-//!                                   photos/val/cat/*.jpg      (or validation/, or valid/)
+//!                                   photos/val/cat/*.jpg
 //!                                   photos/test/dog/*.jpg
 //! ```
+//!
+//! Splits may be called `Training`, `Valid`, `Validation`, `Dev` and `Testing` too, in any case.
 //!
 //! [`open_image_folder`] finds the splits (`layout`) and lists the files of each (`listing`); the
 //! classes are those of the training split, sorted as torchvision's `ImageFolder` sorts them. Then
@@ -52,21 +54,36 @@ pub use self::{
 pub struct ImageFolderSplits {
     /// The images to train on; all images where there are no folders for splits.
     pub train: ImageFolder,
-    /// The images in `val/`, `validation/` or `valid/`.
+    /// The images in `val/`, however that is called.
     pub validation: Option<ImageFolder>,
     /// The images in `test/`.
     pub test: Option<ImageFolder>,
+    /// Folders beside those of the splits, of which nothing is read.
+    pub passed_over: Vec<PathBuf>,
+}
+
+impl ImageFolderSplits {
+    /// What the user should know of folders that are not read.
+    pub fn note(&self) -> Option<String> {
+        let first = self.passed_over.first()?.display();
+        let what = match self.passed_over.len() {
+            1 => format!("the folder `{first}`"),
+            count => format!("{count} folders, as `{first}`"),
+        };
+        Some(format!("passed over {what}: beside splits no other folders are read"))
+    }
 }
 
 /// Lists the images of a folder without reading any.
 ///
 /// Images may lie in folders below their class folder. Hidden files and files that are not named as
-/// images are passed over, and so are other folders beside `train`, `val` and `test`. A folder is
-/// a split only if it holds folders, so a class of images alone may be called `train`.
+/// images are passed over, and so are other folders beside those of splits. A folder is a split
+/// only if it holds folders, so a class of images alone may be called `train`.
 ///
 /// # Errors
 ///
-/// Where a folder called as a split holds folders and images, where there are not two classes to
+/// Where a folder called as a split holds folders and images, or every class nothing but folders;
+/// where there are not two classes to
 /// train on (unless one will do), a class has no images, or a class to validate or
 /// test is not among those to train on (the other way round is no error).
 ///
@@ -99,6 +116,7 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
         validation: held_out(folders.validation)?,
         test: held_out(folders.test)?,
         train: ImageFolder::new(options, shape, train),
+        passed_over: folders.passed_over,
     })
 }
 

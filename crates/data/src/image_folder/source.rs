@@ -270,6 +270,10 @@ impl ImageSource for ImageFolder {
         read_image(self.path(index), self.shape, self.options.resize, pixels)
     }
 
+    fn name(&self, index: usize) -> Option<String> {
+        Some(self.path(index).display().to_string())
+    }
+
     /// By the names and sizes of the files, none of which is decoded.
     fn fingerprint(&self) -> Result<String, DataError> {
         Ok(self.listing.fingerprint())
@@ -293,6 +297,10 @@ impl ImageSource for PreparedImages {
         let Some(cache) = &self.cache else { return self.images.read(index, pixels) };
         assert_eq!(pixels.len(), self.shape().bytes(), "the pixels of one image");
         Ok(cache.read(self.places[index], pixels)?)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.images.name(index)
     }
 
     fn fingerprint(&self) -> Result<String, DataError> {

@@ -2,9 +2,10 @@
 
 use clap::{
     Args, Parser, Subcommand,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 use clap_complete::Shell;
+use serde_json::Value;
 
 use super::{
     compare::CompareArguments, copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments,
@@ -13,7 +14,7 @@ use super::{
     report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, Progress};
+use crate::{ExitCode, Failure, Progress, registry, settings::leaves};
 
 /// Trains neural networks on your own data, on the CPU or a GPU.
 ///
@@ -185,6 +186,10 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         }
     });
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
+    if let Some(key) = setting_for(error, &rendered) {
+        let help = format!("settings are given by their keys: `--set {key}=..`");
+        return Failure::new(ExitCode::Usage, message, help);
+    }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? There are {valid}"),
@@ -192,4 +197,43 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         (None, None) => "`recipes help` and `recipes help COMMAND` say what there is".to_owned(),
     };
     Failure::new(ExitCode::Usage, message, help)
+}
+
+/// The key of a setting that was given as an option, as `--epochs` is, to a command that takes
+/// settings.
+fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
+    const TAKE_SETTINGS: [&str; 5] = ["train", "plan", "lr-find", "resume", "verify-resume"];
+    let takes = |command: &&str| rendered.contains(&format!("recipes {command} "));
+    let option = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
+    if error.kind() != ErrorKind::UnknownArgument || !TAKE_SETTINGS.iter().any(takes) {
+        return None;
+    }
+    let name = option.strip_prefix("--")?.replace('-', "_");
+    let tables = registry::RECIPES.iter().filter_map(|recipe| toml::from_str(recipe.toml).ok());
+    let mut keys: Vec<String> =
+        tables.flat_map(|table: Value| leaves(&table).into_keys()).collect();
+    keys.retain(|key| key.rsplit('.').next() == Some(name.as_str()));
+    // Of several tables with such a key that of the training itself is meant most often.
+    keys.into_iter().min_by_key(|key| !key.starts_with("training."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_is_given_as_an_option_is_known() {
+        let help = |arguments: &str| {
+            let words = format!("recipes {arguments}");
+            let error = Arguments::try_parse_from(words.split_whitespace()).unwrap_err();
+            misuse(&error).problems.remove(0).help.unwrap()
+        };
+        assert!(help("train cnn --epochs 5").contains("`--set training.epochs=..`"));
+        assert!(help("plan --batch-size=5").contains("`--set training.batch_size=..`"));
+        assert!(
+            help("resume runs/a --learning-rate 5").contains("`--set optimizer.learning_rate=..`")
+        );
+        assert!(!help("predict runs/a --epochs 5").contains("--set"));
+        assert!(!help("train cnn --nothing 5").contains("--set"));
+    }
 }

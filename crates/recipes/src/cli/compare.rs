@@ -10,7 +10,7 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompareArguments {
-    /// The directories of finished runs
+    /// The directories of runs, of which two at least are finished
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Write a page, too, with the curves of all runs over each other
@@ -41,6 +41,7 @@ fn describe(comparison: &Comparison) -> String {
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seeds are one row: mean ± standard deviation\n";
     }
+    text.extend(comparison.notes.iter().map(|note| format!("\nnote: {note}\n")));
     if !comparison.differences.is_empty() {
         text += "\nthe settings in which they differ:\n";
         let row = |(key, values): (&String, &Vec<serde_json::Value>)| {

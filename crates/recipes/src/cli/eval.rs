@@ -24,6 +24,8 @@ pub(super) struct EvalArguments {
 
 /// The most classes whose confusion is printed as a table.
 const MOST_CLASSES: usize = 20;
+/// Characters of a line up to which that table has the names of the classes over its columns.
+const LINE: usize = 100;
 
 pub(super) fn run(
     arguments: &EvalArguments,
@@ -67,25 +69,58 @@ fn describe(report: &EvaluationReport) -> String {
         let _ = writeln!(text, "  {class:<width$}  {samples:>7}  {precision:>9}  {recall:>7}");
     }
     if report.classes.len() <= MOST_CLASSES {
-        text += &confusion(report, width);
+        text += &confusion(&report.classes, &report.confusion);
     }
     text
 }
 
-/// The counts as a table: a row for each true class, a column for each predicted one.
-fn confusion(report: &EvaluationReport, width: usize) -> String {
-    let counts = report.confusion.iter().flatten().map(|count| count.to_string().len());
-    let column = counts.max().unwrap_or(1).max(3);
+/// Counts as a table: a row for each true class, a column for each predicted one. Where the names of
+/// the classes are too long to stand over the columns, columns and rows are numbered.
+///
+/// - `counts`: `[classes, classes]`
+fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
+    let longest = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max();
+    let digits: Vec<String> = counts.iter().flatten().map(u64::to_string).collect();
+    let digits = longest(&digits).unwrap_or(1).max(3);
+    let names = longest(classes).unwrap_or(0);
+    let fits = 2 + names.max(5) + classes.len() * (1 + digits.max(names)) <= LINE;
+    let numbered = || (1..=classes.len()).map(|number| format!("#{number}")).collect();
+    let heads: Vec<String> = if fits { classes.to_vec() } else { numbered() };
+    let labels: Vec<String> = match fits {
+        true => heads.clone(),
+        false => heads.iter().zip(classes).map(|(head, class)| format!("{head} {class}")).collect(),
+    };
+    let width = longest(&labels).unwrap_or(0).max(5);
+    let column = longest(&heads).unwrap_or(0).max(digits);
+
     let mut text = format!("\n  {:<width$}  predicted as\n  {:<width$}", "true", "class");
-    for index in 0..report.classes.len() {
-        let _ = write!(text, " {:>column$}", index + 1);
-    }
-    for (index, (class, row)) in report.classes.iter().zip(&report.confusion).enumerate() {
-        let _ = write!(text, "\n  {class:<width$}");
-        for count in row {
-            let _ = write!(text, " {count:>column$}");
-        }
-        let _ = write!(text, "  {}", index + 1);
+    text.extend(heads.iter().map(|head| format!(" {head:>column$}")));
+    for (label, row) in labels.iter().zip(counts) {
+        text += &format!("\n  {label:<width$}");
+        text.extend(row.iter().map(|count| format!(" {count:>column$}")));
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_headed_by_what_stands_before_the_rows() {
+        let classes = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            confusion(&classes(&["0", "1"]), &[vec![5, 0], vec![1234, 7]]),
+            "\n  true   predicted as\n  class    0    1\n  0        5    0\n  1     1234    7\n"
+        );
+        let long = "a class whose name would fill a line of its own, or at least one half of it";
+        assert_eq!(
+            confusion(&classes(&["cat", long]), &[vec![5, 0], vec![1, 7]]),
+            format!(
+                "\n  true{:74}  predicted as\n  class{:73}  #1  #2\n  #1 cat{:72}   5   0\n  \
+                 #2 {long}   1   7\n",
+                "", "", ""
+            )
+        );
+    }
 }

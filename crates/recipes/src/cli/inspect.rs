@@ -1,6 +1,9 @@
 //! `recipes data inspect`: what a recipe would learn from.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use data::{
@@ -102,6 +105,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let options = augmented::parse(&arguments.augment)?;
     if let Some(path) = &arguments.sheet {
+        refuse_other_format(path)?;
         refuse_existing(path, "--sheet", arguments.force)?;
     }
     let (inspection, images) = match arguments.source {
@@ -129,6 +133,18 @@ pub(super) fn run(
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
     output.result(&inspection, describe)
+}
+
+/// Refuses a name by which a picture is not a PNG file.
+fn refuse_other_format(path: &Path) -> Result<(), Failure> {
+    match path.extension() {
+        Some(ending) if !ending.eq_ignore_ascii_case("png") => {
+            let message =
+                format!("`--sheet` writes PNG, and `{}` is called otherwise", path.display());
+            Err(Failure::new(ExitCode::Usage, message, "name a file that ends in `.png`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl InspectArguments {
@@ -184,12 +200,13 @@ struct FoundImages {
     others: Vec<(&'static str, usize)>,
     /// Of all splits.
     skipped: Vec<SkippedImage>,
+    notes: Vec<String>,
 }
 
 impl From<ImageSplits> for FoundImages {
     fn from(ImageSplits { train, test }: ImageSplits) -> Self {
         let others = test.iter().map(|test| ("test", test.labels().len())).collect();
-        Self { train, others, skipped: Vec::new() }
+        Self { train, others, skipped: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -219,6 +236,7 @@ fn read_folder(
         ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
     };
     let folder = open_image_folder(&options)?;
+    let notes = Vec::from_iter(folder.note());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
     let mut others = Vec::new();
@@ -228,7 +246,7 @@ fn read_folder(
         others.push((name, images.labels().len()));
         skipped.extend(report.skipped);
     }
-    Ok(FoundImages { train, others, skipped })
+    Ok(FoundImages { train, others, skipped, notes })
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
@@ -249,7 +267,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
 }
 
 fn images(source: Source, found: &FoundImages) -> Inspection {
-    let FoundImages { train, others, skipped } = found;
+    let FoundImages { train, others, skipped, notes } = found;
     let shape = train.shape();
     Inspection {
         source,
@@ -263,7 +281,7 @@ fn images(source: Source, found: &FoundImages) -> Inspection {
             .iter()
             .map(|image| format!("`{}`: {}", image.path.display(), image.reason))
             .collect(),
-        notes: Vec::new(),
+        notes: notes.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use training::Group;
+use training::{EndStatus, Group};
 
 use super::{
     arguments::Common,
@@ -19,8 +19,9 @@ use crate::{
     config::Layer,
     console::{duration, grouped, rounded},
     environment::command_line,
+    record::Record,
     registry::{self, DEFAULT, Recipe},
-    report::{REPORT, measures_at_the_end},
+    report::{REPORT, measures_at_the_end, stopped_early},
     run_directory::{CONFIG, Reserved, ordered, refuse_if_used},
     shell::quoted_path,
 };
@@ -143,13 +144,24 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         summary.device,
         if summary.ranks > 1 { format!(", {} ranks", summary.ranks) } else { String::new() },
     );
+    if summary.status == EndStatus::StoppedEarly
+        && let Ok(record) = Record::read(directory)
+        && let Some(why) = stopped_early(&record)
+    {
+        text += &format!("stopped early: {why}\n");
+    }
     for (split, metrics) in splits {
         let Some(metrics) = metrics else { continue };
         let values: Vec<String> = ordered(metrics)
             .iter()
             .map(|(name, value)| format!("{name} {}", rounded(*value)))
             .collect();
-        text += &format!("  {split:<10} {}\n", values.join(", "));
+        let epoch = match summary.kept_before_last() {
+            None => String::new(),
+            Some(_) if split == "train" => format!(" (epoch {}, the last)", summary.epochs),
+            Some(kept) => format!(" (epoch {kept}, which was kept)"),
+        };
+        text += &format!("  {split:<10} {}{epoch}\n", values.join(", "));
     }
     text += &format!("the run is in {shown}");
     text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };
@@ -177,8 +189,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn measures_of_two_epochs_say_of_which() {
+        let told = |best: usize| {
+            let summary = json!({
+                "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
+                "seed": 0, "epochs": 5, "steps": 40, "samples": 100, "parameters": 9,
+                "trainable_parameters": 9, "seconds": 1.0, "seconds_training": 1.0,
+                "train": {"loss": 0.25}, "validation": {"loss": 0.5}, "test": {"loss": 0.75},
+                "best": {"epoch": best, "metric": "loss", "value": 0.5}, "skipped_records": 0,
+            });
+            describe(&serde_json::from_value(summary).unwrap(), Path::new("a"), false)
+        };
+        for line in [
+            "  train      loss 0.2500 (epoch 5, the last)\n",
+            "  validation loss 0.5000 (epoch 2, which was kept)\n",
+            "  test       loss 0.7500 (epoch 2, which was kept)\n",
+        ] {
+            assert!(told(2).contains(line), "{}", told(2));
+        }
+        assert!(told(5).contains("  test       loss 0.7500\n"), "{}", told(5));
+    }
+
+    #[test]
     fn a_report_without_mistakes_says_how_to_add_them() {
-        let told = |seconds_training: f64, held_out: bool| {
+        let summary_of = |seconds_training: f64, held_out: bool| -> Summary {
             let mut summary = json!({
                 "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
                 "seed": 0, "epochs": 1, "steps": 40, "samples": 100, "parameters": 9,
@@ -188,12 +222,19 @@ mod tests {
             if held_out {
                 summary["validation"] = json!({"loss": 0.5});
             }
-            let summary = serde_json::from_value(summary).unwrap();
-            describe(&summary, Path::new("my runs/a"), false)
+            serde_json::from_value(summary).unwrap()
+        };
+        let told = |seconds_training, held_out| {
+            describe(&summary_of(seconds_training, held_out), Path::new("my runs/a"), false)
         };
         let command = "to add them to the report: recipes report 'my runs/a'\n";
         assert!(told(50.0, true).ends_with(command), "{}", told(50.0, true));
         assert!(!told(99.0, true).contains("recipes report"));
         assert!(!told(50.0, false).contains("recipes report"));
+
+        let mut summary = summary_of(50.0, true);
+        summary.seconds_measuring = Some(0.5);
+        let quick = describe(&summary, Path::new("a"), false);
+        assert!(!quick.contains("recipes report"), "{quick}");
     }
 }

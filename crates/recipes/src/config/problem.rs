@@ -70,13 +70,14 @@ impl std::error::Error for Problems {}
 
 /// The known word that `word` was probably meant to be.
 ///
-/// A third of its letters may differ; beyond that a guess misleads more often than it helps.
+/// A third of its letters may differ, and all of them in their case; beyond that a guess misleads more often than it helps.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
     let letters = word.chars().count();
     let sensible = (letters / 3).max(1);
     known
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
         .filter(|&(distance, _)| distance <= sensible && distance < letters)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
@@ -101,6 +102,8 @@ mod tests {
         assert_eq!(nearest("sorce", known), Some("source"));
         assert_eq!(nearest("smaples", known), Some("samples"));
         assert_eq!(nearest("Kind", known), Some("kind"));
+        assert_eq!(nearest("adamW", ["adam", "adamw"]), Some("adamw"));
+        assert_eq!(nearest("CNN", ["rnn", "cnn"]), Some("cnn"));
         assert_eq!(nearest("rows", known), None);
         assert_eq!(nearest("k", known), None);
         assert_eq!(nearest("", known), None);

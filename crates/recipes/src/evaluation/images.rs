@@ -66,7 +66,8 @@ pub(super) fn examine(
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
         source.read(index, &mut pixels)?;
-        Ok::<_, DataError>(Sample::Image(picture(source.shape(), &[vec![pixels]], 1)))
+        let png = picture(source.shape(), &[vec![pixels]], 1);
+        Ok::<_, DataError>(Sample::Image { png, name: source.name(index) })
     };
     Ok(Examined {
         report: EvaluationReport {
@@ -116,6 +117,10 @@ impl ImageSource for Relabelled {
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
         self.source.read(index, pixels)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.source.name(index)
     }
 }
 

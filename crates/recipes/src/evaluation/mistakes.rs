@@ -24,8 +24,13 @@ pub(crate) struct Mistake {
 /// A sample as a person sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sample {
-    /// A PNG file.
-    Image(Vec<u8>),
+    /// A picture.
+    Image {
+        /// A PNG file.
+        png: Vec<u8>,
+        /// What a person knows it by, such as a path.
+        name: Option<String>,
+    },
     /// Columns with their values.
     Row(Vec<(String, String)>),
 }
@@ -152,15 +157,15 @@ mod tests {
             mistakes.add(logits, Tensor::from_ints([0], &device));
         }
         let classes = ["cat", "dog"].map(str::to_owned);
-        let index = |index: usize| Ok::<_, ()>(Sample::Image(vec![index as u8]));
-        let worst = mistakes.with_samples(&classes, index).unwrap();
+        let image = |index: usize| Sample::Image { png: vec![index as u8], name: None };
+        let worst = mistakes.with_samples(&classes, |index| Ok::<_, ()>(image(index))).unwrap();
         assert_eq!(worst.len(), MOST);
         assert_eq!((worst[0].truth.as_str(), worst[0].prediction.as_str()), ("dog", "cat"));
-        assert_eq!(worst[0].sample, Sample::Image(vec![2]));
+        assert_eq!(worst[0].sample, image(2));
         assert!((worst[0].probability.unwrap() - 0.952_574).abs() < 1e-5);
-        assert_eq!(worst[1].sample, Sample::Image(vec![2 + MOST as u8]));
+        assert_eq!(worst[1].sample, image(2 + MOST));
         assert!(worst.is_sorted_by(|a, b| a.probability >= b.probability));
-        assert!(!worst.iter().any(|mistake| mistake.sample == Sample::Image(vec![1])));
+        assert!(!worst.iter().any(|mistake| mistake.sample == image(1)));
     }
 
     #[test]

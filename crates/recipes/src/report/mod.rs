@@ -19,6 +19,7 @@ use std::path::Path;
 pub(crate) use self::{
     changes::{same, shown},
     curves::overlaid,
+    verdict::stopped_early,
 };
 use self::{held_out::HeldOut, verdict::Verdict};
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
 /// The report in the directory of a run.
 pub(crate) const REPORT: &str = "report.html";
 
-/// At the end of a run its model is measured again if that surely costs at most so many seconds,
+/// At the end of a run its model is measured again if that costs at most so many seconds,
 const WORTH_SECONDS: f64 = 1.0;
 /// or this share of the run.
 const WORTH_SHARE: f64 = 0.05;
@@ -73,13 +74,12 @@ pub(crate) fn write_at_the_end(
     Ok(())
 }
 
-/// Whether the report that ends a run has what measuring it again shows.
-///
-/// To read the data and to measure once more takes at most as long as the run took for both, which
-/// is at most what it did beside training.
+/// Whether the report that ends a run has what measuring it again shows. Where it is not known what
+/// that takes, it is at most what the run did beside training.
 pub(crate) fn measures_at_the_end(summary: &Summary) -> bool {
     let beside_training = summary.seconds - summary.seconds_training;
-    beside_training <= WORTH_SECONDS.max(WORTH_SHARE * summary.seconds)
+    let takes = summary.seconds_measuring.unwrap_or(beside_training);
+    takes <= WORTH_SECONDS.max(WORTH_SHARE * summary.seconds)
 }
 
 fn write_page(

@@ -1,5 +1,7 @@
 //! The report as a page: what its template shows, and in which words.
 
+use std::path::Path;
+
 use askama::Template;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value;
@@ -88,6 +90,10 @@ struct Cell {
 
 struct Picture<'a> {
     base64: String,
+    /// That of its file, or in other words what it is.
+    path: String,
+    /// The last part of it; empty where there is no file.
+    file: String,
     truth: &'a str,
     prediction: &'a str,
     sure: String,
@@ -215,7 +221,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
     let matrix = if few { matrix(report, named) } else { Vec::new() };
     let columns = report.classes.iter().enumerate();
     let column = |(index, class): (usize, &String)| {
-        if named { class.clone() } else { (index + 1).to_string() }
+        if named { class.clone() } else { format!("#{}", index + 1) }
     };
     Measures {
         heading: format!("The {} split: {}", report.split, held_out.samples()),
@@ -261,7 +267,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
             }
         };
         MatrixRow {
-            class: if named { class.clone() } else { format!("{} {class}", index + 1) },
+            class: if named { class.clone() } else { format!("#{} {class}", index + 1) },
             cells: counts.iter().enumerate().map(cell).collect(),
         }
     };
@@ -288,9 +294,13 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
 }
 
 fn picture(mistake: &Mistake) -> Option<Picture<'_>> {
-    let Sample::Image(png) = &mistake.sample else { return None };
+    let Sample::Image { png, name } = &mistake.sample else { return None };
+    let path = name.clone().unwrap_or_else(|| format!("a sample of {}", mistake.truth));
+    let file = name.as_ref().and_then(|name| Path::new(name).file_name());
     Some(Picture {
         base64: BASE64_STANDARD.encode(png),
+        path,
+        file: file.map(|file| file.to_string_lossy().into_owned()).unwrap_or_default(),
         truth: &mistake.truth,
         prediction: &mistake.prediction,
         sure: sure(mistake),
@@ -362,7 +372,7 @@ mod tests {
                 ("5", "right", "0.38")
             ]
         );
-        assert_eq!(matrix[1].class, "2 horse");
+        assert_eq!(matrix[1].class, "#2 horse");
         assert_eq!(pairs(&report()), ["horse for cat (3 times)"]);
     }
 
@@ -379,6 +389,20 @@ mod tests {
         assert_eq!(shown.columns, ["is", "predicted", "sure", "age"]);
         assert_eq!(shown.rows, [["yes", "no", "98.7 %", "41"]]);
         assert!(rows(&[]).is_none());
+    }
+
+    #[test]
+    fn a_picture_is_known_by_its_file() {
+        let mistake = |name: Option<&str>| Mistake {
+            truth: "cat".to_owned(),
+            prediction: "dog".to_owned(),
+            probability: None,
+            sample: Sample::Image { png: vec![1], name: name.map(str::to_owned) },
+        };
+        let told = |mistake: &Mistake| picture(mistake).map(|found| (found.path, found.file));
+        let expected = ("photos/cat/<1>.png".to_owned(), "<1>.png".to_owned());
+        assert_eq!(told(&mistake(Some("photos/cat/<1>.png"))), Some(expected));
+        assert_eq!(told(&mistake(None)), Some(("a sample of cat".to_owned(), String::new())));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use training::{EndStatus, Metrics};
 
-use super::held_out::HeldOut;
+use super::{changes::shown, held_out::HeldOut};
 use crate::{
     Failure, Summary,
     console::{duration, grouped, rounded},
@@ -61,11 +61,7 @@ pub(super) fn verdict(
     }
     notes.extend(overfits(record));
     notes.extend(still_falls(record, summary));
-    if summary.status == EndStatus::StoppedEarly {
-        let patience = record.settings.get("training.patience");
-        let epochs = patience.map(|epochs| format!(" for {epochs} epochs")).unwrap_or_default();
-        notes.push(format!("It stopped early: the validation loss had not improved{epochs}."));
-    }
+    notes.extend(stopped_early(record).map(|why| format!("It stopped early: {why}.")));
     if summary.skipped_records > 0 {
         notes.push(format!(
             "{} records could not be used; the notes name them.",
@@ -73,6 +69,23 @@ pub(super) fn verdict(
         ));
     }
     Verdict { sentence, notes }
+}
+
+/// Why a run stopped early, if it did: `the validation loss had not improved for 3 epochs; epoch 4
+/// was kept`.
+pub(crate) fn stopped_early(record: &Record) -> Option<String> {
+    let summary = record.summary.as_ref()?;
+    if summary.status != EndStatus::StoppedEarly {
+        return None;
+    }
+    let patience = record.settings.get("training.patience").and_then(Value::as_u64);
+    let epochs = match patience {
+        Some(1) => " for 1 epoch".to_owned(),
+        Some(epochs) => format!(" for {epochs} epochs"),
+        None => String::new(),
+    };
+    let kept = summary.kept_before_last().map(|epoch| format!("; epoch {epoch} was kept"));
+    Some(format!("the validation loss had not improved{epochs}{}", kept.unwrap_or_default()))
 }
 
 fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
@@ -94,10 +107,30 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
         let sentence = format!("{recipe} did not finish: {}.", problem.message);
         return Verdict { sentence, notes: help.collect() };
     }
-    Verdict {
-        sentence: format!("{recipe} is not finished; the last that is known is {place}{loss}."),
-        notes: vec![format!("It is still going, or was killed, or diverged. {resume}")],
+    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
+        let sentence =
+            format!("{recipe} diverged: at {place} a loss or a gradient was not finite.");
+        return Verdict { sentence, notes: vec![stable(record)] };
     }
+    let last = format!("the last that is known is {place}{loss}");
+    if record.in_use {
+        let sentence = format!("{recipe} is being trained now; {last}.");
+        return Verdict { sentence, notes: Vec::new() };
+    }
+    Verdict {
+        sentence: format!("{recipe} is not finished; {last}."),
+        notes: vec![format!("It failed or was killed. {resume}")],
+    }
+}
+
+/// What keeps a run from diverging.
+fn stable(record: &Record) -> String {
+    let rate = record.settings.get("optimizer.learning_rate");
+    let was = rate.map(|rate| format!(", which was {},", shown(rate))).unwrap_or_default();
+    format!(
+        "What to do: lower `optimizer.learning_rate`{was} or set `training.clip_norm`, and look for \
+         extreme values in the data."
+    )
 }
 
 /// `5 epochs`, or steps where these were what was limited.
@@ -327,6 +360,16 @@ mod tests {
                 "1,200 records could not be used; the notes name them."
             ]
         );
+        let more = json!({
+            "status": "stopped_early", "validation": {"loss": 0.2}, "epochs": 5,
+            "best": {"epoch": 4, "metric": "loss", "value": 0.2},
+        });
+        let mut run = record(&[], more);
+        run.settings.insert("training.patience".to_owned(), json!(1));
+        let why = "the validation loss had not improved for 1 epoch; epoch 4 was kept";
+        assert_eq!(stopped_early(&run).as_deref(), Some(why));
+        run.summary.as_mut().unwrap().status = EndStatus::Finished;
+        assert_eq!(stopped_early(&run), None);
     }
 
     #[test]
@@ -353,5 +396,24 @@ mod tests {
         );
         run.steps.clear();
         assert_eq!(sentence(&run, None), "cnn was interrupted after step 47 of 2,300.");
+
+        run.end = None;
+        let notes = |run: &Record| verdict(run, None, None).notes;
+        let resume = "It failed or was killed. To go on: `recipes resume runs/a`.";
+        assert_eq!(notes(&run), [resume]);
+        run.in_use = true;
+        assert!(sentence(&run, None).starts_with("cnn is being trained now; the last that is"));
+        assert_eq!(notes(&run), [""; 0]);
+
+        run.in_use = false;
+        run.end = Some(End { status: EndStatus::Diverged, step: 47 });
+        run.settings.insert("optimizer.learning_rate".to_owned(), json!(0.5));
+        assert_eq!(
+            sentence(&run, None),
+            "cnn diverged: at step 47 of 2,300 a loss or a gradient was not finite."
+        );
+        let lower = "What to do: lower `optimizer.learning_rate`, which was 0.5, or set \
+                     `training.clip_norm`, and look for extreme values in the data.";
+        assert_eq!(notes(&run), [lower]);
     }
 }

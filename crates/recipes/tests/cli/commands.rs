@@ -188,6 +188,11 @@ fn what_cannot_be_inspected_is_named() {
     check("csv table.csv", 2, "error: a CSV file needs `--target`");
     check("idx none", 3, "`none`");
     check("text --sheet text.png", 2, "error: only images have a contact sheet");
+    check(
+        "digits --sheet digits.jpg",
+        2,
+        "`--sheet` writes PNG, and `digits.jpg` is called otherwise",
+    );
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
     check(&augment("flip=1"), 2, "error: unknown field `flip`");
     check(&augment("hue=0.7"), 2, "error: `hue` must be between 0 and 0.5");

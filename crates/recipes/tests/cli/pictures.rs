@@ -101,6 +101,55 @@ fn a_picture_that_is_none_is_named_or_skipped() {
 }
 
 #[test]
+fn settings_that_make_little_sense_are_noted() {
+    let folder = Folder::new();
+    let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=6";
+    let odd = format!("{DIGITS} --set augment.cutout=28 {schedule}");
+    let ran = folder.run(&format!("{odd} --run-dir odd")).succeeded();
+    for note in [
+        "note: `augment.cutout` is 28, and pictures are 28x28: it may blot out a whole one\n",
+        "note: `schedule.warmup_steps` is 6 and the run has 6 steps, so it never reaches",
+    ] {
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    }
+    let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=5";
+    let usual = format!("{DIGITS} --set augment.cutout=27 {schedule} --run-dir usual");
+    let told = folder.run(&usual).succeeded().stderr;
+    assert!(!told.contains("cutout") && !told.contains("warmup"), "{told}");
+}
+
+#[test]
+fn a_report_names_the_files_of_mistakes() {
+    let folder = Folder::new();
+    for class in ["left", "right"] {
+        fs::create_dir_all(folder.path("photos").join(class)).unwrap();
+        for picture in 0..20 {
+            // The classes are alike, so all of one of them is taken for the other.
+            folder.write(&format!("photos/{class}/{class}{picture}.bmp"), bmp(24, [90; 3]));
+        }
+        folder.write(&format!("photos/{class}/0.bmp"), "this is text");
+    }
+    let settings = "--set data.validation=0.5 --set data.on_bad_image=skip --max-steps 2";
+    folder.run(&format!("train cnn {PHOTOS} {settings} --run-dir run")).succeeded();
+    folder.run("report run").succeeded();
+    let page = folder.read("run/report.html");
+    let between = |text: &str, before: &str, after: &str| -> String {
+        text.split(before).nth(1).unwrap().split(after).next().unwrap().to_owned()
+    };
+    let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+    assert_eq!(figures.len(), 10, "{page}");
+    for figure in figures {
+        let truth = between(figure, "<b>", "</b>");
+        let path = between(figure, "title=\"", "\"");
+        assert!(path.starts_with(&format!("photos/{truth}/{truth}")), "{figure}");
+        assert!(
+            figure.contains(&format!("<figcaption>{}: ", &path[8 + truth.len()..])),
+            "{figure}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_are_named_before_anything_runs() {
     let folder = photos();
     let check = |arguments: &str, code: i32, message: &str| {

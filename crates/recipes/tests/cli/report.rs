@@ -64,6 +64,11 @@ fn a_run_that_diverged_says_so() {
     assert_eq!(ran.code, Some(5), "{ran:#?}");
     let page = folder.read("run/report.html");
     assert!(page.contains("mlp did not finish: training diverged"), "{page}");
+
+    let told = folder.run("report run").succeeded().stdout;
+    assert!(told.starts_with("mlp diverged: at step "), "{told}");
+    assert!(told.contains("lower `optimizer.learning_rate`, which was 1e"), "{told}");
+    assert!(!told.contains("resume"), "{told}");
 }
 
 #[test]
@@ -95,6 +100,8 @@ fn seeds_are_one_row_with_their_spread() {
 
     fs::create_dir(folder.path("unfinished")).unwrap();
     folder.write("unfinished/config.toml", folder.read("a/config.toml"));
+    let text = folder.run("compare a unfinished c").succeeded().stdout;
+    assert!(text.contains("note: left out: the run `unfinished` is not finished\n"), "{text}");
     fs::create_dir(folder.path("other")).unwrap();
     let check = |arguments: &str, message: &str| {
         let ran = folder.run(arguments);

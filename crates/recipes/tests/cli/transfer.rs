@@ -81,6 +81,34 @@ fn a_cache_that_cannot_be_written_is_a_note() {
 }
 
 #[test]
+fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
+    let folder = pretrained();
+    let transfer = |settings: &str| {
+        let short = "--set data.samples=60 --max-steps 2 --progress quiet --run-dir run";
+        folder.run(&format!("train vgg {settings} {short}"))
+    };
+    let refused = |settings: &str, code: i32, message: &str| {
+        let ran = transfer(settings);
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+    };
+    fs::create_dir(folder.path("empty")).unwrap();
+    refused("--set model.weights=empty", 3, "the folder `empty`, which has no `model.safetensors`");
+    let cnn = "train cnn --set data.samples=60 --max-steps 1 --progress quiet --run-dir cnn";
+    folder.run(cnn).succeeded();
+    refused("--set model.weights=cnn", 3, "is a model of the recipe `cnn`, not a VGG network");
+    refused(
+        "--set data.channels=1",
+        2,
+        "`data.channels` is 1, and the backbone `vgg-small` takes 3",
+    );
+
+    transfer("--set model.weights=backbone").succeeded();
+    let (backbone, run) = (tensors(&folder, "backbone"), tensors(&folder, "run"));
+    assert_eq!(changed(&backbone, &run), Vec::<String>::new());
+}
+
+#[test]
 fn kept_features_are_those_that_are_computed() {
     let folder = pretrained();
     transfer(&folder, "", "kept").succeeded();

@@ -249,12 +249,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.share_statistics()?;
         let learning_rate = self.state.last_learning_rate(&self.config);
         let model = self.state.evaluated();
+        let start = Instant::now();
         let validation = validate(&model)?;
+        let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
         if validation.is_none() {
             self.warn_of_no_validation()?;
         }
         self.state.end_epoch(validation, model, &self.config);
-        self.report_epoch(learning_rate)?;
+        self.report_epoch(learning_rate, validation_seconds)?;
         if !cut {
             self.checkpoint_after_epoch()?;
         }

@@ -4,7 +4,8 @@ use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
 use burn::module::AutodiffModule;
 
 use crate::{
-    Event, Metrics, ScheduleKind, StepReport, TrainError, Trainer, progress::Span, state::NotFinite,
+    EndStatus, Event, Metrics, ScheduleKind, StepReport, TrainError, Trainer, progress::Span,
+    state::NotFinite,
 };
 
 /// The first updates have all operations of those that follow.
@@ -29,7 +30,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Preparation { task, done, of })
     }
 
-    /// Fails where training has diverged; waits for the device.
+    /// Fails where training has diverged, and tells so; waits for the device.
     pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
         let step = self.step_number();
         if self.state.has_diverged() {
@@ -40,6 +41,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 }
                 None => "the loss or a gradient".to_owned(),
             };
+            let epoch = self.state.record.epochs_ended + 1;
+            self.tell(&Event::End { status: EndStatus::Diverged, epoch, step })?;
             return Err(TrainError::Diverged {
                 what,
                 after: self.finite_until,
@@ -82,7 +85,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Tells of the epoch that has just ended, the last learning rate of which is given, since
     /// its validation may have changed the next one.
-    pub(super) fn report_epoch(&mut self, learning_rate: f64) -> Result<(), TrainError> {
+    pub(super) fn report_epoch(
+        &mut self,
+        learning_rate: f64,
+        validation_seconds: Option<f64>,
+    ) -> Result<(), TrainError> {
         let now = self.clock.seconds();
         let record = &self.state.record;
         let span = record.epoch;
@@ -94,6 +101,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             validation: record.validation.clone().map(Metrics::from),
             learning_rate,
             seconds: now - span.since,
+            validation_seconds,
             pace: span.pace(now, self.config.work),
         };
         self.tell(&event)

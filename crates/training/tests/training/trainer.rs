@@ -47,6 +47,8 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     assert!(matches!(error, TrainError::Diverged { after: 0, step: 2, .. }), "{error}");
     assert!(error.to_string().contains("the loss is not finite"), "{error}");
     assert!(error.help().unwrap().contains("optimizer.learning_rate"));
+    let end = Event::End { status: EndStatus::Diverged, epoch: 1, step: 2 };
+    assert_eq!(recorder.0.last(), Some(&end));
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod training;
 
 use std::collections::BTreeMap;
 
-use ::data::{Residency, augment::AugmentOptions};
+use ::data::{ImageShape, Residency, augment::AugmentOptions};
 use ::training::{CheckpointConfig, Group, OptimizerConfig, ScheduleConfig, TrainerConfig};
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
@@ -142,6 +142,17 @@ impl<Model> ImageConfig<Model> {
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
         device::advise_on_memory(self.advice_on_memory()); // the first advice stays
         self.training.choose_arithmetic::<B>(device)
+    }
+
+    /// Where images of a shape have little left after cutout, that they do.
+    pub(crate) fn note_on_cutout(&self, images: ImageShape) -> Option<String> {
+        let (cutout, side) = (self.augment.cutout, images.height.min(images.width));
+        (cutout >= side).then(|| {
+            format!(
+                "`augment.cutout` is {cutout}, and pictures are {}x{}: it may blot out a whole one",
+                images.height, images.width
+            )
+        })
     }
 
     /// What to do where the images or a batch of them do not fit into the memory of the device.
