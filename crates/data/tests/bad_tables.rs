@@ -126,7 +126,7 @@ fn rows_that_are_wrong() {
         "a.csv:32: column `x`: `one` is not a number",
         "set `data.columns.\"x\"` to \"categorical\"",
     );
-    for literal in ["NaN", "inf", "-Infinity"] {
+    for literal in ["inf", "-Infinity"] {
         let number = format!("a.csv:32: column `x`: `{literal}` is not a finite number");
         check(&format!("{literal},u,0"), &number, "empty");
         let word = format!("a.csv:32: column `word`: `{literal}` is not a finite number");
@@ -175,7 +175,7 @@ fn a_text_among_numbers_is_no_category() {
     };
     let help = "leave the cells empty if their values are missing, \
                 or set `data.columns.\"income\"` to \"categorical\" or \"drop\"";
-    check_text(&text("N/A"), "a.csv:11: column `income` is 90 % numbers, and `N/A` here", help);
+    check_text(&text("-"), "a.csv:11: column `income` is 90 % numbers, and `-` here", help);
 
     let columns = |text: String, set: Option<ColumnOverride>| {
         let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
@@ -183,9 +183,11 @@ fn a_text_among_numbers_is_no_category() {
         });
         result.unwrap().preprocessing.width()
     };
-    assert_eq!(columns(text(""), None), 2);
-    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Categorical)), 182);
-    assert_eq!(columns(text("N/A"), Some(ColumnOverride::Drop)), 1);
+    for missing in ["", "N/A", "NaN"] {
+        assert_eq!(columns(text(missing), None), 2, "{missing}");
+    }
+    assert_eq!(columns(text("-"), Some(ColumnOverride::Categorical)), 182);
+    assert_eq!(columns(text("-"), Some(ColumnOverride::Drop)), 1);
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn other_files_that_do_not_fit() {
     check("1,u\n", "`b.csv` has no target column `y`", "predict");
     check("1\n2\n", "`b.csv` has 1 columns, the training file has 3", "header");
     check("x,word,y\none,u,0\n", "b.csv:2: column `x`: `one` is not a number", "number");
-    check("y,word,x\n0,u,nan\n", "b.csv:2: column `x`: `nan` is not a finite number", "empty");
+    check("y,word,x\n0,u,inf\n", "b.csv:2: column `x`: `inf` is not a finite number", "empty");
     check("x,word,y\n", "`b.csv` has a header and no rows", "at least");
     check("", "`b.csv` is empty", "at least");
 }

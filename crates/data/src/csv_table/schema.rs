@@ -303,8 +303,8 @@ mod tests {
         let mut cells = vec!["1"; 40];
         cells[7] = "one";
         check(&cells, "a.csv:8: column `y`: `one` is not a number");
-        let cells = ["0.5", "1.5", "2.5", "N/A", "1.5"];
-        check(&cells, "a.csv:4: column `y`: `N/A` is not a number");
+        let cells = ["0.5", "1.5", "2.5", "-", "1.5"];
+        check(&cells, "a.csv:4: column `y`: `-` is not a number");
     }
 
     #[test]

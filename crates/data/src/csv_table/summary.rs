@@ -38,7 +38,7 @@ impl Place {
 pub(super) struct Summary {
     /// Cells without a value.
     pub(super) missing: u64,
-    /// Numbers, `NaN` and its like among them.
+    /// Numbers, `inf` and its like among them.
     pub(super) numbers: u64,
     /// Texts.
     pub(super) texts: u64,
@@ -124,7 +124,7 @@ impl Summary {
         mostly_numbers(self.numbers, self.texts)
     }
 
-    /// The first text of a column of numbers with a few texts, such as `N/A`, in too many cells to
+    /// The first text of a column of numbers with a few texts, such as `unknown`, in too many cells to
     /// be slips. Few whole numbers with texts among them, as 1, 2 and `3+`, are categories.
     pub(super) fn marker(&self) -> Option<&Place> {
         let mixed = self.numbers > self.texts && !self.is_numeric();
@@ -285,14 +285,14 @@ mod tests {
         };
         let many: Vec<String> = (0..1800).map(|i| (i % 900).to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        check(&many[..90], &["N/A"; 10], Some((91, "N/A", 90)));
-        check(&many, &["N/A"; 200], Some((1801, "N/A", 90)));
-        check(&many, &["none", "-", "n/a", "x", "y"].repeat(20), Some((1801, "none", 94)));
+        check(&many[..90], &["-"; 10], Some((91, "-", 90)));
+        check(&many, &["-"; 200], Some((1801, "-", 90)));
+        check(&many, &["none", "-", "n.a.", "x", "y"].repeat(20), Some((1801, "none", 94)));
         check(&["0.5", "1", "0.5", "1"], &["-"], Some((5, "-", 80)));
         check(&["7", "8", "9"], &["-"], Some((4, "-", 75)));
 
-        check(&many[..90], &["N/A"; 4], None); // a slip has an error of its own
-        check(&many[..90], &["N/A"; 90], None);
+        check(&many[..90], &["-"; 4], None); // a slip has an error of its own
+        check(&many[..90], &["-"; 90], None);
         check(&many, &["a", "b", "c", "d", "e", "f"].repeat(20), None);
         check(&["1", "2", "1", "2", "1", "2"], &["3+", "3+"], None);
         check(&many, &[], None);

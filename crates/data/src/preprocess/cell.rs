@@ -5,6 +5,12 @@ use std::borrow::Cow;
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
+/// What stands for a value that is missing, beside an empty cell: `?`, and what pandas takes for it.
+const MISSING: [&str; 19] = [
+    "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
+    "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
+];
+
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CellError {
@@ -61,11 +67,11 @@ impl CellError {
 /// How a cell reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
-    /// Empty, `?` or `NA`.
+    /// Empty, or one of [`MISSING`].
     Missing,
     /// A number; infinite where it is too large for 64 bits.
     Number(f64),
-    /// A literal such as `NaN` or `inf`.
+    /// A literal such as `inf`.
     NotFinite,
     /// Anything else.
     Text,
@@ -74,13 +80,11 @@ pub(crate) enum Cell {
 impl Cell {
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
-        if matches!(text, "" | "?" | "NA") {
-            return Self::Missing;
-        }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Self::Number(number),
             // `1e999` has digits and overflows; `inf` and `nan` have none.
             Ok(number) if text.contains(|c: char| c.is_ascii_digit()) => Self::Number(number),
+            _ if text.is_empty() || MISSING.contains(&text) => Self::Missing,
             Ok(_) => Self::NotFinite,
             Err(_) => Self::Text,
         }
@@ -144,16 +148,16 @@ mod tests {
     #[test]
     fn cells_read_as_what_they_say() {
         let check = |text, expected| assert_eq!(Cell::parse(text), expected, "{text:?}");
-        for missing in ["", "  ", "?", " NA "] {
+        for missing in ["", "  ", " NA ", "\tNone"].into_iter().chain(MISSING) {
             check(missing, Cell::Missing);
         }
         for (text, value) in [(".28", 0.28), ("5.", 5.0), ("+3", 3.0), ("-1e-3 ", -0.001)] {
             check(text, Cell::Number(value));
         }
-        for literal in ["NaN", "nan", "-nan", "inf", "-Inf", "+infinity", "INFINITY"] {
+        for literal in ["+nan", "NAN", "inf", "-Inf", "+infinity", "INFINITY"] {
             check(literal, Cell::NotFinite);
         }
-        for text in ["na", "N/A", "1,5", "1_000", "0x10", "--1", "Braund, Mr. Owen"] {
+        for text in ["na", "none", "1,5", "1_000", "0x10", "--1", "Braund, Mr. Owen"] {
             check(text, Cell::Text);
         }
         check("1e999", Cell::Number(f64::INFINITY));
@@ -163,10 +167,10 @@ mod tests {
     fn a_numeric_cell_is_within_the_range_of_an_f32_or_an_error() {
         assert_eq!(number("x", "2.5"), Ok(Some(2.5)));
         assert_eq!(number("x", "1700000000001"), Ok(Some(1_700_000_000_001.0)));
-        assert_eq!(number("x", "?"), Ok(None));
+        assert_eq!(number("x", "NaN"), Ok(None));
         let message = |text| number("x", text).unwrap_err().to_string();
         assert_eq!(message("abc"), "column `x`: `abc` is not a number");
-        assert_eq!(message("NaN"), "column `x`: `NaN` is not a finite number");
+        assert_eq!(message("inf"), "column `x`: `inf` is not a finite number");
         assert_eq!(message("1e39"), "column `x`: `1e39` is too large for a 32-bit float");
         assert_eq!(message("1e999"), "column `x`: `1e999` is too large for a 32-bit float");
         assert_eq!(message(&"é\n".repeat(99)).chars().count(), 29 + QUOTED + 2);
