@@ -23,8 +23,8 @@ const FIRST_ROW: u64 = 1 << 16;
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma, unless the first row has none and semicolons, tabs or else `|` instead. A
-/// byte order mark and blank lines are skipped.
+/// The delimiter is a comma, unless the first row has none and semicolons, tabs or else `|`
+/// instead. A byte order mark and blank lines are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,

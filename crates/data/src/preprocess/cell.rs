@@ -5,11 +5,15 @@ use std::borrow::Cow;
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
-/// What stands for a value that is missing, beside an empty cell: `?`, and what pandas takes for it.
+/// What stands for a missing value, beside an empty cell: `?`, and what pandas takes for one.
 const MISSING: [&str; 19] = [
     "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
     "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
 ];
+
+/// What to do about [dressed numbers](is_dressed_number).
+pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as 1234.5: \
+                                        no decimal comma, thousands separator, currency or percent";
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +56,7 @@ impl CellError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
+            Self::NotANumber { text, .. } if is_dressed_number(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
             }
@@ -130,6 +135,44 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether a text is a number as people write it and programs do not: with a decimal comma,
+/// thousands separators, a currency or a percent sign.
+pub(crate) fn is_dressed_number(text: &str) -> bool {
+    let undressed = |text: &str| {
+        let sign = |c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '¥' | '₹' | '%');
+        text.trim_matches(sign).to_owned()
+    };
+    let bare = undressed(text);
+    let bare = undressed(bare.strip_prefix(['+', '-']).unwrap_or(&bare));
+    if !bare.starts_with(|c: char| c.is_ascii_digit()) || text.trim().parse::<f64>().is_ok() {
+        return false;
+    }
+    let mantissa = match bare.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) if exponent.parse::<i32>().is_ok() => mantissa,
+        _ => &bare,
+    };
+    bare.parse::<f64>().is_ok() || is_grouped(mantissa, ',', '.') || is_grouped(mantissa, '.', ',')
+}
+
+/// Whether a text is digits, by threes between `separator`s, spaces or apostrophes, or with none,
+/// and then perhaps a fraction behind `point`.
+fn is_grouped(text: &str, point: char, separator: char) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once(point).unwrap_or((text, "0"));
+    let separates = |c: char| c == separator || c.is_whitespace() || matches!(c, '\'' | '’');
+    let mut groups = whole.split(separates);
+    let first = groups.next().is_some_and(|group| digits(group) && group.len() <= 3);
+    let thousands = first && groups.all(|group| digits(group) && group.len() == 3);
+    digits(fraction) && (digits(whole) || thousands)
+}
+
+/// Whether a text is a whole number behind a needless 0, as many codes are.
+#[cfg(feature = "sources")]
+pub(crate) fn is_padded(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A cell as an error shows it: on one line, and not the whole of a stray novel.
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.trim();
@@ -161,6 +204,66 @@ mod tests {
             check(text, Cell::Text);
         }
         check("1e999", Cell::Number(f64::INFINITY));
+    }
+
+    #[test]
+    fn numbers_in_dress_are_told_from_text() {
+        let dressed = [
+            "1,3",
+            "0,1257",
+            "-1,5E-03",
+            "1,234",
+            "1.234,56",
+            "12.345.678",
+            "1,234.50",
+            "12 345",
+            "1\u{a0}234,5",
+            "1'234.5",
+            "$12.30",
+            "-$5",
+            "12 €",
+            "37%",
+            "37.5 %",
+            "£1,000",
+        ];
+        for text in dressed {
+            assert!(is_dressed_number(text), "{text}");
+            let help = number("x", text).unwrap_err().help().unwrap();
+            assert!(help.contains("1234.5"), "{help}");
+        }
+        let others = [
+            "",
+            "$",
+            "%",
+            "1.5",
+            "1e-3",
+            "2020.01.02",
+            "1.2.3.4",
+            "1,,3",
+            "1,2,3",
+            "--1",
+            "3+",
+            "2020-01-02",
+            "10:30",
+            "5 kg",
+            "1_000",
+            "0x10",
+            "a,5",
+            "1,5,",
+            "1234,567.8",
+        ];
+        for text in others {
+            assert!(!is_dressed_number(text), "{text}");
+        }
+    }
+
+    #[cfg(feature = "sources")]
+    #[test]
+    fn codes_have_needless_zeros() {
+        for (text, padded) in [("007", true), ("00", true), ("0", false), ("70", false)] {
+            assert_eq!(is_padded(text), padded, "{text}");
+        }
+        assert!(!is_padded("0.5") && !is_padded("0x1") && !is_padded(""));
     }
 
     #[test]

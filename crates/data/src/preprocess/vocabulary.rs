@@ -118,8 +118,8 @@ impl Vocabulary {
         Self { tokens: Tokens::Bytes }
     }
 
-    /// A token for all unknown words, of id 0, and at most the `size - 1` most frequent words of a
-    /// text, the most frequent first; of words equally frequent, that which comes first in the text.
+    /// A token for all unknown words, of id 0, and the `size - 1` most frequent words of a text, or
+    /// all that it has; the most frequent first, of words equally frequent the first in the text.
     ///
     /// Words are in lower case, an apostrophe before a letter belongs to the word, and each other
     /// punctuation mark and each blank line is a word of its own. [`decode`](Self::decode) puts
