@@ -15,6 +15,10 @@ use crate::{
     text::TextError,
 };
 
+/// What to do about a table in one column.
+const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to make commas of \
+                          spaces: `tr -s ' ' , < IN > OUT`";
+
 /// What is wrong with the user's data. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -183,16 +187,32 @@ pub enum DataError {
         index: i64,
         /// The number of columns.
         columns: usize,
+        /// Whether a column is called so.
+        is_name: bool,
     },
-    /// A row without the value to predict.
-    #[error("{}:{line}: the target `{target}` is missing", path.display())]
+    /// Rows without the value to predict.
+    #[error("{}:{line}: the target `{target}` is missing{}", path.display(), more(*rows))]
     MissingTarget {
         /// The file.
         path: PathBuf,
-        /// Where the row begins.
+        /// Where the first of the rows begins.
         line: u64,
         /// The target's name.
         target: String,
+        /// How many rows there are.
+        rows: u64,
+    },
+    /// A target of text that hardly comes again.
+    #[error("`{}`: the text of the target `{target}` is nearly unique: {classes} different ones in {rows} rows", path.display())]
+    UniqueTarget {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+        /// The different texts.
+        classes: usize,
+        /// The rows.
+        rows: u64,
     },
     /// The options say how the target is to be encoded, which its task does.
     #[error("`{target}` is the target of `{}`, so `data.columns` cannot set it", path.display())]
@@ -387,6 +407,9 @@ impl DataError {
                 override_key(column)
             ),
             Self::DuplicateColumn { .. } => "rename one in the header".into(),
+            Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
+                format!("only one column is found, `{}`; {DELIMITERS}", columns[0])
+            }
             Self::UnknownColumn { column, columns, .. } => match nearest(column, columns) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("the columns are {}", list(columns)),
@@ -394,11 +417,24 @@ impl DataError {
             Self::NoTarget { .. } => {
                 "add the column, or use the file with `recipes predict`".into()
             }
+            Self::TargetIndex { index, is_name: true, .. } => format!(
+                "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
+                 `--target '\"{index}\"'` to inspect it"
+            ),
             Self::TargetIndex { columns, .. } => format!(
                 "indices run from 0 to {}, or from -1 (the last) to -{columns}",
                 columns.saturating_sub(1)
             ),
-            Self::MissingTarget { .. } => "fill in the cell or delete the row".into(),
+            Self::MissingTarget { .. } => {
+                "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
+                 empty, so write a class of such a name otherwise"
+                    .into()
+            }
+            Self::UniqueTarget { .. } => {
+                "that is no class; choose another `data.target`, or set `data.task` to \
+                 \"multiclass\" if it is one"
+                    .into()
+            }
             Self::TargetOverride { .. } => "say what the target is by `data.task`".into(),
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
@@ -412,10 +448,7 @@ impl DataError {
             Self::ColumnCount { .. } => {
                 "give the training file's columns in its order, or a header with their names".into()
             }
-            Self::NoFeatures { .. } => {
-                "keep a column by `data.columns`, or check the delimiter: comma, semicolon or tab"
-                    .into()
-            }
+            Self::NoFeatures { .. } => format!("keep a column by `data.columns`; {DELIMITERS}"),
             Self::TooFewSamples { .. } => "add rows, or set `data.validation` to 0".into(),
             Self::OneImageEach => {
                 "add images, or put others to validate on into a folder `val` beside `train`".into()
@@ -459,6 +492,14 @@ fn cell_help(line: u64, error: &CellError) -> Option<String> {
         };
     }
     Some(help)
+}
+
+/// Rows beside a first one, as the end of a sentence.
+fn more(rows: u64) -> String {
+    match rows {
+        0 | 1 => String::new(),
+        _ => format!(", and in {} rows below", rows - 1),
+    }
 }
 
 fn override_key(column: &str) -> String {

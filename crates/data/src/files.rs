@@ -13,6 +13,12 @@ use crate::DataError;
 /// What a gzip file begins with. No format that is read here begins so.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// What may stand before UTF-8.
+pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What stands before UTF-16, by the order of its bytes.
+pub(crate) const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
 const LARGEST_RATIO: u64 = 258 * 8 / 2;

@@ -8,7 +8,7 @@ use std::{collections::HashSet, fs, path::MAIN_SEPARATOR};
 use common::shared_data;
 use data::{
     DataError, TokenKind, Vocabulary,
-    text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text},
+    text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text, read_tokens},
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -72,7 +72,40 @@ fn files_that_are_no_text() {
     check(&[("a.txt", b"na\xc3\xaf\xefve")], "a.txt", characters(1), error, "iconv");
     check(&[("b.txt", b"good"), ("a.txt", b"text\xe9")], "", characters(1), error, "iconv");
     check(&[("a.txt", b"text\0\xff")], "a.txt", characters(1), error, "iconv");
-    check(&[("a.txt", b"text\0and")], "a.txt", characters(1), error, "iconv");
+    check(&[("a.txt", b"text\0and")], "a.txt", characters(1), error, "data.tokens=bytes");
+    let error = "`a.txt`: the text is not UTF-8 at byte 0";
+    for bytes in [b"\xff\xfea\0b\0", b"\xfe\xff\0a\0b", b"\0a\0b\0c"] {
+        check(&[("a.txt", bytes)], "a.txt", characters(1), error, "iconv -f utf-16 ");
+    }
+}
+
+#[test]
+fn bytes_may_be_anything() {
+    let bytes: Vec<u8> = (0..=255).rev().cycle().take(1000).collect();
+    let options = TextOptions { tokens: TokenKind::Bytes, ..characters(4) };
+    let (folder, corpus) = read(&[("a.txt", &bytes)], "a.txt", options);
+    let corpus = corpus.unwrap();
+    let mut read = vec![0; 1000];
+    let (train, validation) = read.split_at_mut(corpus.train.len());
+    corpus.train.read(0, train);
+    corpus.validation.unwrap().read(0, validation);
+    assert_eq!(read, bytes.iter().map(|&byte| byte.into()).collect::<Vec<u32>>());
+    let (tokens, notes) = read_tokens(&folder.path().join("a.txt"), &corpus.vocabulary, 4).unwrap();
+    assert_eq!((tokens.len(), notes.len()), (1000, 1));
+}
+
+#[test]
+fn what_a_vocabulary_lacks_is_told_of_another_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.txt");
+    fs::write(&path, "a b zebra, a!").unwrap();
+    let check = |vocabulary: Vocabulary, length, expected: &str| {
+        let (tokens, notes) = read_tokens(&path, &vocabulary, 1).unwrap();
+        assert_eq!(tokens.len(), length);
+        assert!(notes[1].contains(expected), "{notes:?}");
+    };
+    check(Vocabulary::words("a b , !", 5).unwrap(), 6, "are unknown words");
+    check(Vocabulary::characters("ab e,r!"), 12, "without 1 of its characters");
 }
 
 #[cfg(unix)]
@@ -114,12 +147,16 @@ fn vocabularies_that_the_text_does_not_fill() {
         |vocabulary| TextOptions { vocabulary, sequence_length: 1, ..TextOptions::default() };
     // The last tenth, `d e`, adds nothing to the training part's three words.
     let text = format!("{}d e", "a b c ".repeat(6));
-    check_text(
-        &text,
-        words(5),
-        "the training part of `a.txt`: a vocabulary of 5 asks for 4 different words, the text has 3",
-        "set `data.vocabulary` to at most 4",
+    let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(5));
+    let corpus = corpus.unwrap();
+    assert_eq!(corpus.vocabulary.len(), 4);
+    assert!(
+        corpus.notes[0].starts_with("the vocabulary has 4 tokens, not 5: "),
+        "{:?}",
+        corpus.notes
     );
+    let error = "the training part of `a.txt`: the text has no word";
+    check_text(&" ".repeat(20), words(5), error, "has words");
     let error = "the training part of `a.txt`: a vocabulary of 1 has no room for a word";
     check_text(&text, words(1), error, "1000");
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(4));

@@ -1,14 +1,17 @@
 //! Rows of other files, encoded by what was learnt: of validation and test files, and to predict.
 
-use std::{io::Read, path::Path};
+use std::{borrow::Cow, collections::HashMap, io::Read, path::Path};
 
 use super::{
     header::Layout,
     reader::{CsvReader, Row},
 };
 use crate::{
-    CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
-    preprocess::{cell, standardise},
+    DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    preprocess::{
+        cell::{self, Cell},
+        standardise,
+    },
 };
 
 /// Rows to predict.
@@ -18,6 +21,8 @@ pub struct Rows {
     pub features: Vec<f32>,
     /// The line of the file that each row begins in, from 1, the header included.
     pub lines: Vec<u64>,
+    /// What the user should know, a line each: categories that the training rows do not have.
+    pub notes: Vec<String>,
 }
 
 impl Rows {
@@ -43,15 +48,18 @@ pub fn read_rows(
 ) -> Result<Rows, DataError> {
     let mut reader = CsvReader::new(input, Path::new(name))?;
     let layout = Layout::find(&mut reader, preprocessing, None)?;
-    let mut rows = Rows { features: Vec::new(), lines: Vec::new() };
+    let mut encoder = Encoder::new(preprocessing, layout);
+    let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {
-        encode(&reader, &row, &layout, preprocessing, &mut rows.features)?;
-        rows.lines.push(row.line);
+        encoder.encode(reader.path(), &row)?;
+        lines.push(row.line);
     }
-    Ok(rows)
+    let notes = encoder.notes(name);
+    Ok(Rows { features: encoder.features, lines, notes })
 }
 
-/// Reads a file of samples, targets included, as the training file was learnt to be read.
+/// Reads a file of samples, targets included, as the training file was learnt to be read, and what
+/// the user should know of it, a line each: categories that the training rows do not have.
 ///
 /// # Errors
 ///
@@ -60,7 +68,7 @@ pub fn read_table(
     path: &Path,
     preprocessing: &TablePreprocessing,
     header: Option<bool>,
-) -> Result<Table, DataError> {
+) -> Result<(Table, Vec<String>), DataError> {
     let mut reader = CsvReader::open(path)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     let target = &preprocessing.target;
@@ -69,78 +77,119 @@ pub fn read_table(
         target: target.name.clone(),
     })?;
 
-    let mut features = Vec::new();
-    let (mut labels, mut values) = (Vec::new(), Vec::new());
+    let mut encoder = Encoder::new(preprocessing, layout);
+    let mut targets = TargetReader::new(target);
     while let Some(row) = reader.next_row()? {
-        encode(&reader, &row, &layout, preprocessing, &mut features)?;
-        let cell = TargetCell { path, line: row.line, text: row.cell(place), target };
-        match target.kind {
-            TargetKind::Regression { mean, deviation } => {
-                values.push(standardise(Some(cell.value()?), mean, deviation));
+        encoder.encode(path, &row)?;
+        targets.push(path, row.line, row.cell(place))?;
+    }
+    let notes = encoder.notes(&path.display().to_string());
+    Ok((Table { features: encoder.features, targets: targets.finish(path)? }, notes))
+}
+
+/// Encodes rows, and counts the categories that the training rows do not have.
+struct Encoder<'a> {
+    preprocessing: &'a TablePreprocessing,
+    layout: Layout,
+    features: Vec<f32>,
+    /// Of each column how many there are, and the first.
+    unseen: Vec<(u64, String)>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(preprocessing: &'a TablePreprocessing, layout: Layout) -> Self {
+        let unseen = vec![(0, String::new()); preprocessing.columns.len()];
+        Self { preprocessing, layout, features: Vec::new(), unseen }
+    }
+
+    fn encode(&mut self, path: &Path, row: &Row) -> Result<(), DataError> {
+        let places = self.layout.columns.iter();
+        let cells: Vec<&str> =
+            places.map(|place| place.map_or("", |place| row.cell(place))).collect();
+        let unseen = |column: usize, category: &str| {
+            let (count, first) = &mut self.unseen[column];
+            *count += 1;
+            if *count == 1 {
+                *first = cell::quoted(category);
             }
-            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => labels.push(cell.label()?),
-        }
+        };
+        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, unseen);
+        encoded.map_err(|source| DataError::Cell { path: path.to_owned(), line: row.line, source })
     }
-    let targets = match target.kind {
-        TargetKind::Regression { .. } => Targets::Values(values),
-        TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => Targets::Classes(labels),
-    };
-    Ok(Table { features, targets })
+
+    /// A line for each column with categories that the training rows do not have.
+    fn notes(&self, name: &str) -> Vec<String> {
+        let columns = self.preprocessing.columns.iter().zip(&self.unseen);
+        let unseen = columns.filter(|(_, (count, _))| *count > 0);
+        unseen
+            .map(|(column, (count, first))| {
+                let column = &column.name;
+                format!(
+                    "`{name}`: column `{column}`: {count} values are not in the training rows, \
+                     such as `{first}`"
+                )
+            })
+            .collect()
+    }
 }
 
-fn encode(
-    reader: &CsvReader,
-    row: &Row,
-    layout: &Layout,
-    preprocessing: &TablePreprocessing,
-    out: &mut Vec<f32>,
-) -> Result<(), DataError> {
-    let cells: Vec<&str> =
-        layout.columns.iter().map(|place| place.map_or("", |place| row.cell(place))).collect();
-    preprocessing.encode(&cells, out).map_err(|source| DataError::Cell {
-        path: reader.path().to_owned(),
-        line: row.line,
-        source,
-    })
-}
-
-/// A cell of the target and where it stands.
-struct TargetCell<'a> {
-    path: &'a Path,
-    line: u64,
-    text: &'a str,
+/// Reads the cells of the target.
+struct TargetReader<'a> {
     target: &'a Target,
+    /// The label of each class, however its cells are written.
+    classes: HashMap<Cow<'a, str>, u32>,
+    labels: Vec<u32>,
+    values: Vec<f32>,
+    /// The line of the first row without a target, and how many such rows there are.
+    missing: Option<(u64, u64)>,
 }
 
-impl TargetCell<'_> {
-    fn value(&self) -> Result<f64, DataError> {
-        cell::number(&self.target.name, self.text)
-            .map_err(|source| self.wrong(source))?
-            .ok_or_else(|| self.missing())
+impl<'a> TargetReader<'a> {
+    fn new(target: &'a Target) -> Self {
+        let names = target.classes().iter().map(|class| cell::name(Cell::parse(class), class));
+        let classes = names.zip(0..).collect();
+        Self { target, classes, labels: Vec::new(), values: Vec::new(), missing: None }
     }
 
-    fn label(&self) -> Result<u32, DataError> {
-        let class = cell::category(&self.target.name, self.text)
-            .map_err(|source| self.wrong(source))?
-            .ok_or_else(|| self.missing())?;
-        let classes = self.target.classes();
-        match classes.iter().position(|known| *known == class) {
-            Some(label) => Ok(label as u32),
-            None => Err(DataError::UnknownClass {
-                path: self.path.to_owned(),
-                line: self.line,
-                class: cell::quoted(&class),
-                classes: classes.to_vec(),
-            }),
+    fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {
+        let wrong = |source| DataError::Cell { path: path.to_owned(), line, source };
+        let name = &self.target.name;
+        let is_there = match self.target.kind {
+            TargetKind::Regression { mean, deviation } => {
+                let value = cell::number(name, text).map_err(wrong)?;
+                self.values.extend(value.map(|value| standardise(Some(value), mean, deviation)));
+                value.is_some()
+            }
+            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
+                let class = cell::category(name, text).map_err(wrong)?;
+                if let Some(class) = &class {
+                    let label = self.classes.get(class.as_ref()).copied();
+                    self.labels.push(label.ok_or_else(|| DataError::UnknownClass {
+                        path: path.to_owned(),
+                        line,
+                        class: cell::quoted(text),
+                        classes: self.target.classes().to_vec(),
+                    })?);
+                }
+                class.is_some()
+            }
+        };
+        if !is_there {
+            self.missing.get_or_insert((line, 0)).1 += 1;
         }
+        Ok(())
     }
 
-    fn wrong(&self, source: CellError) -> DataError {
-        DataError::Cell { path: self.path.to_owned(), line: self.line, source }
-    }
-
-    fn missing(&self) -> DataError {
-        let (path, target) = (self.path.to_owned(), self.target.name.clone());
-        DataError::MissingTarget { path, line: self.line, target }
+    fn finish(self, path: &Path) -> Result<Targets, DataError> {
+        if let Some((line, rows)) = self.missing {
+            let (path, target) = (path.to_owned(), self.target.name.clone());
+            return Err(DataError::MissingTarget { path, line, target, rows });
+        }
+        Ok(match self.target.kind {
+            TargetKind::Regression { .. } => Targets::Values(self.values),
+            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
+                Targets::Classes(self.labels)
+            }
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The first row of a CSV file, looked at byte by byte for what separates its cells.
 
 /// What may separate cells, the first being what a row of one cell is taken to have.
-const DELIMITERS: [u8; 3] = *b",;\t";
+const DELIMITERS: [u8; 4] = *b",;\t|";
 
 /// What the first row that is not blank has shown so far.
 #[derive(Debug)]
@@ -60,11 +60,12 @@ impl FirstRow {
         }
     }
 
-    /// A comma, unless there is none and semicolons or tabs instead.
+    /// A comma, unless there is none and semicolons or tabs instead, or only `|`.
     pub(super) fn delimiter(&self) -> u8 {
         match self.counts {
-            [0, 0, 0] => b',',
-            [0, semicolons, tabs] if semicolons >= tabs => b';',
+            [0, 0, 0, 0] => b',',
+            [0, 0, 0, _] => b'|',
+            [0, semicolons, tabs, _] if semicolons >= tabs => b';',
             [0, ..] => b'\t',
             _ => b',',
         }
@@ -96,6 +97,8 @@ mod tests {
         check("\"a,\nb\";c\n", b';', 1);
         check("\"a\"\";,\"\tb\n", b'\t', 1);
         check("5\" wide;b\n1,\"2\"\n", b';', 1);
+        check("a|b", b'|', 1);
+        check("a|b|c\td", b'\t', 1);
         check("a", b',', 1);
         check("", b',', 1);
         check("\"a\n;", b',', 1);

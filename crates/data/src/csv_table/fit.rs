@@ -3,6 +3,7 @@
 use super::{
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
+    summary::Place,
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind,
@@ -162,7 +163,14 @@ impl<'a> Encoder<'a> {
 
 /// What the user should know of the training file, a line each.
 pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<String> {
-    let mut notes = Vec::new();
+    let first = &schema.first_row;
+    let mut notes = vec![match schema.header {
+        true => format!("the first line, `{first}`, is the header"),
+        false => format!(
+            "there is no header: the first line, `{first}`, is a sample; if it names the columns, \
+             set `data.header=true`"
+        ),
+    }];
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {
@@ -175,6 +183,16 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
         };
         if missing > 0 {
             notes.push(format!("column `{name}`: {missing} missing values are replaced by {fill}"));
+        }
+        match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
+            (ColumnKind::Categorical { .. }, Some(numbers), _) => {
+                notes.push(format!("column `{name}` is taken for categories: {numbers}"));
+            }
+            (ColumnKind::Numeric { .. }, _, Some(Place { line, text })) => notes.push(format!(
+                "column `{name}` is taken for numbers, as `{text}` in line {line}; if these are \
+                 codes, `data.columns.{name:?} = \"categorical\"` tells them apart"
+            )),
+            _ => {}
         }
         if seen.counts_rows {
             notes.push(format!(

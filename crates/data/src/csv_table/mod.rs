@@ -59,7 +59,12 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         let target = schema.target.name;
         return Err(DataError::NoFeatures { path: options.path.clone(), target });
     }
-    let other = |path: &PathBuf| apply::read_table(path, &preprocessing, options.header);
+    let mut notes = fit::notes(&schema, &preprocessing);
+    let mut other = |path: &PathBuf| {
+        let (table, told) = apply::read_table(path, &preprocessing, options.header)?;
+        notes.extend(told);
+        Ok::<_, DataError>(table)
+    };
     let validation = match (&options.validation_path, held_out) {
         (Some(path), _) => Some(other(path)?),
         (None, Some(rows)) => Some(fit::encode(&records, &preprocessing, &schema, &rows)?),
@@ -67,6 +72,5 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = fit::encode(&records, &preprocessing, &schema, &train_rows)?;
-    let notes = fit::notes(&schema, &preprocessing);
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }

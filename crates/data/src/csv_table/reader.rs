@@ -10,7 +10,10 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::first_row::FirstRow;
-use crate::{DataError, files::GZIP_MAGIC};
+use crate::{
+    DataError,
+    files::{GZIP_MAGIC, UTF8_MARK, UTF16_MARKS},
+};
 
 /// Rows read ahead, by which a header is told from a row.
 const AHEAD: usize = 100;
@@ -18,14 +21,10 @@ const AHEAD: usize = 100;
 /// How much of a file is looked at for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
 
-/// What may stand before UTF-8, and what stands before UTF-16.
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
-
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma, unless the first row has none and semicolons or tabs instead. A byte
-/// order mark and blank lines are skipped.
+/// The delimiter is a comma, unless the first row has none and semicolons, tabs or else `|`
+/// instead. A byte order mark and blank lines are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,

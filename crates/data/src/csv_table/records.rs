@@ -1,13 +1,16 @@
 //! The second pass: the rows of the training file as numbers, column by column.
 
-use std::{collections::HashMap, path::Path};
+use std::{borrow::Cow, collections::HashMap, path::Path};
 
 use super::{
     header,
     reader::CsvReader,
     schema::{Kind, Schema, TargetPlan},
 };
-use crate::{CellError, DataError, preprocess::cell};
+use crate::{
+    CellError, DataError,
+    preprocess::cell::{self, Cell},
+};
 
 /// The code of a missing category; categories are far fewer.
 pub(super) const MISSING: u16 = u16::MAX;
@@ -80,7 +83,7 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
 struct Filling<'a> {
     name: &'a str,
     cells: Cells,
-    codes: HashMap<&'a str, u16>,
+    codes: HashMap<Cow<'a, str>, u16>,
 }
 
 /// Why a cell is not taken.
@@ -113,7 +116,8 @@ impl<'a> Filling<'a> {
     }
 
     fn codes(name: &'a str, categories: &'a [String]) -> Self {
-        let codes = categories.iter().map(String::as_str).zip(0..MISSING).collect();
+        let names = categories.iter().map(|category| cell::name(Cell::parse(category), category));
+        let codes = names.zip(0..MISSING).collect();
         Self { name, cells: Cells::Codes(Vec::new()), codes }
     }
 

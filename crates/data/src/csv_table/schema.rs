@@ -5,16 +5,22 @@ use std::path::Path;
 use super::{
     header,
     options::{ColumnOverride, CsvOptions, TargetColumn},
-    reader::CsvReader,
-    summary::{LARGEST_CATEGORIES, Summary},
+    reader::{CsvReader, Row},
+    summary::{LARGEST_CATEGORIES, Place, Summary},
 };
-use crate::{CellError, DataError, Task, preprocess::cell::Cell, table::MOST_INTEGER_CLASSES};
+use crate::{
+    CellError, DataError, Task,
+    preprocess::cell::{self, Cell},
+    table::MOST_INTEGER_CLASSES,
+};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
 pub(super) struct Schema {
     /// Whether the file has a header.
     pub(super) header: bool,
+    /// The first row, shortened.
+    pub(super) first_row: String,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
@@ -28,6 +34,10 @@ pub(super) struct ColumnSchema {
     pub(super) missing: u64,
     /// Whether the column only numbers the rows.
     pub(super) counts_rows: bool,
+    /// Why its categories are rather numbers, where nobody said that they are categories.
+    pub(super) unread_numbers: Option<String>,
+    /// The first number behind needless zeros, where nobody said that it is a number.
+    pub(super) padded: Option<Place>,
 }
 
 /// What a column holds.
@@ -58,18 +68,25 @@ pub(super) enum TargetPlan {
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut reader = CsvReader::open(&options.path)?;
-    let header = options.header.unwrap_or_else(|| {
-        first_row_has_target(&reader, &options.target)
-            || single_row_of_text(&reader)
-            || header::text_above_numbers(&reader)
-    });
+    let header = match options.header {
+        Some(header) => header,
+        None => {
+            first_row_has_target(&reader, &options.target)
+                || single_row_of_text(&reader)
+                || header::text_above_numbers(&reader)
+                || first_row_names_target(&options.path, &options.target)?
+        }
+    };
+    let first = reader.ahead().take(1).flat_map(Row::cells);
+    let first_row: Vec<String> = first.map(str::to_owned).collect();
     let names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
-    let target = find_target(&options.path, &options.target, &names)?;
+    let target = find_target(&options.path, &options.target, &names, &first_row)?;
     check_overrides(options, &names, &names[target])?;
 
     let mut summaries = summarise(&mut reader, &names, target)?;
     let target_summary = summaries.remove(target);
+    let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
     for (index, summary) in summaries.iter().enumerate() {
         let name = &names[if index < target { index } else { index + 1 }];
@@ -78,11 +95,14 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
             kind: column_kind(options, name, summary)?,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
+            unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
+            padded: summary.first_padded.clone().filter(|_| inferred(name)),
         });
     }
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary)?;
-    Ok(Schema { header, columns, target: TargetSchema { name, index: target, kind } })
+    let target = TargetSchema { name, index: target, kind };
+    Ok(Schema { header, first_row: cell::quoted(&first_row.join(",")), columns, target })
 }
 
 /// A target given by name is one if the first row has it.
@@ -91,13 +111,39 @@ fn first_row_has_target(reader: &CsvReader, target: &TargetColumn) -> bool {
     reader.ahead().take(1).any(|row| row.cells().any(|cell| cell == name))
 }
 
+/// Whether the target, given by its index, has a text in the first row that never comes again in
+/// the column, above numbers or values that do come again.
+fn first_row_names_target(path: &Path, target: &TargetColumn) -> Result<bool, DataError> {
+    let &TargetColumn::Index(index) = target else { return Ok(false) };
+    let mut reader = CsvReader::open(path)?;
+    let Some(target) = place(index, reader.width()) else { return Ok(false) };
+    let first = reader.next_row()?;
+    let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };
+    if Cell::parse(name) != Cell::Text {
+        return Ok(false);
+    }
+    let mut below = Summary::default();
+    while let Some(row) = reader.next_row()? {
+        if row.cell(target) == name {
+            return Ok(false);
+        }
+        below.add(row.line, row.cell(target));
+    }
+    Ok(below.is_numeric() || below.recurs())
+}
+
 /// A file of one row of text has no rows to learn from, so it is called a header.
 fn single_row_of_text(reader: &CsvReader) -> bool {
     reader.ahead().count() == 1
         && reader.ahead().all(|row| row.cells().all(|cell| Cell::parse(cell) == Cell::Text))
 }
 
-fn find_target(path: &Path, target: &TargetColumn, names: &[String]) -> Result<usize, DataError> {
+fn find_target(
+    path: &Path,
+    target: &TargetColumn,
+    names: &[String],
+    first_row: &[String],
+) -> Result<usize, DataError> {
     match target {
         TargetColumn::Name(name) => {
             names.iter().position(|other| other == name).ok_or_else(|| DataError::UnknownColumn {
@@ -108,14 +154,20 @@ fn find_target(path: &Path, target: &TargetColumn, names: &[String]) -> Result<u
         }
         &TargetColumn::Index(index) => {
             let columns = names.len();
-            let from_start =
-                if index < 0 { index.checked_add_unsigned(columns as u64) } else { Some(index) };
-            from_start
-                .and_then(|index| usize::try_from(index).ok())
-                .filter(|&index| index < columns)
-                .ok_or_else(|| DataError::TargetIndex { path: path.to_owned(), index, columns })
+            place(index, columns).ok_or_else(|| DataError::TargetIndex {
+                path: path.to_owned(),
+                index,
+                columns,
+                is_name: first_row.contains(&index.to_string()),
+            })
         }
     }
+}
+
+/// The place of the column of that index, which may count from the end.
+fn place(index: i64, columns: usize) -> Option<usize> {
+    let from_start = if index < 0 { index.checked_add_unsigned(columns as u64)? } else { index };
+    usize::try_from(from_start).ok().filter(|&index| index < columns)
 }
 
 fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), DataError> {
@@ -143,19 +195,24 @@ fn summarise(
     target: usize,
 ) -> Result<Vec<Summary>, DataError> {
     let mut summaries: Vec<Summary> = names.iter().map(|_| Summary::default()).collect();
+    let mut first_missing = None;
     while let Some(row) = reader.next_row()? {
         for (summary, cell) in summaries.iter_mut().zip(row.cells()) {
             summary.add(row.line, cell);
         }
-        if summaries[target].missing > 0 {
-            return Err(DataError::MissingTarget {
-                path: reader.path().to_owned(),
-                line: row.line,
-                target: names[target].clone(),
-            });
+        if summaries[target].missing == 1 {
+            first_missing.get_or_insert(row.line);
         }
     }
-    Ok(summaries)
+    match first_missing {
+        Some(line) => Err(DataError::MissingTarget {
+            path: reader.path().to_owned(),
+            line,
+            target: names[target].clone(),
+            rows: summaries[target].missing,
+        }),
+        None => Ok(summaries),
+    }
 }
 
 fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Kind, DataError> {
@@ -171,6 +228,7 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
                 column: name.to_owned(),
                 limit: LARGEST_CATEGORIES,
             }),
+        None if summary.dressed().is_some() => Ok(summary.kind()),
         None => {
             no_type_change(&options.path, name, summary)?;
             match summary.marker() {
@@ -203,10 +261,14 @@ fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), Da
 /// or few whole numbers.
 fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetPlan, DataError> {
     let (path, target) = (|| options.path.clone(), target.to_owned());
-    if options.task.is_none() {
+    if options.task.is_none() && summary.dressed().is_none() {
         no_type_change(&options.path, &target, summary)?;
     }
-    let stray = if summary.is_numeric() { summary.first_text.as_ref() } else { summary.marker() };
+    let stray = match summary.dressed() {
+        Some(place) => Some(place),
+        None if summary.is_numeric() => summary.first_text.as_ref(),
+        None => summary.marker(),
+    };
     if options.task.is_none()
         && let Some(place) = stray
     {
@@ -217,9 +279,18 @@ fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetP
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
     let is_class =
         !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
-    let classes = summary.categories();
+    let classes = summary.classes();
     if let Some([value]) = classes.as_deref() {
         return Err(DataError::SingleValue { path: path(), target, value: value.clone() });
+    }
+    if let Some(classes) = classes.as_ref().map(Vec::len)
+        && options.task.is_none()
+        && !summary.is_numeric()
+        && classes > MOST_INTEGER_CLASSES
+        && !summary.recurs()
+    {
+        let rows = summary.present();
+        return Err(DataError::UniqueTarget { path: path(), target, classes, rows });
     }
     if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
         return Ok(TargetPlan::Regression);
@@ -303,15 +374,26 @@ mod tests {
         let mut cells = vec!["1"; 40];
         cells[7] = "one";
         check(&cells, "a.csv:8: column `y`: `one` is not a number");
-        let cells = ["0.5", "1.5", "2.5", "N/A", "1.5"];
-        check(&cells, "a.csv:4: column `y`: `N/A` is not a number");
+        check(&["1,3", "2", "0,5"], "a.csv:1: column `y`: `1,3` is not a number");
+        check(&["999", "998", "1,000", "1,001"], "a.csv:3: column `y`: `1,000` is not a number");
+        check(&["5 %", "10 %", "5 %"], "a.csv:1: column `y`: `5 %` is not a number");
+        let words: Vec<String> = (0..40).map(|row| format!("word {row}")).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        check(
+            &words,
+            "`a.csv`: the text of the target `y` is nearly unique: 40 different ones in 40 rows",
+        );
+        assert!(planned(&words, Some(Task::Multiclass)).is_ok());
+        let cells = ["0.5", "1.5", "2.5", "-", "1.5"];
+        check(&cells, "a.csv:4: column `y`: `-` is not a number");
     }
 
     #[test]
     fn targets_are_found_from_both_ends() {
         let names = names(["a", "b", "c"]);
         let check = |index, expected: Option<usize>| {
-            let found = find_target(Path::new("a.csv"), &TargetColumn::Index(index), &names);
+            let target = TargetColumn::Index(index);
+            let found = find_target(Path::new("a.csv"), &target, &names, &[]);
             assert_eq!(found.ok(), expected, "{index}");
         };
         check(0, Some(0));

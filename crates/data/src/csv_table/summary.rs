@@ -1,10 +1,10 @@
 //! What the first pass keeps of a column: counts, and its values as long as they are few.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashMap;
 
 use super::schema::Kind;
 use crate::{
-    preprocess::cell::{self, Cell},
+    preprocess::cell::{self, Cell, PLAIN_NUMBERS},
     table::MOST_INTEGER_CLASSES,
 };
 
@@ -38,14 +38,20 @@ impl Place {
 pub(super) struct Summary {
     /// Cells without a value.
     pub(super) missing: u64,
-    /// Numbers, `NaN` and its like among them.
+    /// Numbers, `inf` and its like among them.
     pub(super) numbers: u64,
     /// Texts.
     pub(super) texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
-    /// Names of the values, until they are too many.
-    values: Option<HashSet<String>>,
+    /// Texts that are numbers as people write them.
+    dressed: u64,
+    first_dressed: Option<Place>,
+    /// The first number behind a needless 0.
+    pub(super) first_padded: Option<Place>,
+    /// Names of the values, until they are too many; each with how all of its cells are written, if
+    /// that is a number behind needless zeros.
+    values: Option<HashMap<String, Option<String>>>,
     overflown: bool,
     /// The different texts, until there are more than [`MOST_MARKERS`].
     markers: Vec<String>,
@@ -91,22 +97,36 @@ impl Summary {
             if self.markers.len() <= MOST_MARKERS && !self.markers.iter().any(|m| m == text) {
                 self.markers.push(text.to_owned());
             }
+            if cell::is_dressed_number(text) {
+                self.dressed += 1;
+                self.first_dressed.get_or_insert_with(|| Place::new(line, text));
+            }
         } else {
             self.numbers += 1;
+            if self.first_padded.is_none() && cell::is_padded(text) {
+                self.first_padded = Some(Place::new(line, text));
+            }
         }
         self.fractional |= matches!(cell, Cell::Number(number) if number.fract() != 0.0);
         self.runs.add(is_text, line, text);
         self.counter.add(cell);
-        self.add_value(cell::name(cell, text));
+        self.add_value(cell, text);
     }
 
-    fn add_value(&mut self, name: Cow<str>) {
+    fn add_value(&mut self, cell: Cell, text: &str) {
         if self.overflown {
             return;
         }
+        let name = cell::name(cell, text);
         let values = self.values.get_or_insert_default();
-        if !values.contains(name.as_ref()) {
-            values.insert(name.into_owned());
+        match values.get_mut(name.as_ref()) {
+            Some(padded) => {
+                padded.take_if(|padded| padded.as_str() != text);
+            }
+            None => {
+                let padded = cell::is_padded(text).then(|| text.to_owned());
+                values.insert(name.into_owned(), padded);
+            }
         }
         if values.len() > LARGEST_CATEGORIES {
             self.overflown = true;
@@ -124,7 +144,7 @@ impl Summary {
         mostly_numbers(self.numbers, self.texts)
     }
 
-    /// The first text of a column of numbers with a few texts, such as `N/A`, in too many cells to
+    /// The first text of a column of numbers with a few texts, such as `-`, in too many cells to
     /// be slips. Few whole numbers with texts among them, as 1, 2 and `3+`, are categories.
     pub(super) fn marker(&self) -> Option<&Place> {
         let mixed = self.numbers > self.texts && !self.is_numeric();
@@ -134,6 +154,18 @@ impl Summary {
             && 2 * distinct as u64 <= self.present();
         let place = self.first_text.as_ref();
         place.filter(|_| mixed && self.markers.len() <= MOST_MARKERS && !categories)
+    }
+
+    /// The first number with a decimal comma, a thousands separator, a currency or a percent sign,
+    /// if at least 90 % of the cells are such numbers or plain ones.
+    pub(super) fn dressed(&self) -> Option<&Place> {
+        let nearly_all = 10 * (self.dressed + self.numbers) >= 9 * self.present();
+        self.first_dressed.as_ref().filter(|_| nearly_all && !self.is_numeric())
+    }
+
+    /// Whether values come again, as classes do: there are at most half as many as cells.
+    pub(super) fn recurs(&self) -> bool {
+        self.distinct().is_some_and(|values| values > 0 && 2 * values as u64 <= self.present())
     }
 
     /// The share of numbers among the cells with a value, rounded down.
@@ -155,7 +187,7 @@ impl Summary {
     pub(super) fn distinct(&self) -> Option<usize> {
         match (&self.values, self.overflown) {
             (_, true) => None,
-            (values, false) => Some(values.as_ref().map_or(0, HashSet::len)),
+            (values, false) => Some(values.as_ref().map_or(0, HashMap::len)),
         }
     }
 
@@ -163,7 +195,8 @@ impl Summary {
     /// [`LARGEST_CATEGORIES`].
     pub(super) fn categories(&self) -> Option<Vec<String>> {
         self.distinct()?;
-        let mut categories: Vec<String> = self.values.iter().flatten().cloned().collect();
+        let mut categories: Vec<String> =
+            self.values.iter().flat_map(HashMap::keys).cloned().collect();
         categories.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
             (Ok(a), Ok(b)) => a.total_cmp(&b),
             (Ok(_), Err(_)) => std::cmp::Ordering::Less,
@@ -171,6 +204,18 @@ impl Summary {
             (Err(_), Err(_)) => a.cmp(b),
         });
         Some(categories)
+    }
+
+    /// As [`categories`](Self::categories), with the zeros that all cells of a class begin with.
+    pub(super) fn classes(&self) -> Option<Vec<String>> {
+        let padded = |name: &str| self.values.as_ref()?.get(name)?.clone();
+        let mut classes = self.categories()?;
+        for class in &mut classes {
+            if let Some(padded) = padded(class.as_str()) {
+                *class = padded;
+            }
+        }
+        Some(classes)
     }
 
     /// The first cell of the lower part of a column whose two parts are of different types, each
@@ -191,13 +236,25 @@ impl Summary {
             return Kind::Numeric;
         }
         match self.categories() {
-            None => Kind::Dropped(format!("it has more than {LARGEST_CATEGORIES} different texts")),
-            Some(categories) if 2 * categories.len() as u64 > present => Kind::Dropped(format!(
-                "its text is nearly unique: {} different ones in {present} rows",
-                categories.len(),
-            )),
-            Some(categories) => Kind::Categorical(categories),
+            Some(categories) if self.recurs() => Kind::Categorical(categories),
+            categories => Kind::Dropped(match (self.unread_numbers(), categories) {
+                (Some(numbers), _) => numbers,
+                (None, None) => format!("it has more than {LARGEST_CATEGORIES} different texts"),
+                (None, Some(categories)) => format!(
+                    "its text is nearly unique: {} different ones in {present} rows",
+                    categories.len(),
+                ),
+            }),
         }
+    }
+
+    /// What the user should know of a column of [`dressed`](Self::dressed) numbers.
+    pub(super) fn unread_numbers(&self) -> Option<String> {
+        self.dressed().map(|Place { line, text }| {
+            format!(
+                "its numbers are written as `{text}` in line {line} and read as text; {PLAIN_NUMBERS}"
+            )
+        })
     }
 }
 
@@ -263,6 +320,41 @@ mod tests {
     }
 
     #[test]
+    fn numbers_in_dress_are_pointed_out() {
+        let check = |cells: &[&str], expected: Option<&str>| {
+            let summary = summary(cells.iter().copied());
+            assert_eq!(summary.dressed().map(|place| &*place.text), expected, "{cells:?}");
+        };
+        check(&["1,5", "2", "", "3,25"], Some("1,5"));
+        check(&["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "free"], Some("$1"));
+        check(&["$1", "$2", "$3", "free"], None);
+        check(&["1", "2", "3"], None);
+        check(&["a", "b", ""], None);
+        check(&[&["1"; 30][..], &["1,5"]].concat(), None); // a slip has an error of its own
+
+        let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
+            Kind::Dropped(reason) => reason,
+            kind => panic!("{kind:?}"),
+        };
+        let dropped = reason(&["x", "0,5", "1,5", "2,5", "3,5", "4,5", "5,5", "6,5", "7,5", "8,5"]);
+        assert!(dropped.starts_with("its numbers are written as `0,5` in line 2 "), "{dropped}");
+        let percents = ["5%", "10%", "5%", "10%"];
+        assert!(matches!(summary(percents).kind(), Kind::Categorical(_)));
+        assert!(summary(percents).unread_numbers().is_some());
+    }
+
+    #[test]
+    fn classes_keep_the_zeros_that_all_of_their_cells_have() {
+        let check = |cells: &[&str], expected: &[&str]| {
+            assert_eq!(summary(cells.iter().copied()).classes().unwrap(), expected);
+        };
+        check(&["007", "001", "007", "010"], &["001", "007", "010"]);
+        check(&["01", "1", "02", "00"], &["00", "1", "02"]);
+        check(&["1.0", "0.0", "x"], &["0", "1", "x"]);
+        assert_eq!(summary(["7", "", "070", "08"]).first_padded.unwrap().line, 3);
+    }
+
+    #[test]
     fn a_change_of_type_has_its_line() {
         let check = |cells: &[&str], line| {
             let summary = summary(cells.iter().copied());
@@ -285,14 +377,14 @@ mod tests {
         };
         let many: Vec<String> = (0..1800).map(|i| (i % 900).to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        check(&many[..90], &["N/A"; 10], Some((91, "N/A", 90)));
-        check(&many, &["N/A"; 200], Some((1801, "N/A", 90)));
-        check(&many, &["none", "-", "n/a", "x", "y"].repeat(20), Some((1801, "none", 94)));
+        check(&many[..90], &["-"; 10], Some((91, "-", 90)));
+        check(&many, &["-"; 200], Some((1801, "-", 90)));
+        check(&many, &["none", "-", "n.a.", "x", "y"].repeat(20), Some((1801, "none", 94)));
         check(&["0.5", "1", "0.5", "1"], &["-"], Some((5, "-", 80)));
         check(&["7", "8", "9"], &["-"], Some((4, "-", 75)));
 
-        check(&many[..90], &["N/A"; 4], None); // a slip has an error of its own
-        check(&many[..90], &["N/A"; 90], None);
+        check(&many[..90], &["-"; 4], None); // a slip has an error of its own
+        check(&many[..90], &["-"; 90], None);
         check(&many, &["a", "b", "c", "d", "e", "f"].repeat(20), None);
         check(&["1", "2", "1", "2", "1", "2"], &["3+", "3+"], None);
         check(&many, &[], None);

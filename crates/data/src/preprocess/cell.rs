@@ -5,6 +5,16 @@ use std::borrow::Cow;
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
+/// What stands for a missing value, beside an empty cell: `?`, and what pandas takes for one.
+const MISSING: [&str; 19] = [
+    "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
+    "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
+];
+
+/// What to do about [dressed numbers](is_dressed_number).
+pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as 1234.5: \
+                                        no decimal comma, thousands separator, currency or percent";
+
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CellError {
@@ -46,6 +56,7 @@ impl CellError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
+            Self::NotANumber { text, .. } if is_dressed_number(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
             }
@@ -61,11 +72,11 @@ impl CellError {
 /// How a cell reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
-    /// Empty, `?` or `NA`.
+    /// Empty, or one of [`MISSING`].
     Missing,
     /// A number; infinite where it is too large for 64 bits.
     Number(f64),
-    /// A literal such as `NaN` or `inf`.
+    /// A literal such as `inf`.
     NotFinite,
     /// Anything else.
     Text,
@@ -74,13 +85,11 @@ pub(crate) enum Cell {
 impl Cell {
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
-        if matches!(text, "" | "?" | "NA") {
-            return Self::Missing;
-        }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Self::Number(number),
             // `1e999` has digits and overflows; `inf` and `nan` have none.
             Ok(number) if text.contains(|c: char| c.is_ascii_digit()) => Self::Number(number),
+            _ if text.is_empty() || MISSING.contains(&text) => Self::Missing,
             Ok(_) => Self::NotFinite,
             Err(_) => Self::Text,
         }
@@ -126,6 +135,44 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether a text is a number as people write it and programs do not: with a decimal comma,
+/// thousands separators, a currency or a percent sign.
+pub(crate) fn is_dressed_number(text: &str) -> bool {
+    let undressed = |text: &str| {
+        let sign = |c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '¥' | '₹' | '%');
+        text.trim_matches(sign).to_owned()
+    };
+    let bare = undressed(text);
+    let bare = undressed(bare.strip_prefix(['+', '-']).unwrap_or(&bare));
+    if !bare.starts_with(|c: char| c.is_ascii_digit()) || text.trim().parse::<f64>().is_ok() {
+        return false;
+    }
+    let mantissa = match bare.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) if exponent.parse::<i32>().is_ok() => mantissa,
+        _ => &bare,
+    };
+    bare.parse::<f64>().is_ok() || is_grouped(mantissa, ',', '.') || is_grouped(mantissa, '.', ',')
+}
+
+/// Whether a text is digits, by threes between `separator`s, spaces or apostrophes, or with none,
+/// and then perhaps a fraction behind `point`.
+fn is_grouped(text: &str, point: char, separator: char) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once(point).unwrap_or((text, "0"));
+    let separates = |c: char| c == separator || c.is_whitespace() || matches!(c, '\'' | '’');
+    let mut groups = whole.split(separates);
+    let first = groups.next().is_some_and(|group| digits(group) && group.len() <= 3);
+    let thousands = first && groups.all(|group| digits(group) && group.len() == 3);
+    digits(fraction) && (digits(whole) || thousands)
+}
+
+/// Whether a text is a whole number behind a needless 0, as many codes are.
+#[cfg(feature = "sources")]
+pub(crate) fn is_padded(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A cell as an error shows it: on one line, and not the whole of a stray novel.
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.trim();
@@ -144,29 +191,89 @@ mod tests {
     #[test]
     fn cells_read_as_what_they_say() {
         let check = |text, expected| assert_eq!(Cell::parse(text), expected, "{text:?}");
-        for missing in ["", "  ", "?", " NA "] {
+        for missing in ["", "  ", " NA ", "\tNone"].into_iter().chain(MISSING) {
             check(missing, Cell::Missing);
         }
         for (text, value) in [(".28", 0.28), ("5.", 5.0), ("+3", 3.0), ("-1e-3 ", -0.001)] {
             check(text, Cell::Number(value));
         }
-        for literal in ["NaN", "nan", "-nan", "inf", "-Inf", "+infinity", "INFINITY"] {
+        for literal in ["+nan", "NAN", "inf", "-Inf", "+infinity", "INFINITY"] {
             check(literal, Cell::NotFinite);
         }
-        for text in ["na", "N/A", "1,5", "1_000", "0x10", "--1", "Braund, Mr. Owen"] {
+        for text in ["na", "none", "1,5", "1_000", "0x10", "--1", "Braund, Mr. Owen"] {
             check(text, Cell::Text);
         }
         check("1e999", Cell::Number(f64::INFINITY));
     }
 
     #[test]
+    fn numbers_in_dress_are_told_from_text() {
+        let dressed = [
+            "1,3",
+            "0,1257",
+            "-1,5E-03",
+            "1,234",
+            "1.234,56",
+            "12.345.678",
+            "1,234.50",
+            "12 345",
+            "1\u{a0}234,5",
+            "1'234.5",
+            "$12.30",
+            "-$5",
+            "12 €",
+            "37%",
+            "37.5 %",
+            "£1,000",
+        ];
+        for text in dressed {
+            assert!(is_dressed_number(text), "{text}");
+            let help = number("x", text).unwrap_err().help().unwrap();
+            assert!(help.contains("1234.5"), "{help}");
+        }
+        let others = [
+            "",
+            "$",
+            "%",
+            "1.5",
+            "1e-3",
+            "2020.01.02",
+            "1.2.3.4",
+            "1,,3",
+            "1,2,3",
+            "--1",
+            "3+",
+            "2020-01-02",
+            "10:30",
+            "5 kg",
+            "1_000",
+            "0x10",
+            "a,5",
+            "1,5,",
+            "1234,567.8",
+        ];
+        for text in others {
+            assert!(!is_dressed_number(text), "{text}");
+        }
+    }
+
+    #[cfg(feature = "sources")]
+    #[test]
+    fn codes_have_needless_zeros() {
+        for (text, padded) in [("007", true), ("00", true), ("0", false), ("70", false)] {
+            assert_eq!(is_padded(text), padded, "{text}");
+        }
+        assert!(!is_padded("0.5") && !is_padded("0x1") && !is_padded(""));
+    }
+
+    #[test]
     fn a_numeric_cell_is_within_the_range_of_an_f32_or_an_error() {
         assert_eq!(number("x", "2.5"), Ok(Some(2.5)));
         assert_eq!(number("x", "1700000000001"), Ok(Some(1_700_000_000_001.0)));
-        assert_eq!(number("x", "?"), Ok(None));
+        assert_eq!(number("x", "NaN"), Ok(None));
         let message = |text| number("x", text).unwrap_err().to_string();
         assert_eq!(message("abc"), "column `x`: `abc` is not a number");
-        assert_eq!(message("NaN"), "column `x`: `NaN` is not a finite number");
+        assert_eq!(message("inf"), "column `x`: `inf` is not a finite number");
         assert_eq!(message("1e39"), "column `x`: `1e39` is too large for a 32-bit float");
         assert_eq!(message("1e999"), "column `x`: `1e999` is too large for a 32-bit float");
         assert_eq!(message(&"é\n".repeat(99)).chars().count(), 29 + QUOTED + 2);

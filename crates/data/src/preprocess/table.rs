@@ -184,6 +184,17 @@ impl TablePreprocessing {
     /// There is a cell for each of [`columns`](Self::columns), those of dropped columns included,
     /// that of the target not. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
+        self.encode_telling(cells, out, |_, _| {})
+    }
+
+    /// As [`encode`](Self::encode); `unseen` is called with the place of each column whose category
+    /// the training split does not have, and with the category.
+    pub(crate) fn encode_telling(
+        &self,
+        cells: &[&str],
+        out: &mut Vec<f32>,
+        mut unseen: impl FnMut(usize, &str),
+    ) -> Result<(), CellError> {
         if cells.len() != self.columns.len() {
             return Err(CellError::Count { cells: cells.len(), expected: self.columns.len() });
         }
@@ -191,13 +202,21 @@ impl TablePreprocessing {
         self.columns
             .iter()
             .zip(cells)
-            .try_for_each(|(column, text)| column.encode(text, out))
+            .enumerate()
+            .try_for_each(|(place, (column, text))| {
+                column.encode(text, out, |category| unseen(place, category))
+            })
             .inspect_err(|_| out.truncate(before))
     }
 }
 
 impl Column {
-    fn encode(&self, text: &str, out: &mut Vec<f32>) -> Result<(), CellError> {
+    fn encode(
+        &self,
+        text: &str,
+        out: &mut Vec<f32>,
+        unseen: impl FnOnce(&str),
+    ) -> Result<(), CellError> {
         match &self.kind {
             ColumnKind::Numeric { mean, deviation } => {
                 out.push(standardise(cell::number(&self.name, text)?, *mean, *deviation));
@@ -206,6 +225,9 @@ impl Column {
                 let category = cell::category(&self.name, text)?;
                 let category = category.as_deref().unwrap_or(fill);
                 let place = categories.iter().position(|known| known == category);
+                if place.is_none() {
+                    unseen(category);
+                }
                 encoding.encode(place, categories.len(), out);
             }
             ColumnKind::Dropped { .. } => {}

@@ -36,14 +36,9 @@ pub enum VocabularyError {
         /// Its place in the text, from 0.
         index: usize,
     },
-    /// More words asked for than there are.
-    #[error("a vocabulary of {size} asks for {} different words, the text has {words}", size - 1)]
-    TooLarge {
-        /// The size asked for, the unknown token included.
-        size: usize,
-        /// The words of the text.
-        words: usize,
-    },
+    /// No word to learn.
+    #[error("the text has no word")]
+    NoWord,
     /// No word beside the unknown one.
     #[error("a vocabulary of {size} has no room for a word")]
     TooSmall {
@@ -66,10 +61,7 @@ impl VocabularyError {
                 "leave the character out; a model of bytes (`data.tokens = \"bytes\"`) reads all"
                     .into()
             }
-            Self::TooLarge { words: 0, .. } => "use a text that has words".into(),
-            Self::TooLarge { words, .. } => {
-                format!("set `data.vocabulary` to at most {}, or use a longer text", words + 1)
-            }
+            Self::NoWord => "use a text that has words".into(),
             Self::TooSmall { .. } => "set `data.vocabulary` to 1000, for example".into(),
             Self::Damaged { .. } => "take the file from the run again, or train again".into(),
         })
@@ -126,8 +118,8 @@ impl Vocabulary {
         Self { tokens: Tokens::Bytes }
     }
 
-    /// A token for all unknown words, of id 0, and the `size - 1` most frequent words of a text,
-    /// the most frequent first; of words equally frequent, that which comes first in the text.
+    /// A token for all unknown words, of id 0, and the `size - 1` most frequent words of a text, or
+    /// all that it has; the most frequent first, of words equally frequent the first in the text.
     ///
     /// Words are in lower case, an apostrophe before a letter belongs to the word, and each other
     /// punctuation mark and each blank line is a word of its own. [`decode`](Self::decode) puts
@@ -135,7 +127,7 @@ impl Vocabulary {
     ///
     /// # Errors
     ///
-    /// If the text has fewer words, or `size` is below 2.
+    /// If the text has no word, or `size` is below 2.
     pub fn words(text: &str, size: usize) -> Result<Self, VocabularyError> {
         if size < 2 {
             return Err(VocabularyError::TooSmall { size });
@@ -144,8 +136,8 @@ impl Vocabulary {
         for (place, word) in Words::of(text).enumerate() {
             counts.entry(word).or_insert((0, place)).0 += 1;
         }
-        if counts.len() < size - 1 {
-            return Err(VocabularyError::TooLarge { size, words: counts.len() });
+        if counts.is_empty() {
+            return Err(VocabularyError::NoWord);
         }
         let mut words: Vec<_> = counts.into_iter().collect();
         words.sort_unstable_by_key(|&(_, (count, place))| (std::cmp::Reverse(count), place));
@@ -339,10 +331,12 @@ mod tests {
             assert_eq!(error.to_string(), expected);
             assert!(error.help().unwrap().contains(help), "{:?}", error.help());
         };
-        check(16, "a vocabulary of 16 asks for 15 different words, the text has 14", "at most 15");
         check(1, "a vocabulary of 1 has no room for a word", "1000");
         check(0, "a vocabulary of 0 has no room for a word", "1000");
         assert!(Vocabulary::words("", 2).unwrap_err().help().unwrap().contains("has words"));
+        // 14 different ones, however many are asked for.
+        let all = Vocabulary::words(TEXT, 15).unwrap();
+        assert_eq!((all.len(), Vocabulary::words(TEXT, 1000)), (15, Ok(all)));
     }
 
     #[test]

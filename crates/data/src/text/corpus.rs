@@ -41,8 +41,11 @@ impl Corpus {
 
 /// A text, and what errors and notes call it.
 pub(super) struct Text {
-    pub(super) content: Cow<'static, str>,
+    /// UTF-8, unless its tokens are bytes.
+    pub(super) content: Cow<'static, [u8]>,
     pub(super) name: String,
+    /// What the user should know.
+    pub(super) note: Option<String>,
 }
 
 /// The texts that the options name, their own checks done.
@@ -53,16 +56,19 @@ pub(super) struct Texts {
 }
 
 impl Text {
-    pub(super) fn read(path: &Path) -> Result<Self, DataError> {
-        Ok(Self { content: files::read(path)?.into(), name: format!("`{}`", path.display()) })
+    pub(super) fn read(path: &Path, kind: TokenKind) -> Result<Self, DataError> {
+        let (content, note) = files::read(path, kind)?;
+        Ok(Self { content: content.into(), name: format!("`{}`", path.display()), note })
     }
 
     pub(super) fn encode(
         &self,
         vocabulary: &Vocabulary,
         sequence_length: usize,
-    ) -> Result<Tokens, TextError> {
-        Part::from(self).encode(vocabulary, sequence_length, &mut Vec::new())
+    ) -> Result<(Tokens, Vec<String>), TextError> {
+        let mut notes: Vec<String> = self.note.iter().cloned().collect();
+        let tokens = Part::from(self).encode(vocabulary, sequence_length, &mut notes)?;
+        Ok((tokens, notes))
     }
 }
 
@@ -75,7 +81,7 @@ impl<'a> From<&'a Text> for Part<'a> {
 /// Divides the text unless there is another one to validate on, learns the vocabulary, and encodes
 /// all parts.
 pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, TextError> {
-    let Text { content, name } = &texts.text;
+    let Text { content, name, .. } = &texts.text;
     let (train, validation) = match &texts.validation {
         Some(validation) => (Part::from(&texts.text), Some(validation.into())),
         None if options.validation == 0.0 => (Part::from(&texts.text), None),
@@ -88,12 +94,22 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     };
 
     let vocabulary = match options.tokens {
-        TokenKind::Characters => Vocabulary::characters(train.text),
+        TokenKind::Characters => Vocabulary::characters(&text_of(train.text)),
         TokenKind::Bytes => Vocabulary::bytes(),
-        TokenKind::Words => Vocabulary::words(train.text, options.vocabulary)
+        TokenKind::Words => Vocabulary::words(&text_of(train.text), options.vocabulary)
             .map_err(|source| TextError::Vocabulary { text: train.name.clone(), source })?,
     };
-    let mut notes = Vec::new();
+    let read = [Some(&texts.text), texts.validation.as_ref(), texts.test.as_ref()];
+    let mut notes: Vec<String> =
+        read.into_iter().flatten().filter_map(|text| text.note.clone()).collect();
+    if options.tokens == TokenKind::Words && vocabulary.len() < options.vocabulary {
+        notes.push(format!(
+            "the vocabulary has {} tokens, not {}: {} has no more different words",
+            vocabulary.len(),
+            options.vocabulary,
+            train.name
+        ));
+    }
     let mut encode = |part: Part| part.encode(&vocabulary, options.sequence_length, &mut notes);
     let train = encode(train)?;
     let validation = validation.map(&mut encode).transpose()?;
@@ -102,27 +118,38 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
 }
 
 /// The text before and behind a token, with that fraction of its tokens behind.
-fn divide(text: &str, kind: TokenKind, validation: f64) -> (&str, &str) {
+fn divide(content: &[u8], kind: TokenKind, validation: f64) -> (&[u8], &[u8]) {
     let before = |tokens: usize| (tokens as f64 * (1.0 - validation)) as usize;
     let end = match kind {
         TokenKind::Characters => {
+            let text = text_of(content);
             let characters = before(text.chars().count());
             text.char_indices().nth(characters).map_or(text.len(), |(start, _)| start)
         }
-        // Not within a character, so that each part is text.
-        TokenKind::Bytes => text.floor_char_boundary(before(text.len())),
+        TokenKind::Bytes => {
+            // Not within a character, whose later bytes are these, so that each part is text.
+            let within = |at: &usize| content.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+            let end = before(content.len());
+            (end.saturating_sub(3)..=end).rev().find(|at| !within(at)).unwrap_or(end)
+        }
         TokenKind::Words => {
-            let mut words = Words::of(text);
-            words.by_ref().take(before(Words::of(text).count())).for_each(drop);
+            let text = text_of(content);
+            let mut words = Words::of(&text);
+            words.by_ref().take(before(Words::of(&text).count())).for_each(drop);
             text.len() - words.rest().len()
         }
     };
-    text.split_at(end)
+    content.split_at(end)
+}
+
+/// The text of what was found to be UTF-8 when it was read.
+fn text_of(content: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(content)
 }
 
 /// A part of a text, or another text.
 struct Part<'a> {
-    text: &'a str,
+    text: &'a [u8],
     name: String,
 }
 
@@ -138,13 +165,16 @@ impl Part<'_> {
         let mut tokens = Tokens { name: self.name, ids: Ids::of_vocabulary(vocabulary.len()) };
         let mut unknown_words = 0usize;
         let mut left_out = BTreeMap::<char, usize>::new();
-        vocabulary.each_id(self.text, |id| match id {
-            Ok(id) => {
-                unknown_words += usize::from(vocabulary.unknown() == Some(id));
-                tokens.ids.push(id);
-            }
-            Err(character) => *left_out.entry(character).or_default() += 1,
-        });
+        match vocabulary.kind() {
+            TokenKind::Bytes => self.text.iter().for_each(|&byte| tokens.ids.push(byte.into())),
+            _ => vocabulary.each_id(&text_of(self.text), |id| match id {
+                Ok(id) => {
+                    unknown_words += usize::from(vocabulary.unknown() == Some(id));
+                    tokens.ids.push(id);
+                }
+                Err(character) => *left_out.entry(character).or_default() += 1,
+            }),
+        }
 
         let name = &tokens.name;
         notes.push(format!("{name} has {} tokens", tokens.len()));
@@ -187,7 +217,8 @@ mod tests {
     #[test]
     fn the_end_of_a_text_is_held_out() {
         let check = |text: &str, kind, validation, expected: (&str, &str)| {
-            assert_eq!(divide(text, kind, validation), expected, "{kind:?}");
+            let expected = (expected.0.as_bytes(), expected.1.as_bytes());
+            assert_eq!(divide(text.as_bytes(), kind, validation), expected, "{kind:?}");
         };
         check("abcdefghij", TokenKind::Characters, 0.1, ("abcdefghi", "j"));
         check("äbcdefghij", TokenKind::Characters, 0.25, ("äbcdefg", "hij"));
@@ -195,10 +226,13 @@ mod tests {
         check("äöü", TokenKind::Bytes, 0.5, ("ä", "öü"));
         check("One, two\n\nthree.", TokenKind::Words, 0.5, ("One, two", "\n\nthree."));
         check("", TokenKind::Words, 0.5, ("", ""));
+        check("𝄞𝄞", TokenKind::Bytes, 0.1, ("𝄞", "𝄞"));
+        assert_eq!(divide(&[0x80; 8], TokenKind::Bytes, 0.25), (&[0x80; 6][..], &[0x80; 2][..]));
     }
 
     fn encode(text: &str, options: &TextOptions) -> Result<Corpus, TextError> {
-        let text = Text { content: text.to_owned().into(), name: "x".into() };
+        let text =
+            Text { content: text.to_owned().into_bytes().into(), name: "x".into(), note: None };
         super::encode(&Texts { text, validation: None, test: None }, options)
     }
 
@@ -208,13 +242,21 @@ mod tests {
         let corpus = encode(&text, &options(TokenKind::Words, 4, 1)).unwrap();
         assert_eq!((corpus.train.name(), corpus.train.len()), ("the training part of x", 18));
         assert_eq!(corpus.notes[2], "100.0 % of the validation part of x are unknown words");
-        assert!(encode(&text, &options(TokenKind::Words, 5, 1)).is_err());
+        let corpus = encode(&text, &options(TokenKind::Words, 5, 1)).unwrap();
+        assert_eq!(corpus.vocabulary.len(), 4);
+        assert_eq!(
+            corpus.notes[0],
+            "the vocabulary has 4 tokens, not 5: the training part of x has no more different words"
+        );
     }
 
     #[test]
     fn other_texts_are_read_with_the_same_vocabulary() {
-        let text =
-            |content: &'static str, name: &str| Text { content: content.into(), name: name.into() };
+        let text = |content: &'static str, name: &str| Text {
+            content: content.as_bytes().into(),
+            name: name.into(),
+            note: None,
+        };
         let texts = Texts {
             text: text("abcabc", "`a`"),
             validation: Some(text("cba", "`b`")),

@@ -32,6 +32,8 @@ pub enum TextError {
         path: PathBuf,
         /// The place of the first such byte in the file, from 0.
         offset: usize,
+        /// Whether it is UTF-16 by its byte order mark or its zeros.
+        utf16: bool,
     },
     /// Windows of no token.
     #[error("a sequence of 0 tokens has nothing to predict from")]
@@ -82,8 +84,14 @@ impl TextError {
             }
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),
+            Self::NotUtf8 { utf16: true, .. } => {
+                "it is UTF-16; save it as UTF-8, for example `iconv -f utf-16 -t utf-8 IN > OUT`"
+                    .into()
+            }
             Self::NotUtf8 { .. } => {
-                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`".into()
+                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`, or read \
+                 it as it is by `data.tokens=bytes`"
+                    .into()
             }
             Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),
             Self::NoStream => "set `training.batch_size` to at least 1".into(),

@@ -6,79 +6,102 @@ use std::{
 };
 
 use super::TextError;
-use crate::DataError;
+use crate::{
+    DataError, TokenKind,
+    files::{UTF8_MARK, UTF16_MARKS},
+};
 
-/// The text of a file, or of all `.txt` files of a folder in the order of their names.
+/// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the
+/// user should know of it. For tokens that are bytes it may be anything, else it is UTF-8.
 ///
 /// A byte order mark is dropped and `\r\n` is read as `\n`. A file of a folder that does not end
 /// with a line break gets one, so that its last word and the next file's first stay apart.
-pub(super) fn read(path: &Path) -> Result<String, DataError> {
+pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<String>), DataError> {
     let metadata = fs::metadata(path).map_err(|error| DataError::io(path, error))?;
+    let mut note = None;
     let text = if metadata.is_dir() {
-        let mut text = String::new();
-        for file in text_files(path)? {
-            text.push_str(&read_file(&file)?);
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
+        let (files, passed_over) = text_files(path)?;
+        if let Some(first) = passed_over.first() {
+            let (folder, count) = (path.display(), passed_over.len());
+            note = Some(format!(
+                "`{folder}`: {count} of its files and folders are passed over, such as `{first}`: \
+                 only files whose names end in `.txt` are read"
+            ));
+        }
+        let mut text = Vec::new();
+        for file in files {
+            text.extend(read_file(&file, kind)?);
+            if !text.is_empty() && !text.ends_with(b"\n") {
+                text.push(b'\n');
             }
         }
         text
     } else if metadata.is_file() {
-        read_file(path)?
+        read_file(path, kind)?
     } else {
         return Err(TextError::NotAFile { path: path.to_owned() }.into());
     };
     if text.is_empty() {
         return Err(TextError::Empty { path: path.to_owned() }.into());
     }
-    Ok(text)
+    Ok((text, note))
 }
 
-/// The `.txt` files of a folder, its hidden ones left out: some systems keep what is no text there,
-/// under the name of a text behind `._`.
-fn text_files(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+/// The `.txt` files of a folder and the names of what else is there, but for hidden ones: some
+/// systems keep what is no text there, under the name of a text behind `._`.
+fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
     let error = |source| DataError::io(folder, source);
-    let mut files = Vec::new();
+    let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(error)? {
-        let path = entry.map_err(error)?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let entry = entry.map_err(error)?;
+        let (path, name) = (entry.path(), entry.file_name());
         let text = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
-        if text && !hidden && path.is_file() {
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if text && path.is_file() {
             files.push(path);
+        } else {
+            others.push(name.to_string_lossy().into_owned());
         }
     }
     if files.is_empty() {
         return Err(TextError::NoTextFiles { path: folder.to_owned() }.into());
     }
     files.sort_unstable();
-    Ok(files)
+    others.sort_unstable();
+    Ok((files, others))
 }
 
-fn read_file(path: &Path) -> Result<String, DataError> {
+fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(|error| DataError::io(path, error))?;
-    let not_utf8 = |offset| TextError::NotUtf8 { path: path.to_owned(), offset };
     // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
-    let zero = bytes.iter().position(|&byte| byte == 0);
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let invalid = error.utf8_error().valid_up_to();
-        not_utf8(zero.map_or(invalid, |zero| zero.min(invalid)))
-    })?;
-    match zero {
-        Some(offset) => Err(not_utf8(offset).into()),
-        None => Ok(plain(text)),
+    let zero = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let invalid = str::from_utf8(&bytes).err().map_or(bytes.len(), |error| error.valid_up_to());
+    let offset = zero.min(invalid);
+    if offset == bytes.len() {
+        return Ok(plain(bytes));
     }
+    if kind == TokenKind::Bytes {
+        return Ok(bytes);
+    }
+    let utf16 = zero < 2 || UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
+    Err(TextError::NotUtf8 { path: path.to_owned(), offset, utf16 }.into())
 }
 
 /// A text without what only says how it is stored.
-fn plain(text: String) -> String {
-    let content = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if content.contains("\r\n") {
-        content.replace("\r\n", "\n")
-    } else if content.len() < text.len() {
-        content.to_owned()
-    } else {
-        text
+fn plain(text: Vec<u8>) -> Vec<u8> {
+    let content = text.strip_prefix(UTF8_MARK).unwrap_or(&text);
+    if content.len() == text.len() && !text.windows(2).any(|bytes| bytes == b"\r\n") {
+        return text;
     }
+    let mut plain = Vec::with_capacity(content.len());
+    for (index, &byte) in content.iter().enumerate() {
+        if byte != b'\r' || content.get(index + 1) != Some(&b'\n') {
+            plain.push(byte);
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -86,7 +109,7 @@ mod tests {
     use super::*;
 
     /// Reads a folder of these files, or the only one.
-    fn check(files: &[(&str, &str)], expected: &str) {
+    fn read_all(files: &[(&str, &[u8])], kind: TokenKind) -> (Vec<u8>, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
@@ -95,20 +118,39 @@ mod tests {
             [(name, _)] => folder.path().join(name),
             _ => folder.path().to_owned(),
         };
-        assert_eq!(read(&path).unwrap(), expected);
+        read(&path, kind).unwrap()
     }
 
     #[test]
     fn a_file_is_read_without_its_mark_and_carriage_returns() {
-        check(&[("a", "x")], "x");
-        check(&[("a", "\u{feff}x\r\ny\rz")], "x\ny\rz");
-        check(&[("a", "\u{feff}x")], "x");
+        let check = |text: &str, expected: &str| {
+            for kind in [TokenKind::Words, TokenKind::Bytes] {
+                let read = read_all(&[("a", text.as_bytes())], kind);
+                assert_eq!(read, (expected.as_bytes().to_vec(), None));
+            }
+        };
+        check("x", "x");
+        check("\u{feff}x\r\ny\rz\r", "x\ny\rz\r");
+        check("\u{feff}x", "x");
     }
 
     #[test]
-    fn the_files_of_a_folder_are_read_by_name() {
-        let files =
-            [("b.txt", "b"), ("a.TXT", "a\n"), ("c.md", "c"), ("._a.txt", "\u{1}"), ("d.txt", "")];
-        check(&files, "a\nb\n");
+    fn bytes_are_read_as_they_are() {
+        for bytes in [&b"\xff\xfea\0\r\n"[..], b"na\xefve\r\n", b"a\0b"] {
+            assert_eq!(read_all(&[("a", bytes)], TokenKind::Bytes), (bytes.to_vec(), None));
+        }
+    }
+
+    #[test]
+    fn the_files_of_a_folder_are_read_by_name_and_others_told() {
+        let files: [(&str, &[u8]); 4] =
+            [("b.txt", b"b"), ("a.TXT", b"a\n"), ("._a.txt", b"\x01"), ("d.txt", b"")];
+        assert_eq!(read_all(&files, TokenKind::Words), (b"a\nb\n".to_vec(), None));
+
+        let files: [(&str, &[u8]); 3] = [("b.txt", b"b"), ("d.text", b"d"), ("c.md", b"c")];
+        let (text, note) = read_all(&files, TokenKind::Words);
+        assert_eq!(text, b"b\n");
+        let note = note.unwrap();
+        assert!(note.contains("2 of its files and folders") && note.contains("`c.md`"), "{note}");
     }
 }

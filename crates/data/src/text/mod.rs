@@ -47,7 +47,8 @@ pub use self::{
 /// A primer of our own on how GPUs train neural networks, to learn from where no text is given.
 pub const PRIMER: &str = include_str!("../../assets/gpu-training-primer.txt");
 
-/// Reads a text as ids of a vocabulary that was learnt before; what it does not have is left out.
+/// Reads a text as ids of a vocabulary that was learnt before, and what the user should know of it,
+/// a line each: unknown words, and characters that are left out since the vocabulary lacks them.
 ///
 /// # Errors
 ///
@@ -56,8 +57,8 @@ pub fn read_tokens(
     path: &Path,
     vocabulary: &Vocabulary,
     sequence_length: usize,
-) -> Result<Tokens, DataError> {
-    Ok(Text::read(path)?.encode(vocabulary, sequence_length)?)
+) -> Result<(Tokens, Vec<String>), DataError> {
+    Ok(Text::read(path, vocabulary.kind())?.encode(vocabulary, sequence_length)?)
 }
 
 /// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
@@ -70,8 +71,11 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
-    let read = |path: &Option<PathBuf>| path.as_deref().map(Text::read).transpose();
-    let primer = || Text { content: PRIMER.into(), name: "the built-in text".into() };
+    let read = |path: &Option<PathBuf>| {
+        path.as_deref().map(|path| Text::read(path, options.tokens)).transpose()
+    };
+    let primer =
+        || Text { content: PRIMER.as_bytes().into(), name: "the built-in text".into(), note: None };
     let texts = Texts {
         text: read(&options.path)?.unwrap_or_else(primer),
         validation: read(&options.validation_path)?,

@@ -15,7 +15,7 @@ pub struct TextOptions {
     pub path: Option<PathBuf>,
     /// What the text is cut into.
     pub tokens: TokenKind,
-    /// Of words, how many tokens there are, that of unknown words included.
+    /// Of words, how many tokens there are at most, that of unknown words included.
     pub vocabulary: usize,
     /// Tokens of a window.
     pub sequence_length: usize,

@@ -7,7 +7,8 @@ use std::{
 
 use clap::ValueEnum;
 use data::{
-    DataError, ImageSource, ImageSplits, ImagesInMemory, TableSplits,
+    CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
+    TableSplits,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
@@ -37,9 +38,13 @@ pub(super) struct InspectArguments {
     source: Source,
     /// The file or folder; `digits` and `shapes` have none, and `text` has one of its own
     path: Option<PathBuf>,
-    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last
+    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last; a name
+    /// that is a number stands in quotation marks, as in '"2021"'
     #[arg(long, allow_hyphen_values = true, value_name = "COLUMN")]
     target: Option<String>,
+    /// Whether the first line of a `csv` names the columns, where it should not decide itself
+    #[arg(long, value_name = "BOOL")]
+    header: Option<bool>,
     /// The height and width that the pictures of a folder are brought to
     #[arg(long, default_value_t = 64, value_name = "PIXELS")]
     size: usize,
@@ -89,6 +94,9 @@ struct Inspection {
     classes: BTreeMap<String, usize>,
     /// Of a sample.
     shape: Vec<usize>,
+    /// Of a CSV file, the target left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<Column>,
     /// The least and the greatest value of the training split.
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<[f64; 2]>,
@@ -161,11 +169,15 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
         let help = "name the column to predict, or count: `--target -1` is the last one";
         return Err(Failure::new(ExitCode::Usage, "a CSV file needs `--target`", help));
     };
+    let quoted = target.strip_prefix('"').and_then(|target| target.strip_suffix('"'));
     let target = match target.parse() {
         Ok(index) => TargetColumn::Index(index),
-        Err(_) => TargetColumn::Name(target.clone()),
+        Err(_) => TargetColumn::Name(quoted.unwrap_or(target).to_owned()),
     };
-    Ok(table(Source::Csv, &read_csv(&CsvOptions::new(arguments.path()?, target), 0)?))
+    let options =
+        CsvOptions { header: arguments.header, ..CsvOptions::new(arguments.path()?, target) };
+    let splits = read_csv(&options, 0)?;
+    Ok(Inspection { columns: splits.preprocessing.columns.clone(), ..table(Source::Csv, &splits) })
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
@@ -186,6 +198,7 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
         splits: [("train", corpus.train.len())].into_iter().chain(validation).collect(),
         classes: BTreeMap::new(),
         shape: vec![options.sequence_length],
+        columns: Vec::new(),
         range: None,
         skipped: 0,
         problems: Vec::new(),
@@ -259,6 +272,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
         splits: [("train", train.rows())].into_iter().chain(others).collect(),
         classes: counts(train.targets.labels(), splits.preprocessing.target.classes()),
         shape: vec![splits.preprocessing.width()],
+        columns: Vec::new(),
         range: range(train.features.iter().map(|&value| f64::from(value))),
         skipped: 0,
         problems: Vec::new(),
@@ -275,6 +289,7 @@ fn images(source: Source, found: &FoundImages) -> Inspection {
         splits: [("train", train.labels().len())].into_iter().chain(others.clone()).collect(),
         classes: counts(train.labels(), train.classes()),
         shape: vec![shape.channels, shape.height, shape.width],
+        columns: Vec::new(),
         range: range(train.pixels.iter().map(|&value| f64::from(value))),
         skipped: skipped.len(),
         problems: skipped
@@ -309,6 +324,9 @@ fn describe(inspection: &Inspection) -> String {
     if let Some([least, greatest]) = inspection.range {
         text += &format!("{:<12} {least} to {greatest}\n", "values");
     }
+    for Column { name, kind } in &inspection.columns {
+        text += &format!("column {name:<17} {}\n", column(kind));
+    }
     for (class, count) in &inspection.classes {
         let share = 100.0 * *count as f64 / inspection.samples.max(1) as f64;
         text += &format!("class {class:<18} {:>9} ({share:.1} %)\n", grouped(*count as f64));
@@ -320,4 +338,20 @@ fn describe(inspection: &Inspection) -> String {
         text += &format!("skipped: {problem}\n");
     }
     text
+}
+
+/// What a column is read as.
+fn column(kind: &ColumnKind) -> String {
+    match kind {
+        ColumnKind::Numeric { mean, deviation: 0.0 } => format!("number, {mean} in every row"),
+        ColumnKind::Numeric { .. } => "number, standardised".to_owned(),
+        ColumnKind::Categorical { categories, encoding, .. } => {
+            let becomes = match encoding {
+                CategoryEncoding::OneHot => "a feature each",
+                CategoryEncoding::Index => "an index to embed",
+            };
+            format!("category, {} values, {becomes}", categories.len())
+        }
+        ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
+    }
 }

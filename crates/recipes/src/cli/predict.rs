@@ -90,6 +90,7 @@ fn predict_rows(
     for input in inputs {
         let (name, reader) = open(input)?;
         let rows = read_rows(reader, &name, preprocessing)?;
+        rows.notes.iter().for_each(|note| output::print_note(note));
         let predictions = model.predict_rows(&rows.features)?;
         for (line, prediction) in rows.lines.iter().zip(&predictions) {
             printer.print(format!("{name}:{line}"), prediction)?;

@@ -31,8 +31,13 @@ pub(super) fn examine(
     let Network::Mlp(network) = model.network() else {
         return Err(changed(model.description()));
     };
+    let mut notes = Vec::new();
     let (split, table) = match data {
-        Some(path) => ("given", read_table(path, preprocessing, config.data.header)?),
+        Some(path) => {
+            let (table, told) = read_table(path, preprocessing, config.data.header)?;
+            notes = told;
+            ("given", table)
+        }
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;
@@ -60,6 +65,7 @@ pub(super) fn examine(
             classes: classes.to_vec(),
             per_class: confusion.scores(classes),
             confusion: confusion.into_counts(),
+            notes,
             ..EvaluationReport::of(split, table.rows(), metrics)
         },
         mistakes,

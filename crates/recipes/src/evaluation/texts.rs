@@ -32,8 +32,13 @@ pub(super) fn examine(
         return Err(changed(model.description()));
     };
     let length = config.data.sequence_length;
+    let mut notes = Vec::new();
     let (split, tokens) = match data {
-        Some(path) => ("given", read_tokens(path, vocabulary, length)?),
+        Some(path) => {
+            let (tokens, told) = read_tokens(path, vocabulary, length)?;
+            notes = told;
+            ("given", tokens)
+        }
         None => {
             let corpus = read_text(&config.data.options())?;
             hold_data(run, &corpus.fingerprint(), model)?;
@@ -53,11 +58,14 @@ pub(super) fn examine(
         }
     };
     Ok(Examined {
-        report: EvaluationReport::of(
-            split,
-            loader.samples(),
-            measure(network, &loader, &Group::alone(), device)?,
-        ),
+        report: EvaluationReport {
+            notes,
+            ..EvaluationReport::of(
+                split,
+                loader.samples(),
+                measure(network, &loader, &Group::alone(), device)?,
+            )
+        },
         mistakes: Vec::new(),
         beginning: Some(beginning),
     })

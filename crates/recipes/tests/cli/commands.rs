@@ -172,6 +172,29 @@ fn data_are_inspected_and_pictured() {
     folder.run(augmented).succeeded();
     assert!(std::fs::read(folder.path("shapes.png")).unwrap().starts_with(b"\x89PNG"));
 
+    let rows: String =
+        (0..40).map(|i| format!("{i}.5,{},7,{i},{i}.5 %\n", ["u", "v"][i % 2])).collect();
+    folder.write("table.csv", format!("size,word,same,2021,share\n{rows}"));
+    let inspect = "data inspect csv table.csv --target";
+    let text = folder.run(&format!("{inspect} size")).succeeded().stdout;
+    for line in [
+        "column word              category, 2 values, a feature each",
+        "column same              number, 7 in every row",
+        "column 2021              number, standardised",
+        "column share             dropped: its numbers are written as `0.5 %` in line 2",
+        "note: the first line, `size,word,same,2021,share`, is the header",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();
+    assert_eq!(found["columns"][0]["kind"], "numeric", "{found}");
+    let refused = folder.run(&format!("{inspect} 2021"));
+    assert!(refused.stderr.contains("--target '\"2021\"'"), "{refused:#?}");
+    let found = folder.run(&format!("{inspect} \"2021\" --json")).succeeded().json();
+    assert_eq!(found["columns"].as_array().unwrap().len(), 4, "{found}");
+    let refused = folder.run(&format!("{inspect} 0 --header false"));
+    assert!(refused.stderr.contains("`size` is not a number"), "{refused:#?}");
+
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
 }

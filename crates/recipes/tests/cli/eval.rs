@@ -43,6 +43,10 @@ fn a_table_is_measured_with_its_classes() {
     assert!(text.starts_with("the data that was named, 150 samples\n"), "{text}");
     assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
 
+    folder.write("other.csv", "a,b,class\n1,2,left\n3,,right\n");
+    let report = folder.run("eval run --data other.csv --json").succeeded().json();
+    assert_eq!(report["notes"], serde_json::json!([]));
+
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
     let changed = folder.run("eval run");
     assert_eq!(changed.code, Some(3), "{changed:#?}");
@@ -126,6 +130,10 @@ fn a_text_has_its_perplexity() {
     folder.write("other.txt", "hgfedcba ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
     assert_eq!(report["samples"], 448); // 28 windows, all of which are measured
+    folder.write("other.txt", "hgfedcba? ".repeat(50));
+    let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
+    let note = report["notes"][1].as_str().unwrap();
+    assert!(note.contains("`other.txt` is read without 50 of its characters"), "{note}");
 }
 
 #[test]

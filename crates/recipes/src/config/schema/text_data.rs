@@ -22,7 +22,7 @@ pub struct TextData {
     pub path: Option<PathBuf>,
     /// What the text is cut into.
     pub tokens: TokenKind,
-    /// Of words, how many tokens there are, that of unknown words included.
+    /// Of words, how many tokens there are at most, that of unknown words included.
     pub vocabulary: usize,
     /// Tokens that the network reads in a row.
     pub sequence_length: usize,
