@@ -8,14 +8,14 @@ use std::{
 };
 
 use backend::{Selected, device};
-use data::{csv_table::read_rows, image_folder::read_image};
+use data::{TargetKind, csv_table::read_rows, image_folder::read_image};
 use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
-    console::significant,
+    console::told_apart,
     run_directory::{CONFIG, SUMMARY},
     shell::quoted_path,
 };
@@ -40,13 +40,13 @@ pub(super) struct PredictArguments {
 #[serde(untagged)]
 enum Line<'a> {
     Class { input: String, class: &'a str, probability: f32, top: &'a [Probability] },
-    Value { input: String, value: f32 },
+    Value { input: String, value: f64 },
 }
 
 /// Images that are decoded, and predicted, at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
-/// The digits of a predicted value that a person is shown; f32 has hardly more.
+/// The digits of a predicted value that a person is shown, or more if values lie close together.
 const DIGITS: usize = 6;
 
 /// Lines are printed when so many bytes of them have come together.
@@ -60,6 +60,8 @@ struct Printer<'a> {
     csv: bool,
     /// How many classes are named.
     top: usize,
+    /// That of the values in the training data; 0 where classes are predicted.
+    deviation: f64,
     /// Whether the columns of the CSV are named.
     headed: bool,
 }
@@ -71,10 +73,14 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
     }
     let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
-    let mut printer = Printer { output, lines: String::new(), csv, top, headed: false };
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
+    let deviation = match model.description().table().map(|table| &table.target.kind) {
+        Ok(TargetKind::Regression { deviation, .. }) => *deviation,
+        _ => 0.0,
+    };
+    let mut printer = Printer { output, lines: String::new(), csv, top, deviation, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -155,7 +161,8 @@ impl Printer<'_> {
         if self.csv {
             self.print_row(&line);
         } else {
-            self.lines += &self.output.formatted(&line, text);
+            let deviation = self.deviation;
+            self.lines += &self.output.formatted(&line, |line| text(line, deviation));
         }
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
     }
@@ -188,10 +195,10 @@ impl Printer<'_> {
     }
 }
 
-fn text(line: &Line<'_>) -> String {
+fn text(line: &Line<'_>, deviation: f64) -> String {
     match line {
         Line::Value { input, value } => {
-            format!("{input}: {}\n", significant(f64::from(*value), DIGITS))
+            format!("{input}: {}\n", told_apart(*value, DIGITS, deviation))
         }
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability| {

@@ -74,9 +74,9 @@ fn furthest_off(
     row: impl Fn(usize) -> Sample,
 ) -> Result<Vec<Mistake>, Failure> {
     let target = &model.description().table()?.target;
-    let TargetKind::Regression { mean, .. } = target.kind else { return Ok(Vec::new()) };
+    let TargetKind::Regression { mean, deviation } = target.kind else { return Ok(Vec::new()) };
     let predictions = model.predict_rows(&table.features)?;
-    let mut rows: Vec<(usize, f32, f32)> = table
+    let mut rows: Vec<(usize, f64, f64)> = table
         .targets
         .values()
         .iter()
@@ -89,9 +89,9 @@ fn furthest_off(
         .collect();
     rows.sort_by(|a, b| (b.1 - b.2).abs().total_cmp(&(a.1 - a.2).abs()));
     rows.truncate(MOST);
-    let mistake = |(index, truth, prediction): (usize, f32, f32)| Mistake {
-        truth: short(f64::from(truth), mean),
-        prediction: short(f64::from(prediction), mean),
+    let mistake = |(index, truth, prediction): (usize, f64, f64)| Mistake {
+        truth: short(truth, mean, deviation),
+        prediction: short(prediction, mean, deviation),
         probability: None,
         sample: row(index),
     };
