@@ -8,8 +8,12 @@ use std::{
 };
 
 use backend::{Selected, device};
-use data::{TargetKind, csv_table::read_rows, image_folder::read_image};
+use data::{
+    DataError, TablePreprocessing, TargetKind, csv_table::read_rows, image_folder::read_image,
+    npy::read_npy_rows,
+};
 use inference::{InputKind, Model, Prediction, Probability};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::output::{self, Output};
@@ -24,7 +28,8 @@ use crate::{
 pub(super) struct PredictArguments {
     /// A run's directory
     run: PathBuf,
-    /// CSV files, `-` for rows on standard input, image files, or folders of images
+    /// CSV files, `-` for rows on standard input, NumPy's `.npy` files of rows, image files, or
+    /// folders of images
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
     /// Print as CSV, a row for each input
@@ -41,6 +46,13 @@ pub(super) struct PredictArguments {
 enum Line<'a> {
     Class { input: String, class: &'a str, probability: f32, top: &'a [Probability] },
     Value { input: String, value: f64 },
+}
+
+/// An input that is not predicted, as JSON tells it.
+#[derive(Serialize)]
+struct Refused {
+    input: String,
+    error: String,
 }
 
 /// Images that are decoded, and predicted, at a time.
@@ -94,17 +106,33 @@ fn predict_rows(
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
     for input in inputs {
-        let (name, reader) = open(input)?;
-        let rows = read_rows(reader, &name, preprocessing)?;
-        let predictions = model.predict_rows(&rows.features)?;
-        for (line, prediction) in rows.lines.iter().zip(&predictions) {
-            printer.print(format!("{name}:{line}"), prediction)?;
+        let (features, names) = named_rows(input, preprocessing)?;
+        for (name, prediction) in names.into_iter().zip(&model.predict_rows(&features)?) {
+            printer.print(name, prediction)?;
         }
         printer.flush()?;
     }
     Ok(())
 }
 
+/// The features of the rows of a file, `[rows, width]`, and where each of them stands.
+fn named_rows(
+    input: &str,
+    preprocessing: &TablePreprocessing,
+) -> Result<(Vec<f32>, Vec<String>), Failure> {
+    let path = Path::new(input);
+    if path.extension().is_some_and(|extension| extension == "npy") {
+        let features = read_npy_rows(path, preprocessing)?;
+        let rows = features.len() / preprocessing.width().max(1);
+        return Ok((features, (0..rows).map(|row| format!("{input}[{row}]")).collect()));
+    }
+    let (name, reader) = open(input)?;
+    let rows = read_rows(reader, &name, preprocessing)?;
+    let names = rows.lines.iter().map(|line| format!("{name}:{line}")).collect();
+    Ok((rows.features, names))
+}
+
+/// A picture that cannot be read costs itself alone, and the exit code.
 fn predict_images(
     model: &Model<Selected>,
     inputs: &[String],
@@ -113,17 +141,30 @@ fn predict_images(
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
     let paths = image_files(inputs)?;
+    let mut refused = false;
     for paths in paths.chunks(IMAGES_AT_A_TIME) {
         let mut pixels = vec![0; paths.len() * shape.bytes()];
-        for (path, pixels) in paths.iter().zip(pixels.chunks_exact_mut(shape.bytes())) {
-            read_image(path, shape, preprocessing.resize, pixels)?;
-        }
-        for (path, prediction) in paths.iter().zip(&model.predict_images(&pixels)?) {
-            printer.print(path.display().to_string(), prediction)?;
+        let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(paths);
+        let read: Vec<Result<(), DataError>> = images
+            .map(|(pixels, path)| read_image(path, shape, preprocessing.resize, pixels))
+            .collect();
+        // What is predicted in the place of one that cannot be read is dropped.
+        let predictions = model.predict_images(&pixels)?;
+        for ((path, read), prediction) in paths.iter().zip(read).zip(&predictions) {
+            let input = path.display().to_string();
+            match read {
+                Ok(()) => printer.print(input, prediction)?,
+                Err(error) => {
+                    printer.refuse(input, error)?;
+                    refused = true;
+                }
+            }
         }
         printer.flush()?;
     }
-    Ok(())
+    // Each was told when it was met.
+    let told = Failure { exit_code: ExitCode::UserData, problems: Vec::new() };
+    if refused { Err(told) } else { Ok(()) }
 }
 
 /// The files that are named, and those in the folders that are, in the order of their names.
@@ -165,6 +206,15 @@ impl Printer<'_> {
             self.lines += &self.output.formatted(&line, |line| text(line, deviation));
         }
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Says on stderr, and in JSON, that there is no prediction of an input.
+    fn refuse(&mut self, input: String, error: DataError) -> Result<(), Failure> {
+        self.flush()?; // so that a terminal shows all in order
+        let refused = Refused { input, error: error.to_string() };
+        output::print_failure(&error.into());
+        self.lines += &self.output.formatted(&refused, |_| String::new());
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Failure> {

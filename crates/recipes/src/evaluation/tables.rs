@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backend::{Selected, device::Device};
-use data::{Table, TargetKind, csv_table::read_table};
+use data::{Table, TargetKind, csv_table::read_table, npy::read_npy_table};
 use inference::{Model, Prediction};
 use models::Network;
 use training::Group;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     ExitCode, Failure,
-    config::{Config, TableData},
+    config::{Config, Source, TableData},
     confusion::Confusion,
     mlp,
     table_evaluation::TableEvaluation,
@@ -31,14 +31,18 @@ pub(super) fn examine(
     let Network::Mlp(network) = model.network() else {
         return Err(changed(model.description()));
     };
-    let (split, table) = match data {
-        Some(path) => ("given", read_table(path, preprocessing, config.data.header)?),
+    let (split, (given_split, table)) = match data {
+        Some(path) if config.data.source == Source::Npy && !is_csv(path) => {
+            ("given", read_npy_table(path, preprocessing)?)
+        }
+        Some(path) => ("given", (None, read_table(path, preprocessing, config.data.header)?)),
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;
             hold_data(run, &splits.fingerprint(), model)?;
-            let test = splits.test.map(|table| ("test", table));
-            test.or(splits.validation.map(|table| ("validation", table))).ok_or_else(nothing)?
+            let test = splits.test.map(|table| ("test", (None, table)));
+            let validation = splits.validation.map(|table| ("validation", (None, table)));
+            test.or(validation).ok_or_else(nothing)?
         }
     };
     let evaluation = TableEvaluation::new(&table, preprocessing, &Group::alone(), device);
@@ -57,6 +61,7 @@ pub(super) fn examine(
     };
     Ok(Examined {
         report: EvaluationReport {
+            given_split,
             classes: classes.to_vec(),
             per_class: confusion.scores(classes),
             confusion: confusion.into_counts(),
@@ -65,6 +70,11 @@ pub(super) fn examine(
         mistakes,
         beginning: None,
     })
+}
+
+/// Whether a file is taken for a table of text, where NumPy's arrays were trained on.
+fn is_csv(path: &Path) -> bool {
+    !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
 }
 
 /// The rows whose predicted values are furthest from the true ones, each as `row` shows it.
@@ -102,6 +112,6 @@ fn nothing() -> Failure {
     Failure::new(
         ExitCode::Usage,
         "the run held nothing out to measure on",
-        "name a file: `--data FILE.csv`",
+        "name data to measure on: `--data PATH`",
     )
 }

@@ -277,8 +277,35 @@ fn numpys_arrays_train() {
     // The class is the sign of the first feature.
     let class = |i: usize| u8::from((2.0 * i as f32).sin() > 0.0);
     folder.write("arrays/targets.npy", npy("|u1", "(60,)", |i| [class(i)]));
-    let ran = folder.run("train mlp --set data.source=npy --set data.path=arrays --json");
+    let train = "train mlp --set data.source=npy --set data.path=arrays --json --run-dir run";
+    let ran = folder.run(train);
     assert!(ran.succeeded().json()["validation"]["accuracy"].as_f64().unwrap() > 0.8);
+
+    // The same arrays, measured and predicted.
+    let report = folder.run("eval run --data arrays --json").succeeded().json();
+    assert_eq!((&report["samples"], report.get("given_split")), (&60.into(), None));
+    let predicted = folder.run("predict run arrays/features.npy --json").succeeded().stdout;
+    let lines: Vec<serde_json::Value> =
+        predicted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[59]["input"], lines.len()), (&"arrays/features.npy[59]".into(), 60));
+    let right = |&(row, line): &(usize, &serde_json::Value)| {
+        line["class"].as_str() == Some(&*class(row).to_string())
+    };
+    let right = lines.iter().enumerate().filter(right).count();
+    let accuracy = report["metrics"]["accuracy"].as_f64().unwrap();
+    assert!((accuracy - right as f64 / 60.0).abs() < 1e-6, "{accuracy} {right}");
+
+    // Of splits the one for tests is measured; a file alone has no targets.
+    std::fs::create_dir(folder.path("other")).unwrap();
+    for name in ["features.npy", "targets.npy"] {
+        let to = folder.path(&format!("other/test_{name}"));
+        std::fs::copy(folder.path("arrays").join(name), to).unwrap();
+    }
+    let other = folder.run("eval run --data other --json").succeeded().json();
+    assert_eq!((&other["given_split"], &other["metrics"]), (&"test".into(), &report["metrics"]));
+    let alone = folder.run("eval run --data arrays/features.npy");
+    assert_eq!(alone.code, Some(3), "{alone:#?}");
+    assert!(alone.stderr.contains("a folder is expected"), "{}", alone.stderr);
 
     let ran = folder.run("train mlp --set data.source=npy --set data.path=none");
     assert_eq!(ran.code, Some(3), "{ran:#?}");
