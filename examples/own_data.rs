@@ -4,22 +4,34 @@
 //! cargo run -p examples --example own_data
 //! ```
 //!
-//! Threads draw these pictures ahead of the training; yours may come from anywhere.
+//! Threads draw these pictures ahead of the training; yours may come from anywhere. The trained
+//! network goes into a model file, as those of the recipes do, and predicts from there.
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, path::Path, sync::Arc};
 
 use backend::{
-    Selected, device,
+    Selected, Share,
+    device::{self, Allocator},
     random::{Purpose, Random},
 };
-use burn::{backend::Autodiff, tensor::ElementConversion};
-use data::{Batching, DataError, ImageLoader, ImageShape, ImageSource, Order, Residency};
-use models::{CnnConfig, losses::cross_entropy, metrics::hits};
+use burn::backend::Autodiff;
+use data::{
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Order,
+    Residency, Resize,
+};
+use inference::{Description, Model, Prediction, Preprocessing, model_file};
+use mimalloc::MiMalloc;
+use models::{Architecture, CnnConfig, losses::cross_entropy};
 use training::{Event, Observer, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
+// A step takes the memory that the one before gave back.
+#[global_allocator]
+static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
+
 const SIDE: usize = 28;
+const NETWORK: CnnConfig = CnnConfig { channels: 1, size: SIDE, classes: 3 };
 
 /// Pictures of stripes, which run across, down or aslant; each has its own phase and noise.
 struct Stripes {
@@ -49,12 +61,17 @@ impl ImageSource for Stripes {
     }
 
     /// Called by several threads at once, in any order; a picture depends on its index alone.
+    ///
+    /// What goes wrong here, as a database may, is told with `DataError::Source`.
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        let Some(&label) = self.labels.get(index) else {
+            return Err(DataError::Source(format!("there is no picture {index}").into()));
+        };
         let drawn = Random::new(self.seed, Purpose::Synthetic, index as u64);
         let phase = 8.0 * drawn.uniform(0);
         for (place, pixel) in pixels.iter_mut().enumerate() {
             let (row, column) = ((place / SIDE) as f32, (place % SIDE) as f32);
-            let along = [row, column, row + column][self.labels[index] as usize];
+            let along = [row, column, row + column][label as usize];
             let stripe = if (along + phase) % 8.0 < 4.0 { 150.0 } else { 0.0 };
             *pixel = (stripe + 100.0 * drawn.uniform(1 + place as u64)) as u8;
         }
@@ -75,18 +92,30 @@ impl Observer for Printer {
 }
 
 fn main() -> anyhow::Result<()> {
-    println!("accuracy on new pictures: {:.3}", learn(600, 4)?);
+    device::prepare_process(Share::WHOLE); // first of all: this thread is one of those that compute
+    let file = std::env::temp_dir().join("stripes.safetensors");
+    learn(600, 4, &file)?;
+    println!("accuracy on new pictures: {:.3}", accuracy(&file)?);
+    println!("the model is in {}", file.display());
     Ok(())
 }
 
-/// The accuracy on new pictures after `epochs` passes over `pictures`.
-fn learn(pictures: u32, epochs: usize) -> anyhow::Result<f64> {
+/// Makes `epochs` passes over `pictures`, and writes the model to a file.
+fn learn(pictures: u32, epochs: usize, file: &Path) -> anyhow::Result<()> {
     let (device, _) = device::open()?;
     let batching = Batching::new(Order::Shuffled, 0, 32);
     let source = Arc::new(Stripes::new(pictures, 0));
+    let description = Description {
+        recipe: "own_data".to_owned(),
+        architecture: Architecture::Cnn(NETWORK),
+        preprocessing: Preprocessing::Image(ImagePreprocessing::identity(
+            source.shape(),
+            Resize::Crop,
+        )),
+        classes: source.classes().to_vec(),
+    };
     let train = ImageLoader::new(source, batching, Residency::Host, 2, &device)?;
-    let network = CnnConfig { channels: 1, size: SIDE, classes: 3 };
-    let network = network.init::<Autodiff<Selected>>(0, &device);
+    let network = NETWORK.init::<Autodiff<Selected>>(0, &device);
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-3);
     let config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
     let mut printer = Printer;
@@ -99,21 +128,32 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<f64> {
         }
         trainer.end_epoch(|_| None)?;
     }
-    let network = trainer.finish()?.model;
+    Ok(model_file(&trainer.finish()?.model, &description).write(file)?)
+}
 
-    let new = Arc::new(Stripes::new(150, 1));
-    let new = ImageLoader::new(new, Batching::evaluation(50), Residency::Device, 0, &device)?;
-    let mut right = 0.0;
-    for batch in new.batches(0, 0) {
-        let batch = batch?;
-        let hits = hits(network.forward(batch.images), batch.labels).sum();
-        right += hits.into_scalar().elem::<f64>();
+/// How often the model of a file is right about new pictures.
+fn accuracy(file: &Path) -> anyhow::Result<f64> {
+    let (device, _) = device::open()?;
+    let model = Model::<Selected>::read(file, &device)?;
+    let new = Stripes::new(150, 1);
+    let mut pixels = vec![0; new.labels.len() * new.shape().bytes()];
+    for (index, pixels) in pixels.chunks_exact_mut(new.shape().bytes()).enumerate() {
+        new.read(index, pixels)?;
     }
-    Ok(right / new.samples() as f64)
+    let is_right = |(prediction, label): &(Prediction, &u32)| match prediction {
+        Prediction::Class { top } => top[0].class == new.classes[**label as usize],
+        Prediction::Value(_) => false,
+    };
+    let predictions = model.predict_images(&pixels)?;
+    let right = predictions.into_iter().zip(&new.labels).filter(is_right).count();
+    Ok(right as f64 / new.labels.len() as f64)
 }
 
 #[test]
 fn stripes_are_told_apart() {
-    let accuracy = learn(300, 2).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stripes.safetensors");
+    learn(300, 2, &file).unwrap();
+    let accuracy = accuracy(&file).unwrap();
     assert!(accuracy > 0.9, "{accuracy}");
 }

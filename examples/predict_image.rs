@@ -7,11 +7,11 @@
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::path::Path;
+use std::fs;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use backend::{Selected, device};
-use data::image_folder::read_image;
+use data::image_folder::decode_image;
 use inference::{Model, Prediction};
 
 /// Classes that are named, the most probable ones.
@@ -31,14 +31,18 @@ fn main() -> anyhow::Result<()> {
 /// The most probable classes of each picture, such as `cat (0.913), dog (0.071)`.
 fn classify(model: &str, pictures: &[String]) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
-    let model = Model::<Selected>::read(Path::new(model), &device)?;
+    // The bytes may as well come with the program, by `include_bytes!`, or over a network.
+    let file = fs::read(model).with_context(|| format!("cannot read `{model}`"))?;
+    let model = Model::<Selected>::from_bytes(&file, &device)?;
 
     // Each picture is brought to the shape that the model was trained on.
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
     let mut pixels = vec![0; pictures.len() * shape.bytes()];
     for (picture, pixels) in pictures.iter().zip(pixels.chunks_exact_mut(shape.bytes())) {
-        read_image(Path::new(picture), shape, preprocessing.resize, pixels)?;
+        let bytes = fs::read(picture).with_context(|| format!("cannot read `{picture}`"))?;
+        decode_image(&bytes, shape, preprocessing.resize, pixels)
+            .with_context(|| format!("`{picture}` cannot be used"))?;
     }
 
     let classes = |prediction| {
@@ -71,7 +75,7 @@ fn a_picture_of_another_size_is_classified() -> anyhow::Result<()> {
     model_file(&network.init::<Selected>(0, &device), &description).write(&model)?;
     let picture = folder.path().join("picture.png");
     let shape = ImageShape { channels: 3, height: 40, width: 60 };
-    std::fs::write(&picture, data::picture(shape, &[vec![vec![200; shape.bytes()]]], 1))?;
+    fs::write(&picture, data::picture(shape, &[vec![vec![200; shape.bytes()]]], 1))?;
 
     let [model, picture] = [model, picture].map(|path| path.display().to_string());
     let told = classify(&model, &[picture])?;

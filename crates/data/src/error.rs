@@ -355,6 +355,9 @@ pub enum DataError {
     /// A text is wrong.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// What a source that is none of this crate's says, such as one over a database.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl DataError {
@@ -367,6 +370,7 @@ impl DataError {
             Self::ImageFolder(error) => error.help()?,
             Self::Npy(error) => error.help()?,
             Self::Text(error) => error.help()?,
+            Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { .. } => {
                 "check `data.path` and its like; they start at the current directory".into()
             }
@@ -519,6 +523,13 @@ mod tests {
         check(io::ErrorKind::NotFound, "`a.csv` does not exist");
         check(io::ErrorKind::PermissionDenied, "no permission to read `a.csv`");
         check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
+    }
+
+    #[test]
+    fn a_source_of_ones_own_speaks_for_itself() {
+        let error = DataError::Source("the database is asleep".into());
+        assert_eq!(error.to_string(), "the database is asleep");
+        assert!(error.help().is_some());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use data::{
     DataError, ImageShape, ImageSource,
-    image_folder::{ImageFolderOptions, Resize, open_image_folder, read_image},
+    image_folder::{ImageFolderOptions, Resize, decode_image, open_image_folder, read_image},
 };
 use proptest::{prelude::*, sample::Index};
 use tempfile::TempDir;
@@ -22,18 +22,25 @@ fn golden(file: &str) -> Vec<u8> {
     fs::read(folder.join(file)).unwrap()
 }
 
-/// What reading a file of these bytes answers; errors without the path, and with their help.
+/// What reading a file of these bytes answers, as decoding the bytes does; errors without the path,
+/// and with their help.
 fn read(bytes: &[u8]) -> Result<Vec<u8>, (String, String)> {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), bytes).unwrap();
-    let mut pixels = vec![0; SHAPE.bytes()];
+    let [mut pixels, mut decoded] = [(); 2].map(|()| vec![0; SHAPE.bytes()]);
+    let in_memory = decode_image(bytes, SHAPE, Resize::Crop, &mut decoded);
     match read_image(file.path(), SHAPE, Resize::Crop, &mut pixels) {
-        Ok(()) => Ok(pixels),
+        Ok(()) => {
+            in_memory.unwrap();
+            assert_eq!(decoded, pixels);
+            Ok(pixels)
+        }
         Err(error) => {
             let text = error.to_string();
             let start = format!("`{}` ", file.path().display());
             let text = text.strip_prefix(&start).expect("the file comes first").to_owned();
             assert!(!text.contains('\n'), "{text}");
+            assert_eq!(in_memory.unwrap_err().to_string(), text);
             Err((text, error.help().expect("there is always something to do")))
         }
     }
@@ -65,7 +72,7 @@ fn a_bad_file_is_an_error_that_says_what_to_do() {
     let check = |bytes: &[u8], expected: &str, help: &str| {
         let (text, advice) = read(bytes).unwrap_err();
         assert_eq!(text, expected);
-        assert_eq!(advice, format!("{help}, or set `data.on_bad_image = \"skip\"`"));
+        assert_eq!(advice, help);
     };
     check(b"", "is empty", "copy the file again from where it came");
     check(b"a text", "is no image", "replace or delete it");
@@ -178,8 +185,9 @@ fn a_file_that_vanishes_is_named() {
     let path = root.path().join("b/1.png");
     fs::remove_file(&path).unwrap();
     let start = format!("`{}` cannot be read: ", path.display());
-    let error = listed.read(1, &mut vec![0; SHAPE.bytes()]).unwrap_err().to_string();
-    assert!(error.starts_with(&start), "{error}");
+    let error = listed.read(1, &mut vec![0; SHAPE.bytes()]).unwrap_err();
+    assert!(error.to_string().starts_with(&start), "{error}");
+    assert!(error.help().unwrap().ends_with("or set `data.on_bad_image = \"skip\"`"));
     let error = listed_too.load(&mut |_, _| {}).unwrap_err().to_string();
     assert!(error.starts_with(&start), "{error}");
 }

@@ -56,6 +56,14 @@ pub enum InferenceError {
         /// The values of one of them.
         of: usize,
     },
+    /// A tensor that is not a batch of images as the model reads them.
+    #[error("images of the shape {shape:?} do not fit a model that reads images of {reads:?}")]
+    Shape {
+        /// What the model was given.
+        shape: [usize; 4],
+        /// The channels, height and width that it reads.
+        reads: [usize; 3],
+    },
     /// There is nothing to continue.
     #[error("the prompt is empty")]
     EmptyPrompt,
@@ -91,6 +99,9 @@ impl InferenceError {
             Self::Kind { is, .. } => Some(is.command().to_owned()),
             Self::Length { inputs, of, .. } => {
                 Some(format!("give {of} values for each of the {inputs}, as the description says"))
+            }
+            Self::Shape { .. } => {
+                Some("bring the images to that shape, at least one of them".to_owned())
             }
             Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
             Self::UnknownWords { .. } => {

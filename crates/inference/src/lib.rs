@@ -18,6 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`Model::from_bytes`] reads it where there are no files, as in a web page.
 //! [`Model::to_onnx`] takes it to other runtimes and languages.
 
 mod description;

@@ -7,7 +7,7 @@ use burn::{
     module::Module,
     tensor::{Tensor, TensorData},
 };
-use data::Task;
+use data::{ImageShape, Task};
 use models::{Mlp, Network, Pass, weights};
 use store::TensorFile;
 
@@ -43,7 +43,25 @@ impl<B: Backend> Model<B> {
     /// Where the file cannot be read, does not describe a model, contradicts itself, or does not
     /// hold the model's weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
-        let file = TensorFile::read(path)?;
+        Self::from_file(TensorFile::read(path)?, path, device)
+    }
+
+    /// Reads the bytes of a model file, such as a program has by `include_bytes!`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::read`].
+    pub fn from_bytes(bytes: &[u8], device: &B::Device) -> Result<Self, InferenceError> {
+        let name = Path::new("model in memory");
+        Self::from_file(TensorFile::from_bytes(bytes, name)?, name, device)
+    }
+
+    /// - `path`: what errors call the file
+    fn from_file(
+        file: TensorFile,
+        path: &Path,
+        device: &B::Device,
+    ) -> Result<Self, InferenceError> {
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
         })?;
@@ -70,10 +88,16 @@ impl<B: Backend> Model<B> {
     /// The model as the bytes of an ONNX file, which other runtimes and languages read.
     ///
     /// The graph takes f32 `images` `[batch, channels, height, width]` that are normalised already,
-    /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives `logits`. The
-    /// file's properties `classes` and `preprocessing` are JSON; for images input = (pixel * `scale`
-    /// - `mean`) / `deviation`. A network that writes text also takes the state `h` and `c`, `[layers,
-    /// batch, hidden]`, zeros where it is not given, and gives `h_next` and `c_next`.
+    /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives f32 `logits`;
+    /// of a regression it gives the f64 `value`, `[batch, 1]`, in the unit of the training data. A
+    /// network that writes text also takes the state `h` and `c`, `[layers, batch, hidden]`, zeros
+    /// where it is not given, and gives `h_next` and `c_next`.
+    ///
+    /// The file's properties `classes` and `preprocessing` are JSON. For images input = (pixel *
+    /// `scale` - `mean`) / `deviation`. Of a table a number becomes (number - `mean`) /
+    /// `deviation`, or 0 where it is missing; a category with the encoding `one_hot` a feature for each of
+    /// `categories`, 1 for its own; with `index` its place there plus `offset`, or 0 if it is not
+    /// among them; and a column that is dropped, nothing.
     ///
     /// # Errors
     ///
@@ -158,8 +182,9 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read images.
+    /// If the model does not read images, or not of this shape.
     pub fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
+        self.check_shape(images.dims())?;
         let mut pass = Pass::evaluation();
         Ok(match &self.network {
             Network::Cnn(network) => network.forward(images),
@@ -170,6 +195,19 @@ impl<B: Backend> Model<B> {
                 return Err(self.description.not(InputKind::Images));
             }
         })
+    }
+
+    fn check_shape(&self, shape: [usize; 4]) -> Result<(), InferenceError> {
+        let ImageShape { channels, height, width } = self.description.image()?.shape();
+        let [batch, given @ ..] = shape;
+        let fits = match self.network {
+            Network::ResNet(_) => given[0] == channels && given[1] > 0 && given[2] > 0,
+            _ => given == [channels, height, width],
+        };
+        if batch > 0 && fits {
+            return Ok(());
+        }
+        Err(InferenceError::Shape { shape, reads: [channels, height, width] })
     }
 
     /// Continues a text.

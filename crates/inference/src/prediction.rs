@@ -14,7 +14,7 @@ pub enum Prediction {
         top: Vec<Probability>,
     },
     /// A value in the units of the training data.
-    Value(f32),
+    Value(f64),
 }
 
 /// A class and how probable it is.

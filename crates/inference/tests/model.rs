@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A failure here is a failed test.
 
 use backend::{Selected, device::Device};
+use burn::tensor::Tensor;
 use data::{
     CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
     TablePreprocessing, Target, TargetKind, Vocabulary,
@@ -179,6 +180,40 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         let expected = format!("{values} values are no whole number of images of 324 values");
         assert_eq!(error.to_string(), expected);
     }
+}
+
+#[test]
+fn a_model_is_read_from_memory() {
+    let bytes = image().to_bytes("image".as_ref()).unwrap();
+    let read = |bytes| Model::<Selected>::from_bytes(bytes, &Device::default());
+    let predictions = read(&bytes).unwrap().predict_images(&[7; 18 * 18]).unwrap();
+    assert_eq!(predictions, whole(image()).predict_images(&[7; 18 * 18]).unwrap());
+    let error = read(&bytes[..bytes.len() - 4]).unwrap_err();
+    assert!(matches!(error, InferenceError::Store(_)), "{error}");
+    assert!(error.to_string().contains("`model in memory`"), "{error}");
+}
+
+#[test]
+fn images_of_another_shape_are_refused() {
+    let logits = |file: TensorFile, shape: [usize; 4]| {
+        let images = Tensor::zeros(shape, &Device::default());
+        whole(file).image_logits(images).map(|logits| logits.dims())
+    };
+    assert_eq!(logits(image(), [3, 1, 18, 18]).unwrap(), [3, 2]);
+    assert_eq!(logits(residual(), [1, 1, 9, 12]).unwrap(), [1, 2], "images of any size");
+    for (file, shape) in [
+        (image(), [3, 2, 18, 18]),
+        (image(), [3, 1, 18, 20]),
+        (image(), [3, 1, 4, 18]),
+        (residual(), [1, 3, 8, 8]),
+        (vgg(), [1, 1, 5, 4]),
+    ] {
+        let error = logits(file, shape).unwrap_err();
+        assert!(matches!(error, InferenceError::Shape { .. }), "{shape:?}: {error}");
+        assert!(error.help().is_some());
+    }
+    let error = logits(table(), [1, 1, 8, 8]).unwrap_err();
+    assert!(matches!(error, InferenceError::Kind { .. }), "{error}");
 }
 
 #[test]

@@ -14,6 +14,12 @@ use crate::run_directory::ordered;
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
+/// Of values that lie close together, so many digits of their deviation are shown.
+const DIGITS_OF_DEVIATION: f64 = 4.0;
+
+/// More digits say nothing.
+const DIGITS_OF_F64: f64 = 17.0;
+
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Progress {
@@ -262,6 +268,16 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// As [`significant`], with more digits where such values differ in those that come after.
+///
+/// - `deviation`: of such values
+pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
+    let place = |number: f64| number.abs().log10().floor();
+    let needed = DIGITS_OF_DEVIATION + place(value) - place(deviation);
+    let needed = if needed.is_finite() { needed.clamp(0.0, DIGITS_OF_F64) as usize } else { 0 };
+    significant(value, digits.max(needed))
+}
+
 /// Two significant digits, with an exponent only where there would be many zeros.
 fn two_digits(value: f64) -> String {
     let scientific = format!("{value:.1e}");
@@ -326,6 +342,14 @@ mod tests {
         assert_eq!(significant(3e-9, 5), "3e-9");
         assert_eq!(significant(0.0, 6), "0");
         assert_eq!(significant(f64::INFINITY, 6), "inf");
+        assert_eq!(told_apart(1_700_000_123.456, 6, 200.0), "1700000123.5");
+        assert_eq!(told_apart(100.000_012_346, 6, 2e-5), "100.00001235");
+        assert_eq!(told_apart(275_000.4, 6, 50_000.0), "275000");
+        assert_eq!(told_apart(1.0, 6, 1e-30), "1");
+        for (value, deviation) in [(0.5, 0.0), (0.5, 1e30)] {
+            assert_eq!(told_apart(value, 6, deviation), "0.5");
+        }
+        assert_eq!(told_apart(0.0, 6, 1.0), "0");
         assert_eq!(duration(0.84), "0.8 s");
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(12_000.0), "3 h 20 min");

@@ -37,8 +37,8 @@ impl ExitCode {
     }
 }
 
-/// Why a command ended early: one problem or several of one kind, or none where another process
-/// tells them.
+/// Why a command ended early: one problem or several of one kind, or none where they were
+/// told already, or another process tells them.
 #[derive(Debug)]
 pub struct Failure {
     /// What it is about.

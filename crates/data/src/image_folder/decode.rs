@@ -31,8 +31,21 @@ pub(super) fn read_pixels(
     how: Resize,
     pixels: &mut [u8],
 ) -> Result<(), BadImage> {
-    let bytes = read_file(path)?;
-    contain_panic(|| resize::write_pixels(decode(&bytes)?, shape, how, pixels))
+    decode_pixels(&read_file(path)?, shape, how, pixels)
+}
+
+/// Writes the pixels of a file that is in memory, `[channels, height, width]`.
+pub(super) fn decode_pixels(
+    bytes: &[u8],
+    shape: ImageShape,
+    how: Resize,
+    pixels: &mut [u8],
+) -> Result<(), BadImage> {
+    match bytes.len() as u64 {
+        0 => Err(BadImage::Empty),
+        bytes if bytes > MAX_BYTES => Err(BadImage::TooLong { bytes }),
+        _ => contain_panic(|| resize::write_pixels(decode(bytes)?, shape, how, pixels)),
+    }
 }
 
 /// Decoders and resizers may panic on hostile input, which must cost the image and no more. What
@@ -51,7 +64,6 @@ fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
     let file = File::open(path).map_err(BadImage::Read)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(BadImage::Read)?;
     match bytes.len() as u64 {
-        0 => Err(BadImage::Empty),
         length if length > MAX_BYTES => Err(BadImage::TooLong { bytes: metadata.len() }),
         _ => Ok(bytes),
     }

@@ -124,6 +124,14 @@ pub enum ImageFolderError {
         /// What is wrong with it.
         reason: BadImage,
     },
+    /// A file beside any source that cannot become an image.
+    #[error("`{}` {reason}", path.display())]
+    NotRead {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: BadImage,
+    },
     /// All images of a class were skipped.
     #[error("no image of `{}` can be read; `{}` {reason}", path.display(), file.display())]
     ClassLost {
@@ -193,8 +201,9 @@ impl ImageFolderError {
                 path.display()
             ),
             Self::BadImage { reason, .. } => {
-                format!("{}, or set `data.on_bad_image = \"skip\"`", reason.remedy())
+                format!("{}, or set `data.on_bad_image = \"skip\"`", reason.help())
             }
+            Self::NotRead { reason, .. } => reason.help().into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
             Self::OutOfMemory { .. } => {
                 "lower `data.size`, or set `data.residency = \"host\"` with `data.cache`".into()
@@ -282,7 +291,8 @@ impl BadImage {
         Self::Decode(text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    fn remedy(&self) -> &'static str {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
         match self {
             Self::Read(_) => "check that the file exists and may be read",
             Self::Format { .. } => "convert it to PNG or JPEG",

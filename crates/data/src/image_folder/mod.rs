@@ -46,7 +46,7 @@ pub use crate::Resize;
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
-    source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, read_image},
+    source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image},
 };
 
 /// The splits of a folder of images.

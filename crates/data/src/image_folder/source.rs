@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
     cache::{self, Cache},
-    decode::read_pixels,
+    decode::{decode_pixels, read_pixels},
     listing::{ImageFile, Listing},
     pass::Pass,
 };
@@ -267,7 +267,10 @@ impl ImageSource for ImageFolder {
     }
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        read_image(self.path(index), self.shape, self.options.resize, pixels)
+        assert_eq!(pixels.len(), self.shape.bytes(), "the pixels of one image");
+        let path = self.path(index);
+        read_pixels(path, self.shape, self.options.resize, pixels)
+            .map_err(|reason| ImageFolderError::BadImage { path: path.to_owned(), reason }.into())
     }
 
     fn name(&self, index: usize) -> Option<String> {
@@ -325,5 +328,40 @@ pub fn read_image(
 ) -> Result<(), DataError> {
     assert_eq!(pixels.len(), shape.bytes(), "the pixels of one image");
     read_pixels(path, shape, resize, pixels)
-        .map_err(|reason| ImageFolderError::BadImage { path: path.to_owned(), reason }.into())
+        .map_err(|reason| ImageFolderError::NotRead { path: path.to_owned(), reason }.into())
+}
+
+/// As [`read_image`], of a file's bytes that are in memory.
+///
+/// # Errors
+///
+/// Where the bytes are no image that can be decoded.
+///
+/// # Panics
+///
+/// If `pixels` is not [`ImageShape::bytes`] long.
+///
+/// # Examples
+///
+/// ```
+/// use data::{ImageShape, Resize, image_folder::decode_image};
+///
+/// # let picture = image::GrayImage::from_pixel(40, 30, image::Luma([200]));
+/// # let mut png = std::io::Cursor::new(Vec::new());
+/// # picture.write_to(&mut png, image::ImageFormat::Png)?;
+/// # let png = png.into_inner();
+/// let shape = ImageShape { channels: 1, height: 2, width: 2 };
+/// let mut pixels = vec![0; shape.bytes()];
+/// decode_image(&png, shape, Resize::Crop, &mut pixels)?;
+/// assert_eq!(pixels, [200; 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn decode_image(
+    bytes: &[u8],
+    shape: ImageShape,
+    resize: Resize,
+    pixels: &mut [u8],
+) -> Result<(), BadImage> {
+    assert_eq!(pixels.len(), shape.bytes(), "the pixels of one image");
+    decode_pixels(bytes, shape, resize, pixels)
 }

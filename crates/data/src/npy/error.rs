@@ -83,6 +83,14 @@ pub enum NpyError {
         /// The features to train on.
         expected: usize,
     },
+    /// A model that was trained on more than numbers.
+    #[error("`{}` holds numbers, and the {what} of the model is none", path.display())]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+        /// What the model has instead, such as a column.
+        what: String,
+    },
     /// A value that a 32-bit float cannot hold.
     #[error("`{}`: row {row}, column {column} is {value}, expected a finite 32-bit float", path.display())]
     Value {
@@ -149,6 +157,9 @@ impl NpyError {
             }
             Self::Disagree { .. } | Self::Width { .. } => {
                 "write the arrays again so that their shapes agree: look at `a.shape`".into()
+            }
+            Self::NotNumbers { .. } => {
+                "write the rows as a CSV file with the columns of the training file".into()
             }
             Self::Value { .. } => {
                 "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into()

@@ -2,14 +2,14 @@
 //!
 //! `features.npy` has a row a sample, dimensions after the first being flattened, and `targets.npy`
 //! a value a sample. The columns are called `x0`, `x1`, and so on, and encoded as those of a table
-//! of numbers, so a CSV file with these names in its header can be predicted.
+//! of numbers, so a CSV file with these names in its header can be predicted as an array can.
 
 mod array;
 mod error;
 mod header;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
             .ok_or(DataError::TooFewSamples { samples: samples.rows() })?;
         (split.train, Some(split.held_out))
     } else {
-        ((0..samples.rows()).collect(), None)
+        (samples.all(), None)
     };
     let learnt = Learnt {
         moments: samples.features.moments(&train_rows),
@@ -86,13 +86,74 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
             return Err(NpyError::Width { path, found, expected: width }.into());
         }
         let samples = Samples::new([features, targets], &plan)?;
-        samples.encode(&(0..samples.rows()).collect::<Vec<_>>(), &learnt)
+        samples.encode(&samples.all(), &learnt)
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
     let preprocessing = learnt.preprocessing();
     let notes = vec![target_note(&preprocessing)];
     Ok(TableSplits { train, validation, test, preprocessing, notes })
+}
+
+/// Reads rows to predict from an array, each as the columns of numbers that a model was trained on,
+/// in their order.
+///
+/// - returns encoded features: `[rows, width]`
+///
+/// # Errors
+///
+/// Where the file cannot be read, or holds other rows than the model reads.
+pub fn read_npy_rows(
+    path: &Path,
+    preprocessing: &TablePreprocessing,
+) -> Result<Vec<f32>, DataError> {
+    let array = Array::read(path)?;
+    let learnt = Learnt::of_model(preprocessing, &array)?;
+    array.check_finite()?;
+    encode_features(&array, 0..array.rows, &learnt)
+}
+
+/// Reads the samples of a folder, targets included, as a model was learnt to read them: those of
+/// the test split where it has one, else of the validation split, else those to train on.
+///
+/// - returns the split that it is, if it is one of the former, and its samples
+///
+/// # Errors
+///
+/// Where a file is missing, damaged, or does not fit the model; names it, and the row.
+pub fn read_npy_table(
+    path: &Path,
+    preprocessing: &TablePreprocessing,
+) -> Result<(Option<&'static str>, Table), DataError> {
+    let folder = Folder::open(path)?;
+    let splits = [("test_", Some("test")), ("validation_", Some("validation")), ("", None)];
+    for (prefix, split) in splits {
+        let Some(arrays) = find_pair(&folder, prefix)? else { continue };
+        let [features, targets] = read_pair(&arrays)?;
+        let learnt = Learnt::of_model(preprocessing, &features)?;
+        let plan = Plan::of_model(&preprocessing.target, &targets.path)?;
+        let samples = Samples::new([features, targets], &plan)?;
+        return Ok((split, samples.encode(&samples.all(), &learnt)?));
+    }
+    Err(folder.missing(&["features.npy".to_owned()]))
+}
+
+/// The features of some rows, encoded: `[rows, width]`.
+fn encode_features(
+    array: &Array,
+    rows: impl ExactSizeIterator<Item = usize>,
+    learnt: &Learnt,
+) -> Result<Vec<f32>, DataError> {
+    let mut features = matrix(rows.len(), array.width)?;
+    let mut numbers = vec![0.0; array.width];
+    for row in rows {
+        array.read_row(row, &mut numbers);
+        let columns = numbers.iter().zip(&learnt.moments);
+        features.extend(
+            columns.map(|(&number, &(mean, deviation))| standardise(Some(number), mean, deviation)),
+        );
+    }
+    Ok(features)
 }
 
 /// The files of a split, if they are there.
@@ -139,6 +200,11 @@ impl Samples {
         self.features.rows
     }
 
+    /// The indices of all rows.
+    fn all(&self) -> Vec<usize> {
+        (0..self.rows()).collect()
+    }
+
     /// The class of each row, by which a split is stratified; one and the same in a regression.
     fn classes(&self) -> Vec<u32> {
         self.labels.clone().unwrap_or_else(|| vec![0; self.rows()])
@@ -146,17 +212,7 @@ impl Samples {
 
     /// Encodes some of the rows, as [`TablePreprocessing::encode`] would their text.
     fn encode(&self, rows: &[usize], learnt: &Learnt) -> Result<Table, DataError> {
-        let mut features = matrix(rows.len(), self.features.width)?;
-        let mut numbers = vec![0.0; self.features.width];
-        for &row in rows {
-            self.features.read_row(row, &mut numbers);
-            let columns = numbers.iter().zip(&learnt.moments);
-            features.extend(
-                columns.map(|(&number, &(mean, deviation))| {
-                    standardise(Some(number), mean, deviation)
-                }),
-            );
-        }
+        let features = encode_features(&self.features, rows.iter().copied(), learnt)?;
         let value = |&row: &usize, mean, deviation| {
             let mut value = [0.0];
             self.targets.read_row(row, &mut value);
@@ -181,6 +237,23 @@ struct Learnt {
 }
 
 impl Learnt {
+    /// What a model learnt, which is to read the rows of `array`.
+    fn of_model(preprocessing: &TablePreprocessing, array: &Array) -> Result<Self, NpyError> {
+        let moments = preprocessing.columns.iter().map(|column| match column.kind {
+            ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),
+            ColumnKind::Categorical { .. } | ColumnKind::Dropped { .. } => {
+                let what = format!("column `{}`", column.name);
+                Err(NpyError::NotNumbers { path: array.path.clone(), what })
+            }
+        });
+        let moments = moments.collect::<Result<Vec<_>, _>>()?;
+        if moments.len() != array.width {
+            let (path, found) = (array.path.clone(), array.width);
+            return Err(NpyError::Width { path, found, expected: moments.len() });
+        }
+        Ok(Self { moments, target: preprocessing.target.kind.clone() })
+    }
+
     fn preprocessing(self) -> TablePreprocessing {
         let index = self.moments.len();
         let column = |(index, (mean, deviation))| Column {

@@ -1,8 +1,10 @@
 //! What the targets are: classes or values.
 
+use std::{collections::HashMap, path::Path};
+
 use super::{TARGET, array::Array, error::NpyError};
 use crate::{
-    DataError, TargetKind, Task,
+    DataError, Target, TargetKind, Task,
     table::{MOST_INTEGER_CLASSES, regression},
 };
 
@@ -50,6 +52,25 @@ impl Plan {
         }
     }
 
+    /// What a model predicts, of which the file at `path` holds samples.
+    pub(super) fn of_model(target: &Target, path: &Path) -> Result<Self, NpyError> {
+        let number = |class: &String| {
+            class.parse().map_err(|_| NpyError::NotNumbers {
+                path: path.to_owned(),
+                what: format!("class `{class}`"),
+            })
+        };
+        Ok(match &target.kind {
+            TargetKind::Binary { classes: [first, second] } => {
+                Self::Binary([number(first)?, number(second)?])
+            }
+            TargetKind::Multiclass { classes } => {
+                Self::Multiclass(classes.iter().map(number).collect::<Result<_, _>>()?)
+            }
+            TargetKind::Regression { .. } => Self::Regression,
+        })
+    }
+
     /// The label of each target; `None` in a regression, whose targets are found to be finite.
     pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
         match self {
@@ -76,9 +97,10 @@ fn labels(targets: &Array, classes: &[i64]) -> Result<Vec<u32>, DataError> {
     let path = || targets.path.clone();
     let integers =
         targets.values.integers().ok_or_else(|| NpyError::FloatClasses { path: path() })?;
-    let label = |(row, &class): (usize, &i64)| match classes.binary_search(&class) {
-        Ok(label) => Ok(label as u32),
-        Err(_) => Err(NpyError::UnknownClass { path: path(), row, class }.into()),
+    let known: HashMap<i64, u32> = classes.iter().copied().zip(0..).collect();
+    let label = |(row, &class): (usize, &i64)| match known.get(&class) {
+        Some(&label) => Ok(label),
+        None => Err(NpyError::UnknownClass { path: path(), row, class }.into()),
     };
     integers.iter().enumerate().map(label).collect()
 }

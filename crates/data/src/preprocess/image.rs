@@ -107,7 +107,7 @@ impl ImagePreprocessing {
     pub fn normalise(&self, pixels: &[u8]) -> Vec<f32> {
         let shape = self.shape();
         assert!(pixels.len().is_multiple_of(shape.bytes()), "whole images");
-        let tables: Vec<[f32; 256]> = self.factors().into_iter().map(|f| self.table(f)).collect();
+        let tables: Vec<[f32; 256]> = self.factors().into_iter().map(Self::table).collect();
         let planes = pixels.chunks_exact(shape.height * shape.width);
         let tables = tables.iter().cycle();
         planes
@@ -117,8 +117,8 @@ impl ImagePreprocessing {
     }
 
     /// What becomes of each value of a pixel.
-    fn table(&self, (factor, summand): (f32, f32)) -> [f32; 256] {
-        std::array::from_fn(|pixel| (pixel as f64 * self.scale) as f32 * factor + summand)
+    fn table((factor, summand): (f32, f32)) -> [f32; 256] {
+        std::array::from_fn(|pixel| (pixel as f64 * SCALE) as f32 * factor + summand)
     }
 }
 
@@ -156,6 +156,10 @@ impl TryFrom<Unchecked> for ImagePreprocessing {
         if !finite || deviation.iter().any(|&deviation| deviation <= 0.0) {
             return Err("means are finite numbers, deviations above 0".to_owned());
         }
+        // Means and deviations are those of pixels between 0 and 1.
+        if (scale / SCALE - 1.0).abs() > 1e-6 {
+            return Err(format!("pixels are scaled by {scale}, and by 1/255 alone they can be"));
+        }
         Ok(Self { size, channels, resize, scale, mean, deviation })
     }
 }
@@ -178,9 +182,8 @@ mod tests {
 
     #[test]
     fn a_pixel_scaled_is_a_pixel_divided() {
-        let identity = ImagePreprocessing::identity(SHAPE, Resize::Crop);
         let expected: Vec<f32> = (0..=255).map(|pixel| f32::from(pixel as u8) / 255.0).collect();
-        assert_eq!(identity.table((1.0, 0.0)).to_vec(), expected);
+        assert_eq!(ImagePreprocessing::table((1.0, 0.0)).to_vec(), expected);
     }
 
     #[test]
@@ -209,6 +212,7 @@ mod tests {
         };
         check(3, "[0, 0]", "[1, 1, 1]", "2 means and 3 deviations do not fit 3 channels");
         check(1, "[0]", "[0]", "means are finite numbers, deviations above 0");
+        check(1, "[0]", "[1]", "pixels are scaled by 0.1, and by 1/255 alone they can be");
         check(0, "[]", "[]", "an image of size [8, 8] and 0 channels has no pixel");
     }
 }

@@ -261,11 +261,12 @@ impl Target {
     }
 
     /// A regression's output in the user's unit; a class's logit as it is.
-    pub fn restore(&self, output: f32) -> f32 {
+    ///
+    /// An f32 has too few digits for values that lie close together and far from 0.
+    pub fn restore(&self, output: f32) -> f64 {
+        let output = f64::from(output);
         match self.kind {
-            TargetKind::Regression { mean, deviation } => {
-                (f64::from(output) * deviation + mean) as f32
-            }
+            TargetKind::Regression { mean, deviation } => output * deviation + mean,
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => output,
         }
     }
@@ -385,5 +386,12 @@ mod tests {
         let target = Target { name: "price".into(), index: 0, kind };
         let score = standardise(Some(275_000.0), 200_000.0, 50_000.0);
         assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
+
+        let kind = TargetKind::Regression { mean: 1_700_000_000.0, deviation: 100.0 };
+        let target = Target { name: "second".into(), index: 0, kind };
+        assert_eq!(
+            [0.25, -0.5].map(|score| target.restore(score)),
+            [1.700_000_025e9, 1.699_999_95e9]
+        );
     }
 }

@@ -41,6 +41,18 @@ pub enum TextError {
     /// No stream.
     #[error("0 streams have nothing to predict")]
     NoStream,
+    /// An id that is none of the vocabulary's.
+    #[error("{text}: token {index} has the id {id}, the vocabulary has {tokens} tokens")]
+    UnknownId {
+        /// The part of the text.
+        text: String,
+        /// The token's place, from 0.
+        index: usize,
+        /// Its id.
+        id: u32,
+        /// The tokens of the vocabulary.
+        tokens: usize,
+    },
     /// A part too short for a single window.
     #[error("{text} has {tokens} tokens, a sequence of {sequence_length} and its target take {}", sequence_length.saturating_add(1))]
     TooShort {
@@ -94,6 +106,7 @@ impl TextError {
                     .into()
             }
             Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),
+            Self::UnknownId { .. } => "encode the text by the same vocabulary".into(),
             Self::NoStream => "set `training.batch_size` to at least 1".into(),
             Self::TooShort { .. } => {
                 "use a longer text, a smaller `data.sequence_length`, or another `data.validation`"

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::TextError;
+use crate::Vocabulary;
 
 /// The ids of one part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,42 @@ impl Ids {
 }
 
 impl Tokens {
+    /// A text that is in memory.
+    ///
+    /// - `name`: what messages call it
+    /// - `ids`: each below the length of the vocabulary
+    ///
+    /// # Errors
+    ///
+    /// Where an id is none of the vocabulary's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use data::{Vocabulary, text::{Predict, Tokens, Windows}};
+    ///
+    /// let vocabulary = Vocabulary::characters("hello");
+    /// let ids = vocabulary.encode("hello")?;
+    /// let windows = Windows::new(Tokens::new("a word", &ids, &vocabulary)?, 3, Predict::Last)?;
+    /// assert_eq!(windows.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(
+        name: impl Into<String>,
+        ids: &[u32],
+        vocabulary: &Vocabulary,
+    ) -> Result<Self, TextError> {
+        let (name, tokens) = (name.into(), vocabulary.len());
+        let mut kept = Ids::of_vocabulary(tokens);
+        for (index, &id) in ids.iter().enumerate() {
+            if id as usize >= tokens {
+                return Err(TextError::UnknownId { text: name, index, id, tokens });
+            }
+            kept.push(id);
+        }
+        Ok(Self { name, ids: kept })
+    }
+
     /// What messages call the part.
     pub fn name(&self) -> &str {
         &self.name
@@ -104,6 +141,18 @@ impl Ids {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_are_those_of_the_vocabulary() {
+        let vocabulary = Vocabulary::characters("abc");
+        let tokens = Tokens::new("the text", &[2, 0, 2], &vocabulary).unwrap();
+        assert_eq!((tokens.name(), tokens.ids()), ("the text", &Ids::U16(vec![2, 0, 2])));
+        let error = Tokens::new("the text", &[2, 3], &vocabulary).unwrap_err();
+        let expected = "the text: token 1 has the id 3, the vocabulary has 3 tokens";
+        assert_eq!(error.to_string(), expected);
+        assert!(error.help().is_some());
+        assert!(Tokens::new("the text", &[u32::MAX], &Vocabulary::bytes()).is_err());
+    }
 
     #[test]
     fn ids_take_the_smallest_type() {

@@ -3,9 +3,9 @@
 use std::{fmt::Write, fs, path::Path};
 
 use data::{
-    DataError, TableSplits, Targets, Task,
+    ColumnKind, DataError, TableSplits, Targets, Task,
     csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
-    npy::{NpyOptions, read_npy},
+    npy::{NpyOptions, read_npy, read_npy_rows, read_npy_table},
 };
 use proptest::prelude::*;
 
@@ -59,6 +59,34 @@ fn arrays_are_read_as_numpy_saves_them() {
         let rows = read_rows(&b"x0,x1\n0,1\n5,3\n2,250\n"[..], "rows", &splits.preprocessing);
         assert_eq!(splits.train.features, rows.unwrap().features, "{name}");
     }
+}
+
+#[test]
+fn a_model_reads_other_arrays_as_it_learnt() {
+    let files = [("features.npy", golden("f4")), ("targets.npy", golden("targets"))];
+    let trained = folder(&files);
+    let splits = read(trained.path()).unwrap();
+    let of = |path: &Path| read_npy_table(path, &splits.preprocessing);
+    assert_eq!(of(trained.path()).unwrap(), (None, splits.train.clone()));
+    let rows = read_npy_rows(&trained.path().join("features.npy"), &splits.preprocessing);
+    assert_eq!(rows.unwrap(), splits.train.features);
+
+    // The class alone would be the first of its own file.
+    let test =
+        [("test_features.npy", floats(&[2.0, 250.0], 2)), ("test_targets.npy", integers(&[7]))];
+    let (split, table) = of(folder(&[files.to_vec(), test.to_vec()].concat()).path()).unwrap();
+    assert_eq!((split, table.targets), (Some("test"), Targets::Classes(vec![1])));
+    assert_eq!(table.features, splits.train.features[4..]);
+
+    let width = "`features.npy` has 3 features a row, those to train on have 2";
+    check(of, &with("features.npy", floats(&[0.0; 9], 3)), width, "a.shape");
+    let class = "`targets.npy`: row 2 is 5, which is not among the targets to train on";
+    check(of, &with("targets.npy", integers(&[7, -1, 5])), class, "correct the row");
+    check(of, &[], "`FOLDER` has no file `features.npy`", "put the file there");
+    let mut mixed = splits.preprocessing.clone();
+    mixed.columns[1].kind = ColumnKind::Dropped { reason: "a text".into() };
+    let text = "`features.npy` holds numbers, and the column `x1` of the model is none";
+    check(|path| read_npy_table(path, &mixed), &files, text, "a CSV file");
 }
 
 /// Pseudo-random numbers of a few digits, which a CSV file holds exactly.

@@ -60,7 +60,7 @@ impl Graph {
     }
 
     /// Makes `value` an output of the whole graph, called `name`.
-    pub(super) fn output(&mut self, value: &Value, name: &str, shape: &[Size]) {
+    pub(super) fn output(&mut self, value: &Value, name: &str, kind: ElementType, shape: &[Size]) {
         self.message.node.push(Node {
             input: vec![value.clone()],
             output: vec![name.to_owned()],
@@ -68,7 +68,7 @@ impl Graph {
             op_type: "Identity".to_owned(),
             attribute: Vec::new(),
         });
-        self.message.output.push(value_info(name, ElementType::F32, shape));
+        self.message.output.push(value_info(name, kind, shape));
     }
 
     /// A weight of the network by its name in a model file.
@@ -99,6 +99,11 @@ impl Graph {
         let name = format!("integers_{}", self.message.initializer.len());
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.initializer(&name, ElementType::I64, &[values.len()], bytes)
+    }
+
+    /// A constant number.
+    pub(super) fn number(&mut self, name: &str, value: f64) -> Value {
+        self.initializer(name, ElementType::F64, &[], value.to_le_bytes().to_vec())
     }
 
     fn initializer(

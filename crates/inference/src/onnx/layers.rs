@@ -2,10 +2,10 @@
 
 use models::layers::BATCH_NORM_EPSILON;
 
-use super::graph::{Graph, Value, float, int, ints};
-
-/// ONNX's number for the type i64, as the operator `Cast` takes it.
-const I64: i64 = super::messages::ElementType::I64 as i64;
+use super::{
+    graph::{Graph, Value, float, int, ints},
+    messages::ElementType,
+};
 
 impl Graph {
     /// A dense layer: `[batch, inputs]` to `[batch, outputs]`.
@@ -83,7 +83,11 @@ impl Graph {
 
     /// Whole numbers without what stands after the point.
     pub(super) fn integers_of(&mut self, input: &Value) -> Value {
-        self.node("Cast", &[input], vec![int("to", I64)])
+        self.cast(input, ElementType::I64)
+    }
+
+    pub(super) fn cast(&mut self, input: &Value, to: ElementType) -> Value {
+        self.node("Cast", &[input], vec![int("to", to as i64)])
     }
 
     /// The vectors of integer tokens: `[..]` to `[.., width]`.

@@ -112,6 +112,7 @@ pub(super) enum ElementType {
     Undefined = 0,
     F32 = 1,
     I64 = 7,
+    F64 = 11,
 }
 
 /// `ValueInfoProto`

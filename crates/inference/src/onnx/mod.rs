@@ -3,8 +3,8 @@
 //! The graph is that of the network's `forward`, in evaluation mode, with its weights under their
 //! own names. It takes f32 `images` `[batch, channels, height, width]` that are normalised already,
 //! f32 `features` `[batch, features]` of a table, or i64 `tokens` `[batch, time]`, and gives
-//! `logits`. A network that writes text takes and gives its state as well, so that a caller can go
-//! on token by token.
+//! `logits`, or the f64 `value` of a regression in the unit of its table. A network that writes text
+//! takes and gives its state as well, so that a caller can go on token by token.
 //!
 //! The file's properties hold what else `predict` needs: `classes`, the names in the order of the
 //! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`,
@@ -14,10 +14,12 @@ mod graph;
 mod layers;
 mod messages;
 mod networks;
+mod rows;
 mod text;
 
 use std::collections::BTreeMap;
 
+use data::TargetKind;
 use models::Architecture;
 use prost::Message;
 use store::StoredTensor;
@@ -47,7 +49,7 @@ pub(crate) fn file(
     let properties = [
         ("recipe", description.recipe.clone()),
         ("classes", json(&description.classes)),
-        ("preprocessing", json(&description.preprocessing)),
+        ("preprocessing", rows::for_others(&description.preprocessing).to_string()),
     ];
     let model = ModelMessage {
         ir_version: IR_VERSION,
@@ -75,8 +77,17 @@ fn build(graph: &mut Graph, description: &Description) -> Result<(), InferenceEr
         Architecture::Mlp(config) => {
             let shape = [Size::Named("batch"), Size::Fixed(config.inputs)];
             let features = graph.input("features", ElementType::F32, &shape);
-            let logits = networks::mlp(graph, config, &features);
-            give_logits(graph, &logits, config.outputs);
+            let table = description.table()?;
+            let features = rows::without_constants(graph, table, &features);
+            let outputs = networks::mlp(graph, config, &features);
+            match table.target.kind {
+                TargetKind::Regression { mean, deviation } => {
+                    rows::give_value(graph, &outputs, mean, deviation);
+                }
+                TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
+                    give_logits(graph, &outputs, config.outputs);
+                }
+            }
         }
         Architecture::Cnn(config) => {
             let images = images(graph, description)?;
@@ -112,5 +123,5 @@ fn images(graph: &mut Graph, description: &Description) -> Result<Value, Inferen
 }
 
 fn give_logits(graph: &mut Graph, logits: &Value, width: usize) {
-    graph.output(logits, "logits", &[Size::Named("batch"), Size::Fixed(width)]);
+    graph.output(logits, "logits", ElementType::F32, &[Size::Named("batch"), Size::Fixed(width)]);
 }

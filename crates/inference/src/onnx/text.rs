@@ -34,7 +34,12 @@ pub(super) fn text_lstm(graph: &mut Graph, config: &TextLstmConfig) {
     let products = graph.node("MatMul", &[&outputs, &weight], Vec::new());
     let bias = graph.weight("dense.bias");
     let logits = graph.node("Add", &[&products, &bias], Vec::new());
-    graph.output(&logits, "logits", &[batch, positions, Size::Fixed(config.vocabulary)]);
+    graph.output(
+        &logits,
+        "logits",
+        ElementType::F32,
+        &[batch, positions, Size::Fixed(config.vocabulary)],
+    );
 }
 
 /// - `sequence`: `[batch, time, embedding]`
@@ -69,7 +74,7 @@ fn lstm_layers(
     let shape = [Size::Fixed(layers), Size::Named("batch"), Size::Fixed(hidden)];
     for (name, parts) in [("h_next", h_next), ("c_next", c_next)] {
         let next = graph.concat(&parts, 0);
-        graph.output(&next, name, &shape);
+        graph.output(&next, name, ElementType::F32, &shape);
     }
     graph.transpose(&sequence, &[1, 0, 2])
 }

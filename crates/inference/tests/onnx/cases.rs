@@ -20,6 +20,8 @@ use store::StoredTensor;
 
 const BATCH: usize = 3;
 const TIME: usize = 6;
+/// The feature of the regression that was the same in all rows.
+pub(crate) const CONSTANT: usize = 1;
 
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -38,6 +40,7 @@ pub(crate) fn all() -> Vec<Case> {
         mlp("mlp-linear", Vec::new(), Vec::new()),
         mlp("mlp-embeddings", vec![6], vec![embedding(0, 3, 2), embedding(2, 4, 1)]),
         mlp("mlp-embedding-last", vec![6], vec![embedding(3, 2, 3)]),
+        regression("mlp-regression"),
         image("cnn", cnn(1, 28), [1, 28, 28]),
         image("cnn-odd", cnn(3, 21), [3, 21, 21]),
         image(
@@ -75,6 +78,20 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     let target = Target { name: "target".to_owned(), index: 4, kind };
     let table = TablePreprocessing { header: true, columns, target };
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
+}
+
+/// Of values, by features of which the second was the same in all rows.
+fn regression(name: &'static str) -> Case {
+    let mut case = mlp(name, vec![6], Vec::new());
+    let Description { architecture, preprocessing, classes, .. } = &mut case.description;
+    if let (Architecture::Mlp(config), Preprocessing::Table(table)) = (architecture, preprocessing)
+    {
+        config.outputs = 1;
+        table.target.kind = TargetKind::Regression { mean: 30.0, deviation: 7.0 };
+        table.columns[CONSTANT].kind = ColumnKind::Numeric { mean: 5.0, deviation: 0.0 };
+    }
+    classes.clear();
+    case
 }
 
 /// The column that becomes a feature, an index where it is embedded.

@@ -1,8 +1,9 @@
-"""Runs ONNX files and prints for each its name and the largest difference of its logits.
+"""Runs ONNX files and prints for each its name and the largest difference of its outputs.
 
     python3 check.py FOLDER
 
-Beside NAME.onnx lies NAME.safetensors with `inputs` and the `logits` that are expected.
+Beside NAME.onnx lies NAME.safetensors with `inputs` and the `logits` that are expected,
+which are the values of a regression.
 """
 
 import json
@@ -39,8 +40,14 @@ def check(path):
     onnx.checker.check_model(model, full_check=True)
     properties = {entry.key: entry.value for entry in model.metadata_props}
     assert properties["recipe"] == path.stem, properties
-    assert json.loads(properties["classes"]) == ["one", '"two"'], properties
-    assert json.loads(properties["preprocessing"])["input"] in ["table", "image", "text"]
+    preprocessing = json.loads(properties["preprocessing"])
+    assert preprocessing["input"] in ["table", "image", "text"]
+    for column in preprocessing.get("columns", []):
+        assert column.get("deviation", 1) > 0, column
+        assert (column.get("encoding") == "index") == (column.get("offset") == 1), column
+    regression = preprocessing.get("target", {}).get("task") == "regression"
+    classes = [] if regression else ["one", '"two"']
+    assert json.loads(properties["classes"]) == classes, properties
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     tensors = load_file(path.with_suffix(".safetensors"))
@@ -49,7 +56,8 @@ def check(path):
     [needed] = session.get_inputs()
     if needed.name == "tokens":
         inputs = inputs.astype(np.int64)
-    run = lambda some: session.run(["logits"], {needed.name: some})[0]
+    output = "value" if regression else "logits"
+    run = lambda some: session.run([output], {needed.name: some})[0]
     differences = [difference(run(inputs), logits), difference(run(inputs[:1]), logits[:1])]
     differences.append(token_by_token(session, inputs, logits))
     return max(differences)

@@ -12,7 +12,7 @@ use std::{path::Path, process::Command};
 
 use backend::{Selected, device::Device};
 use burn::tensor::{Int, Tensor, TensorData};
-use inference::{Description, Model};
+use inference::{Description, Model, Prediction};
 use models::{Network, Pass};
 use store::{StoredTensor, TensorFile};
 
@@ -87,6 +87,7 @@ fn model(description: &Description, path: &Path) -> Model<Selected> {
 
 fn logits(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
     match model.network() {
+        Network::Mlp(_) if model.description().classes.is_empty() => values(model, inputs),
         Network::Mlp(network) => stored(network.forward(tensor(inputs))),
         Network::TextLstm(network) => {
             let tokens: Tensor<Selected, 2, Int> = tensor::<2>(inputs).int();
@@ -94,6 +95,20 @@ fn logits(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
         }
         _ => stored(model.image_logits(tensor(inputs)).unwrap()),
     }
+}
+
+/// What is predicted where the constant column is what it was, as by 0; in the graph what stands
+/// there counts for nothing.
+fn values(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
+    let (rows, width) = (inputs.shape()[0], inputs.shape()[1]);
+    let mut features = inputs.values().to_vec();
+    features.iter_mut().skip(cases::CONSTANT).step_by(width).for_each(|feature| *feature = 0.0);
+    let value = |prediction| match prediction {
+        Prediction::Value(value) => value as f32,
+        Prediction::Class { top } => panic!("{top:?}"),
+    };
+    let values = model.predict_rows(&features).unwrap().into_iter().map(value).collect();
+    StoredTensor::new(vec![rows, 1], values).unwrap()
 }
 
 fn tensor<const D: usize>(stored: &StoredTensor) -> Tensor<Selected, D> {

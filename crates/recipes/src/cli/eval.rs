@@ -16,8 +16,9 @@ use crate::{
 pub(super) struct EvalArguments {
     /// A run's directory
     run: PathBuf,
-    /// Measure on this instead: a CSV file, a folder of images or of data set files, or a text. Of a
-    /// folder with splits its test split is measured, or else its validation split
+    /// Measure on this instead: a CSV file, a folder of images, of data set files or of
+    /// NumPy's arrays, or a text. Of a folder with splits its test split is measured, or else its
+    /// validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 }

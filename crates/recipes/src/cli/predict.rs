@@ -8,14 +8,18 @@ use std::{
 };
 
 use backend::{Selected, device};
-use data::{csv_table::read_rows, image_folder::read_image};
+use data::{
+    DataError, TablePreprocessing, TargetKind, csv_table::read_rows, image_folder::read_image,
+    npy::read_npy_rows,
+};
 use inference::{InputKind, Model, Prediction, Probability};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
-    console::significant,
+    console::told_apart,
     run_directory::{CONFIG, SUMMARY},
     shell::quoted_path,
 };
@@ -24,7 +28,8 @@ use crate::{
 pub(super) struct PredictArguments {
     /// A run's directory
     run: PathBuf,
-    /// CSV files, `-` for rows on standard input, image files, or folders of images
+    /// CSV files, `-` for rows on standard input, NumPy's `.npy` files of rows, image files, or
+    /// folders of images
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
     /// Print as CSV, a row for each input
@@ -40,13 +45,20 @@ pub(super) struct PredictArguments {
 #[serde(untagged)]
 enum Line<'a> {
     Class { input: String, class: &'a str, probability: f32, top: &'a [Probability] },
-    Value { input: String, value: f32 },
+    Value { input: String, value: f64 },
+}
+
+/// An input that is not predicted, as JSON tells it.
+#[derive(Serialize)]
+struct Refused {
+    input: String,
+    error: String,
 }
 
 /// Images that are decoded, and predicted, at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
-/// The digits of a predicted value that a person is shown; f32 has hardly more.
+/// The digits of a predicted value that a person is shown, or more if values lie close together.
 const DIGITS: usize = 6;
 
 /// Lines are printed when so many bytes of them have come together.
@@ -60,6 +72,8 @@ struct Printer<'a> {
     csv: bool,
     /// How many classes are named.
     top: usize,
+    /// That of the values in the training data; 0 where classes are predicted.
+    deviation: f64,
     /// Whether the columns of the CSV are named.
     headed: bool,
 }
@@ -71,10 +85,14 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
     }
     let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
-    let mut printer = Printer { output, lines: String::new(), csv, top, headed: false };
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
+    let deviation = match model.description().table().map(|table| &table.target.kind) {
+        Ok(TargetKind::Regression { deviation, .. }) => *deviation,
+        _ => 0.0,
+    };
+    let mut printer = Printer { output, lines: String::new(), csv, top, deviation, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -88,18 +106,34 @@ fn predict_rows(
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
     for input in inputs {
-        let (name, reader) = open(input)?;
-        let rows = read_rows(reader, &name, preprocessing)?;
-        rows.notes.iter().for_each(|note| output::print_note(note));
-        let predictions = model.predict_rows(&rows.features)?;
-        for (line, prediction) in rows.lines.iter().zip(&predictions) {
-            printer.print(format!("{name}:{line}"), prediction)?;
+        let (features, names) = named_rows(input, preprocessing)?;
+        for (name, prediction) in names.into_iter().zip(&model.predict_rows(&features)?) {
+            printer.print(name, prediction)?;
         }
         printer.flush()?;
     }
     Ok(())
 }
 
+/// The features of the rows of a file, `[rows, width]`, and where each of them stands.
+fn named_rows(
+    input: &str,
+    preprocessing: &TablePreprocessing,
+) -> Result<(Vec<f32>, Vec<String>), Failure> {
+    let path = Path::new(input);
+    if path.extension().is_some_and(|extension| extension == "npy") {
+        let features = read_npy_rows(path, preprocessing)?;
+        let rows = features.len() / preprocessing.width().max(1);
+        return Ok((features, (0..rows).map(|row| format!("{input}[{row}]")).collect()));
+    }
+    let (name, reader) = open(input)?;
+    let rows = read_rows(reader, &name, preprocessing)?;
+    rows.notes.iter().for_each(|note| output::print_note(note));
+    let names = rows.lines.iter().map(|line| format!("{name}:{line}")).collect();
+    Ok((rows.features, names))
+}
+
+/// A picture that cannot be read costs itself alone, and the exit code.
 fn predict_images(
     model: &Model<Selected>,
     inputs: &[String],
@@ -108,17 +142,30 @@ fn predict_images(
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
     let paths = image_files(inputs)?;
+    let mut refused = false;
     for paths in paths.chunks(IMAGES_AT_A_TIME) {
         let mut pixels = vec![0; paths.len() * shape.bytes()];
-        for (path, pixels) in paths.iter().zip(pixels.chunks_exact_mut(shape.bytes())) {
-            read_image(path, shape, preprocessing.resize, pixels)?;
-        }
-        for (path, prediction) in paths.iter().zip(&model.predict_images(&pixels)?) {
-            printer.print(path.display().to_string(), prediction)?;
+        let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(paths);
+        let read: Vec<Result<(), DataError>> = images
+            .map(|(pixels, path)| read_image(path, shape, preprocessing.resize, pixels))
+            .collect();
+        // What is predicted in the place of one that cannot be read is dropped.
+        let predictions = model.predict_images(&pixels)?;
+        for ((path, read), prediction) in paths.iter().zip(read).zip(&predictions) {
+            let input = path.display().to_string();
+            match read {
+                Ok(()) => printer.print(input, prediction)?,
+                Err(error) => {
+                    printer.refuse(input, error)?;
+                    refused = true;
+                }
+            }
         }
         printer.flush()?;
     }
-    Ok(())
+    // Each was told when it was met.
+    let told = Failure { exit_code: ExitCode::UserData, problems: Vec::new() };
+    if refused { Err(told) } else { Ok(()) }
 }
 
 /// The files that are named, and those in the folders that are, in the order of their names.
@@ -156,9 +203,19 @@ impl Printer<'_> {
         if self.csv {
             self.print_row(&line);
         } else {
-            self.lines += &self.output.formatted(&line, text);
+            let deviation = self.deviation;
+            self.lines += &self.output.formatted(&line, |line| text(line, deviation));
         }
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Says on stderr, and in JSON, that there is no prediction of an input.
+    fn refuse(&mut self, input: String, error: DataError) -> Result<(), Failure> {
+        self.flush()?; // so that a terminal shows all in order
+        let refused = Refused { input, error: error.to_string() };
+        output::print_failure(&error.into());
+        self.lines += &self.output.formatted(&refused, |_| String::new());
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -189,10 +246,10 @@ impl Printer<'_> {
     }
 }
 
-fn text(line: &Line<'_>) -> String {
+fn text(line: &Line<'_>, deviation: f64) -> String {
     match line {
         Line::Value { input, value } => {
-            format!("{input}: {}\n", significant(f64::from(*value), DIGITS))
+            format!("{input}: {}\n", told_apart(*value, DIGITS, deviation))
         }
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability| {

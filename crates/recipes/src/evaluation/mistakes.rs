@@ -4,7 +4,7 @@ use backend::Backend;
 use burn::tensor::{Int, Tensor, activation::softmax};
 use data::{ColumnKind, TablePreprocessing};
 
-use crate::console::significant;
+use crate::console::told_apart;
 
 /// So many are kept.
 pub(super) const MOST: usize = 12;
@@ -108,7 +108,7 @@ pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) 
         left = rest;
         let value = match (&column.kind, cell) {
             (ColumnKind::Numeric { mean, deviation }, [score]) => {
-                short(f64::from(*score) * deviation + mean, *mean)
+                short(f64::from(*score) * deviation + mean, *mean, *deviation)
             }
             (ColumnKind::Categorical { categories, .. }, [index]) if categories.len() != 1 => {
                 category(categories, (*index as usize).checked_sub(1))
@@ -128,12 +128,13 @@ fn category(categories: &[String], place: Option<usize>) -> String {
     place.and_then(|place| categories.get(place)).cloned().unwrap_or_else(|| "(new)".to_owned())
 }
 
-/// In five significant digits, which is what f32 surely has left of a value that was standardised.
+/// In five significant digits, which is what f32 surely has left of a value that was standardised,
+/// or as many as tell the values of its column apart.
 ///
-/// - `mean`: that of the column
-pub(super) fn short(value: f64, mean: f64) -> String {
+/// - `mean`, `deviation`: those of the column
+pub(super) fn short(value: f64, mean: f64, deviation: f64) -> String {
     // What is left of 0.
-    if value.abs() < 1e-6 * mean.abs() { "0".to_owned() } else { significant(value, 5) }
+    if value.abs() < 1e-6 * mean.abs() { "0".to_owned() } else { told_apart(value, 5, deviation) }
 }
 
 #[cfg(test)]
@@ -170,9 +171,10 @@ mod tests {
 
     #[test]
     fn small_numbers_are_told_from_0() {
-        assert_eq!(short(2.345_678e-7, 1e-7), "2.3457e-7");
-        assert_eq!(short(1.1e-6, 30.0), "0");
-        assert_eq!(short(1234.56, 1e3), "1234.6");
+        assert_eq!(short(2.345_678e-7, 1e-7, 1e-7), "2.3457e-7");
+        assert_eq!(short(1.1e-6, 30.0, 7.0), "0");
+        assert_eq!(short(1234.56, 1e3, 200.0), "1234.6");
+        assert_eq!(short(100.000_012, 100.0, 1e-5), "100.000012");
     }
 
     #[test]

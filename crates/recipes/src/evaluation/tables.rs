@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backend::{Selected, device::Device};
-use data::{Table, TargetKind, csv_table::read_table};
+use data::{Table, TablePreprocessing, TargetKind, csv_table::read_table, npy::read_npy_table};
 use inference::{Model, Prediction};
 use models::Network;
 use training::Group;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     ExitCode, Failure,
-    config::{Config, TableData},
+    config::{Config, Source, TableData},
     confusion::Confusion,
     mlp,
     table_evaluation::TableEvaluation,
@@ -31,19 +31,16 @@ pub(super) fn examine(
     let Network::Mlp(network) = model.network() else {
         return Err(changed(model.description()));
     };
-    let mut notes = Vec::new();
-    let (split, table) = match data {
-        Some(path) => {
-            let (table, told) = read_table(path, preprocessing, config.data.header)?;
-            notes = told;
-            ("given", table)
-        }
+    let (split, GivenTable { split: given_split, table, notes }) = match data {
+        Some(path) => ("given", read_given(path, preprocessing, &config)?),
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)?;
             hold_data(run, &splits.fingerprint(), model)?;
             let test = splits.test.map(|table| ("test", table));
-            test.or(splits.validation.map(|table| ("validation", table))).ok_or_else(nothing)?
+            let validation = splits.validation.map(|table| ("validation", table));
+            let (split, table) = test.or(validation).ok_or_else(nothing)?;
+            (split, GivenTable { split: None, table, notes: Vec::new() })
         }
     };
     let evaluation = TableEvaluation::new(&table, preprocessing, &Group::alone(), device);
@@ -62,6 +59,7 @@ pub(super) fn examine(
     };
     Ok(Examined {
         report: EvaluationReport {
+            given_split,
             classes: classes.to_vec(),
             per_class: confusion.scores(classes),
             confusion: confusion.into_counts(),
@@ -73,6 +71,34 @@ pub(super) fn examine(
     })
 }
 
+/// A table to measure on.
+struct GivenTable {
+    /// Which split of the data it is; none where it is all of it.
+    split: Option<&'static str>,
+    table: Table,
+    /// What the user should know, a sentence each.
+    notes: Vec<String>,
+}
+
+/// Other data, of the kind that the run was trained on.
+fn read_given(
+    path: &Path,
+    preprocessing: &TablePreprocessing,
+    config: &Config<TableData, mlp::Model>,
+) -> Result<GivenTable, Failure> {
+    if config.data.source == Source::Npy && !is_csv(path) {
+        let (split, table) = read_npy_table(path, preprocessing)?;
+        return Ok(GivenTable { split, table, notes: Vec::new() });
+    }
+    let (table, notes) = read_table(path, preprocessing, config.data.header)?;
+    Ok(GivenTable { split: None, table, notes })
+}
+
+/// Whether a file is taken for a table of text, where NumPy's arrays were trained on.
+fn is_csv(path: &Path) -> bool {
+    !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
+}
+
 /// The rows whose predicted values are furthest from the true ones, each as `row` shows it.
 fn furthest_off(
     model: &Model<Selected>,
@@ -80,9 +106,9 @@ fn furthest_off(
     row: impl Fn(usize) -> Sample,
 ) -> Result<Vec<Mistake>, Failure> {
     let target = &model.description().table()?.target;
-    let TargetKind::Regression { mean, .. } = target.kind else { return Ok(Vec::new()) };
+    let TargetKind::Regression { mean, deviation } = target.kind else { return Ok(Vec::new()) };
     let predictions = model.predict_rows(&table.features)?;
-    let mut rows: Vec<(usize, f32, f32)> = table
+    let mut rows: Vec<(usize, f64, f64)> = table
         .targets
         .values()
         .iter()
@@ -95,9 +121,9 @@ fn furthest_off(
         .collect();
     rows.sort_by(|a, b| (b.1 - b.2).abs().total_cmp(&(a.1 - a.2).abs()));
     rows.truncate(MOST);
-    let mistake = |(index, truth, prediction): (usize, f32, f32)| Mistake {
-        truth: short(f64::from(truth), mean),
-        prediction: short(f64::from(prediction), mean),
+    let mistake = |(index, truth, prediction): (usize, f64, f64)| Mistake {
+        truth: short(truth, mean, deviation),
+        prediction: short(prediction, mean, deviation),
         probability: None,
         sample: row(index),
     };
@@ -108,6 +134,6 @@ fn nothing() -> Failure {
     Failure::new(
         ExitCode::Usage,
         "the run held nothing out to measure on",
-        "name a file: `--data FILE.csv`",
+        "name data to measure on: `--data PATH`",
     )
 }

@@ -168,6 +168,42 @@ fn a_value_is_predicted_in_the_units_of_the_table() {
     assert!((shown - value).abs() < 0.006, "{text} {value}");
 }
 
+/// They have more digits in common than an f32 has.
+#[test]
+fn values_that_lie_close_together_are_told_apart() {
+    for (first, step) in [(1.7e9, 1.0), (100.0, 1e-7)] {
+        let folder = Folder::new();
+        let truths: Vec<f64> = (0..200).map(|x| first + step * f64::from(x)).collect();
+        let rows = truths.iter().enumerate().map(|(x, value)| format!("{x},{value}\n"));
+        folder.write("table.csv", format!("x,y\n{}", rows.collect::<String>()));
+        let data = "--set data.source=csv --set data.path=table.csv --set data.target=y \
+                    --set data.task=regression --set training.epochs=20 --progress quiet";
+        folder.run(&format!("train mlp {data} --run-dir run")).succeeded();
+
+        // The values are those that are measured.
+        let lines = folder.run("predict run table.csv --json").succeeded().stdout;
+        let value =
+            |line| serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64();
+        let values: Vec<f64> = lines.lines().map(|line| value(line).unwrap()).collect();
+        assert_eq!(values.len(), truths.len());
+        let squares: f64 = values.iter().zip(&truths).map(|(a, b)| (a - b).powi(2)).sum();
+        let error = (squares / truths.len() as f64).sqrt();
+        let measured = folder.run("eval run --data table.csv --json").succeeded().json();
+        let measured = measured["metrics"]["rmse"].as_f64().unwrap();
+        assert!((error / measured - 1.0).abs() < 1e-3, "{error} {measured}");
+
+        let last = |line: &str, before: char| -> f64 {
+            line.rsplit(before).next().unwrap().parse().unwrap()
+        };
+        let rows = folder.run("predict run table.csv --csv").succeeded().stdout;
+        assert!(rows.lines().skip(1).map(|row| last(row, ',')).eq(values.iter().copied()));
+        let text = folder.run("predict run table.csv").succeeded().stdout;
+        for (line, value) in text.lines().zip(&values) {
+            assert!((last(line, ' ') - value).abs() < 0.1 * step, "{line} {value}");
+        }
+    }
+}
+
 #[test]
 fn small_values_are_told_from_0() {
     let folder = Folder::new();
@@ -244,8 +280,35 @@ fn numpys_arrays_train() {
     // The class is the sign of the first feature.
     let class = |i: usize| u8::from((2.0 * i as f32).sin() > 0.0);
     folder.write("arrays/targets.npy", npy("|u1", "(60,)", |i| [class(i)]));
-    let ran = folder.run("train mlp --set data.source=npy --set data.path=arrays --json");
+    let train = "train mlp --set data.source=npy --set data.path=arrays --json --run-dir run";
+    let ran = folder.run(train);
     assert!(ran.succeeded().json()["validation"]["accuracy"].as_f64().unwrap() > 0.8);
+
+    // The same arrays, measured and predicted.
+    let report = folder.run("eval run --data arrays --json").succeeded().json();
+    assert_eq!((&report["samples"], report.get("given_split")), (&60.into(), None));
+    let predicted = folder.run("predict run arrays/features.npy --json").succeeded().stdout;
+    let lines: Vec<serde_json::Value> =
+        predicted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[59]["input"], lines.len()), (&"arrays/features.npy[59]".into(), 60));
+    let right = |&(row, line): &(usize, &serde_json::Value)| {
+        line["class"].as_str() == Some(&*class(row).to_string())
+    };
+    let right = lines.iter().enumerate().filter(right).count();
+    let accuracy = report["metrics"]["accuracy"].as_f64().unwrap();
+    assert!((accuracy - right as f64 / 60.0).abs() < 1e-6, "{accuracy} {right}");
+
+    // Of splits the one for tests is measured; a file alone has no targets.
+    std::fs::create_dir(folder.path("other")).unwrap();
+    for name in ["features.npy", "targets.npy"] {
+        let to = folder.path(&format!("other/test_{name}"));
+        std::fs::copy(folder.path("arrays").join(name), to).unwrap();
+    }
+    let other = folder.run("eval run --data other --json").succeeded().json();
+    assert_eq!((&other["given_split"], &other["metrics"]), (&"test".into(), &report["metrics"]));
+    let alone = folder.run("eval run --data arrays/features.npy");
+    assert_eq!(alone.code, Some(3), "{alone:#?}");
+    assert!(alone.stderr.contains("a folder is expected"), "{}", alone.stderr);
 
     let ran = folder.run("train mlp --set data.source=npy --set data.path=none");
     assert_eq!(ran.code, Some(3), "{ran:#?}");

@@ -150,6 +150,35 @@ fn a_report_names_the_files_of_mistakes() {
 }
 
 #[test]
+fn a_bad_picture_costs_its_own_prediction_alone() {
+    let folder = photos();
+    folder.run(&format!("train cnn {PHOTOS} --max-steps 2 --run-dir run")).succeeded();
+    fs::create_dir(folder.path("new")).unwrap();
+    folder.write("new/a.bmp", bmp(24, [5; 3]));
+    folder.write("new/b.jpg", "this is text");
+    folder.write("new/c.bmp", bmp(24, [5; 3]));
+
+    let ran = folder.run("predict run new gone.png --json");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let inputs: Vec<&Value> = lines.iter().map(|line| &line["input"]).collect();
+    assert_eq!(inputs, ["new/a.bmp", "new/b.jpg", "new/c.bmp", "gone.png"]);
+    assert!(lines[0]["class"].is_string());
+    assert_eq!(lines[0]["class"], lines[2]["class"]);
+    assert_eq!(lines[1]["error"], "`new/b.jpg` is no image");
+    let told = "error: `new/b.jpg` is no image\nhelp: replace or delete it\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`gone.png` cannot be read"), "{}", ran.stderr);
+
+    let ran = folder.run("predict run new --csv");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let rows: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("input,class,probability", 3));
+    assert!(rows[2].starts_with("new/c.bmp,"), "{rows:?}");
+}
+
+#[test]
 fn mistakes_are_named_before_anything_runs() {
     let folder = photos();
     let check = |arguments: &str, code: i32, message: &str| {

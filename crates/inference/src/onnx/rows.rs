@@ -1,0 +1,62 @@
+//! What a graph for rows of a table has around its network, and what its file says of the columns.
+
+use data::{Column, ColumnKind, TablePreprocessing};
+use serde_json::{Value as Json, json};
+use store::StoredTensor;
+
+use super::{
+    graph::{Graph, Size, Value},
+    messages::ElementType,
+};
+use crate::Preprocessing;
+
+/// The features with 0 for those whose column had one number only, which count for nothing.
+///
+/// - `features`: `[batch, features]`
+pub(super) fn without_constants(
+    graph: &mut Graph,
+    table: &TablePreprocessing,
+    features: &Value,
+) -> Value {
+    let counts = |Column { kind, .. }: &Column| {
+        let counts = !matches!(kind, ColumnKind::Numeric { deviation, .. } if *deviation <= 0.0);
+        std::iter::repeat_n(f32::from(u8::from(counts)), kind.width())
+    };
+    let counts: Vec<f32> = table.columns.iter().flat_map(counts).collect();
+    if !counts.contains(&0.0) {
+        return features.clone();
+    }
+    let counts = StoredTensor::new(vec![counts.len()], counts).expect("a vector has its length");
+    let counts = graph.tensor("counting_features", counts);
+    graph.node("Mul", &[features, &counts], Vec::new())
+}
+
+/// Makes the output of a regression that of the whole graph, in the units of the training data. As
+/// f64, since an f32 has too few digits for values that lie close together and far from 0.
+///
+/// - `output`: `[batch, 1]`
+pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation: f64) {
+    let output = graph.cast(output, ElementType::F64);
+    let deviation = graph.number("target_deviation", deviation);
+    let mean = graph.number("target_mean", mean);
+    let value = graph.node("Mul", &[&output, &deviation], Vec::new());
+    let value = graph.node("Add", &[&value, &mean], Vec::new());
+    graph.output(&value, "value", ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
+}
+
+/// The preprocessing for programs that know nothing of this one: no deviation is 0, by which they
+/// would divide, and it is said what is added to an index.
+pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
+    let mut preprocessing =
+        serde_json::to_value(preprocessing).expect("a description has a form in JSON");
+    let columns = preprocessing.get_mut("columns").and_then(Json::as_array_mut);
+    for column in columns.into_iter().flatten() {
+        if column["deviation"].as_f64().is_some_and(|deviation| deviation <= 0.0) {
+            column["deviation"] = json!(1.0);
+        }
+        if column["encoding"] == json!("index") {
+            column["offset"] = json!(1);
+        }
+    }
+    preprocessing
+}
