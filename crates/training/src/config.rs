@@ -15,7 +15,8 @@ pub struct TrainerConfig {
     pub schedule: ScheduleConfig,
     /// Parameters with a learning rate of their own; the first group that fits one counts.
     pub groups: Vec<ParameterGroup>,
-    /// Passes over the training data.
+    /// Passes over the training data. A run that goes on may get another number of them, as of
+    /// `max_steps`, but none that it has passed; at what it has done it ends, in good order.
     pub epochs: usize,
     /// Updates in each pass.
     pub steps_per_epoch: usize,

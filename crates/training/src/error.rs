@@ -34,6 +34,16 @@ pub enum TrainError {
         /// Its range.
         expected: &'static str,
     },
+    /// A run that goes on was given an end that lies behind it.
+    #[error("`{key}` is {value}, and the run has done {done} already")]
+    Passed {
+        /// `training.epochs` or `training.max_steps`.
+        key: &'static str,
+        /// Its value.
+        value: u64,
+        /// Epochs begun, or updates made.
+        done: u64,
+    },
     /// A file could not be written or removed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -85,6 +95,12 @@ impl TrainError {
                 learning_rate / 10.0
             )),
             Self::Config { .. } => None, // the message says it
+            Self::Passed { key: "training.max_steps", done, .. } => {
+                Some(format!("to end it here: `training.max_steps={done}`"))
+            }
+            Self::Passed { key, done, .. } => Some(format!(
+                "set `{key}` to {done} or more; `training.max_steps` may end it sooner"
+            )),
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
                 Some("check the disk, and who may read it; all checkpoints are kept".to_owned())

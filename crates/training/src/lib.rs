@@ -47,7 +47,7 @@ mod error;
 mod event;
 
 pub use crate::{
-    checkpoint::CheckpointConfig,
+    checkpoint::{CheckpointConfig, newest_step},
     config::{ParameterGroup, TrainerConfig, Work},
     epoch::{Epoch, Stop},
     error::TrainError,

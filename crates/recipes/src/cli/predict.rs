@@ -11,12 +11,14 @@ use backend::{Selected, device};
 use data::{csv_table::read_rows, image_folder::read_image};
 use inference::{InputKind, Model, Prediction, Probability};
 use serde::Serialize;
+use training::newest_step;
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
     console::significant,
-    run_directory::{CONFIG, SUMMARY},
+    run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
+    settings::or_end_it,
     shell::quoted_path,
 };
 
@@ -229,7 +231,11 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     } else if is_run {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
-            &format!("go on with it: `recipes resume {}`", quoted_path(run)),
+            &format!(
+                "to go on: recipes resume {}{}",
+                quoted_path(run),
+                or_end_it(run, newest_step(&run.join(CHECKPOINTS)))
+            ),
         )
     } else if run.is_dir() {
         wrong(

@@ -11,7 +11,7 @@ use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{AnyModel, EvaluationReport, Examined, changed, hold_data};
+use super::{AnyModel, EvaluationReport, Examined, changed, hold_data, or_elsewhere};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
@@ -35,7 +35,7 @@ pub(super) fn examine(
     let (split, tokens) = match data {
         Some(path) => ("given", read_tokens(path, vocabulary, length)?),
         None => {
-            let corpus = read_text(&config.data.options())?;
+            let corpus = read_text(&config.data.options()).map_err(or_elsewhere)?;
             hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?

@@ -40,6 +40,7 @@ mod shelf;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::shelf::newest_step;
 pub(crate) use self::{
     contents::{Contents, Tensors},
     shelf::{Newest, Shelf},

@@ -150,6 +150,13 @@ impl Shelf {
     }
 }
 
+/// The number of updates after which the newest of the checkpoints in a directory was written; none
+/// where there are none. None of them is verified.
+pub fn newest_step(checkpoints: &Path) -> Option<u64> {
+    let entries = fs::read_dir(checkpoints).ok()?;
+    entries.filter_map(|entry| Some(Name::of(&entry.ok()?.path())?.step)).max()
+}
+
 impl Fault {
     /// The error of the checkpoint at `path`.
     fn at(self, path: PathBuf) -> TrainError {

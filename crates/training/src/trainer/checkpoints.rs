@@ -34,6 +34,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 })?
             }
         }
+        self.state.record.check_end(&self.config)?;
         if let Some(keeper) = self.observer.keeper() {
             keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }

@@ -93,9 +93,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
-    /// the checkpoint does not fit the model or its settings; [`TrainError::Unreadable`] and
-    /// [`TrainError::OtherVersion`] where it may be whole but cannot be read;
-    /// [`TrainError::Observer`].
+    /// the checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run
+    /// is to end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it
+    /// may be whole but cannot be read; [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -247,14 +247,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
         self.clock.stop();
         self.share_statistics()?;
-        let learning_rate = self.state.last_learning_rate(&self.config);
         let model = self.state.evaluated();
         let validation = validate(&model)?;
         if validation.is_none() {
             self.warn_of_no_validation()?;
         }
         self.state.end_epoch(validation, model, &self.config);
-        self.report_epoch(learning_rate)?;
+        self.report_epoch()?;
         if !cut {
             self.checkpoint_after_epoch()?;
         }
@@ -342,7 +341,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     }
 
     fn epochs_begun(&self) -> usize {
-        self.state.record.epochs_ended + usize::from(self.state.record.position > 0)
+        self.state.record.epochs_begun()
     }
 
     fn trainable_parameters(&self) -> usize {
