@@ -129,7 +129,7 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
-            TrainError::Config { .. } | TrainError::Passed { .. } => ExitCode::Usage,
+            TrainError::Config(_) | TrainError::Passed { .. } => ExitCode::Usage,
             TrainError::OtherRun { .. }
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,

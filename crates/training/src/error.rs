@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use store::StoreError;
 
-use crate::GroupError;
+use crate::{GroupError, Mistake};
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +25,8 @@ pub enum TrainError {
         learning_rate: f64,
     },
     /// A setting is out of its range; nothing was begun.
-    #[error("`{key}` is {value}, and must be {expected}")]
-    Config {
-        /// The setting, as it is called in a recipe's file.
-        key: String,
-        /// Its value.
-        value: String,
-        /// Its range.
-        expected: &'static str,
-    },
+    #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
+    Config(Mistake),
     /// A run that goes on was given an end that lies behind it.
     #[error("`{key}` is {value}, and the run has done {done} already")]
     Passed {
@@ -94,7 +87,7 @@ impl TrainError {
                  values in the data",
                 learning_rate / 10.0
             )),
-            Self::Config { .. } => None, // the message says it
+            Self::Config(_) => None, // the message says it
             Self::Passed { key: "training.max_steps", done, .. } => {
                 Some(format!("to end it here: `training.max_steps={done}`"))
             }

@@ -47,6 +47,7 @@ mod error;
 mod event;
 
 pub use crate::{
+    check::Mistake,
     checkpoint::{CheckpointConfig, newest_step},
     config::{ParameterGroup, TrainerConfig, Work},
     epoch::{Epoch, Stop},

@@ -223,7 +223,7 @@ fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
         ScheduleConfig { minimum: f64::INFINITY, ..ScheduleConfig::new(ScheduleKind::Cosine) };
     let mut recorder = Recorder::default();
     let error = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap_err();
-    assert!(matches!(error, TrainError::Config { .. }), "{error}");
+    assert!(matches!(error, TrainError::Config(_)), "{error}");
     assert!(error.to_string().starts_with("`schedule.minimum` is inf, and must be"), "{error}");
     assert!(recorder.0.is_empty());
 }

@@ -116,19 +116,8 @@ impl Training {
 
 impl Check for Training {
     fn check(&self, checker: &mut Checker<'_>) {
-        checker.require("training.epochs", self.epochs >= 1, "at least 1");
-        checker.require("training.max_steps", self.max_steps != Some(0), "at least 1");
         checker.require("training.batch_size", self.batch_size >= 1, "at least 1");
         checker.require("training.micro_batch", self.micro_batch != Some(0), "at least 1");
-        let positive = |norm: f64| norm > 0.0 && norm.is_finite();
-        let clips = self.clip_norm.is_none_or(positive);
-        checker.require("training.clip_norm", clips, "above 0");
-        let share = self.ema.is_none_or(|decay| (0.0..1.0).contains(&decay));
-        checker.require("training.ema", share, "at least 0 and below 1");
-        checker.require("training.patience", self.patience != Some(0), "at least 1");
-        let improvement = self.minimum_improvement;
-        let improves = improvement >= 0.0 && improvement.is_finite();
-        checker.require("training.minimum_improvement", improves, "at least 0");
         if self.batch_size >= 1 && self.micro_batch.is_some_and(|size| size > self.batch_size) {
             checker.conflict(
                 "training.micro_batch",
@@ -170,10 +159,4 @@ pub enum ModelChoice {
     Final,
     /// Those with the best validation.
     Best,
-}
-
-impl Check for Output {
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.require("output.log_every_steps", self.log_every_steps >= 1, "at least 1");
-    }
 }
