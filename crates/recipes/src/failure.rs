@@ -134,7 +134,9 @@ impl From<TrainError> for Failure {
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
-            TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
+            TrainError::Losses { .. } | TrainError::Store(_) | TrainError::Unreadable { .. } => {
+                ExitCode::Unexpected
+            }
             TrainError::Observer(error) => return Self::observed(error),
         };
         Self::of(exit_code, &error, error.help())

@@ -27,6 +27,14 @@ pub enum TrainError {
     /// A setting is out of its range; nothing was begun.
     #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
     Config(Mistake),
+    /// A step was given other losses than one for each sample.
+    #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
+    Losses {
+        /// How many were given.
+        losses: usize,
+        /// As many as the part counts.
+        samples: usize,
+    },
     /// A run that goes on was given an end that lies behind it.
     #[error("`{key}` is {value}, and the run has done {done} already")]
     Passed {
@@ -88,6 +96,10 @@ impl TrainError {
                 learning_rate / 10.0
             )),
             Self::Config(_) => None, // the message says it
+            Self::Losses { .. } => Some(
+                "pass them before any mean or sum: what they are divided by follows from the part"
+                    .to_owned(),
+            ),
             Self::Passed { key: "training.max_steps", done, .. } => {
                 Some(format!("to end it here: `training.max_steps={done}`"))
             }

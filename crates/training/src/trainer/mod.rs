@@ -186,10 +186,16 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
+    /// [`TrainError::Losses`] where there is not one for each sample;
     /// [`TrainError::Diverged`], noticed at the log interval, though no update was made from the
     /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
     /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
+        let ([given], samples) = (losses.dims(), part.samples);
+        // Where none of the samples counts, any losses stand in.
+        if samples > 0 && given != samples {
+            return Err(TrainError::Losses { losses: given, samples });
+        }
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.load(Ordering::Relaxed) {
             // Only now is all that belongs to the update before in its place: running statistics,
