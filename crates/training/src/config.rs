@@ -28,8 +28,8 @@ pub struct TrainerConfig {
     /// Whether losses are scaled for the backward pass, which f16 needs: an update whose gradients
     /// overflow is not made then, and the scale is lowered.
     pub loss_scaling: bool,
-    /// The share of the average of the weights that each update leaves; with one, the average is
-    /// what is evaluated and returned.
+    /// The share of the average of the weights that each update leaves, of update number n at most
+    /// (1 + n) / (10 + n); with one, the average is what is evaluated and returned.
     pub ema: Option<f64>,
     /// The run ends after so many epochs without a better validation loss.
     pub patience: Option<usize>,

@@ -250,11 +250,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let skips = self.note_whether_finite(squares).into_primitive().tensor();
 
         let record = &self.record;
+        let update_number = record.step;
         let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
         let model = self.model.take().expect("the model is put back by whatever takes it");
         let model = update(model, parameters, gradients, &mut self.slots, skips, rule);
         if let Some(decay) = config.ema {
-            self.average.note(&model, parameters, decay);
+            self.average.note(&model, parameters, decay, update_number);
         }
         self.model = Some(model);
     }

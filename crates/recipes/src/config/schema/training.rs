@@ -30,9 +30,9 @@ pub struct Training {
     /// The largest norm of all gradients together; a larger one is scaled down to it.
     #[serde(default, serialize_with = "unset_as_empty")]
     pub clip_norm: Option<f64>,
-    /// The share of the average of the weights that each update leaves; where it is set, the
-    /// average is what is evaluated and kept.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    /// The share of the average of the weights that each update leaves, less in the first ones;
+    /// where it is set, the average is what is evaluated and kept.
+    #[serde(default, with = "or_empty")]
     pub ema: Option<f64>,
     /// Ends the run after so many epochs without a better validation loss.
     #[serde(default, serialize_with = "unset_as_empty")]
