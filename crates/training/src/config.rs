@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
-
 use crate::{CheckpointConfig, Group, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
 
 /// How a trainer runs.
@@ -106,17 +104,5 @@ impl TrainerConfig {
             steps: self.max_steps.map_or(all, |max_steps| max_steps.min(all)),
             steps_per_epoch: self.steps_per_epoch as u64,
         }
-    }
-}
-
-/// Writes an optional value, `""` if there is none: in the settings of a recipe, a key that is left
-/// out would come back with the recipe's value.
-pub(crate) fn unset_as_empty<T: Serialize, S: Serializer>(
-    value: &Option<T>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => value.serialize(serializer),
-        None => serializer.serialize_str(""),
     }
 }

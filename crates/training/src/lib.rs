@@ -20,6 +20,7 @@
 mod check;
 mod config;
 mod optimizer;
+pub mod or_empty;
 mod schedule;
 
 // The state and what happens to it.
