@@ -86,8 +86,8 @@ impl Check for Model {
         checker.require("model.hidden", !self.hidden.contains(&0), "widths of at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
-        let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor.is_finite();
-        checker.require("model.fine_tune_factor", factor, "above 0");
+        let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor <= 1e3;
+        checker.require("model.fine_tune_factor", factor, "above 0 and at most 1000");
         let tuning = ["model.fine_tune", "model.fine_tune_factor"];
         if self.weights == "none" {
             checker.only_with("model.weights", "shipped", &tuning);

@@ -28,7 +28,7 @@ pub enum Progress {
     Auto,
     /// Plain lines.
     Plain,
-    /// Nothing but warnings and errors.
+    /// Nothing but notes and errors; the result is printed all the same.
     Quiet,
 }
 

@@ -129,12 +129,14 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
-            TrainError::Config { .. } => ExitCode::Usage,
+            TrainError::Config(_) | TrainError::Passed { .. } => ExitCode::Usage,
             TrainError::OtherRun { .. }
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::Group(error) => return error.into(),
-            TrainError::Store(_) | TrainError::Unreadable { .. } => ExitCode::Unexpected,
+            TrainError::Losses { .. } | TrainError::Store(_) | TrainError::Unreadable { .. } => {
+                ExitCode::Unexpected
+            }
             TrainError::Observer(error) => return Self::observed(error),
         };
         Self::of(exit_code, &error, error.help())

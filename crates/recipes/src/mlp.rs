@@ -40,10 +40,10 @@ pub const RECIPE: Recipe = Recipe {
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Units of each hidden layer.
-    #[serde(default, serialize_with = "config::unset_as_empty")]
+    #[serde(default, with = "config::or_empty")]
     pub hidden: Option<Vec<usize>>,
     /// Numbers that stand for a category; one number a category, 0 or 1, where there is none.
-    #[serde(default, serialize_with = "config::unset_as_empty")]
+    #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
 }
 

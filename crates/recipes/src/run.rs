@@ -29,6 +29,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
+    settings::or_end_it,
     shell::quoted_path,
 };
 
@@ -244,7 +245,11 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
-                format!("to go on: recipes resume {}", quoted_path(self.path())),
+                format!(
+                    "to go on: recipes resume {}{}",
+                    quoted_path(self.path()),
+                    or_end_it(self.path(), Some(trained.steps))
+                ),
             ));
         }
         let parameters = weights::count(&trained.model);

@@ -24,6 +24,8 @@ use crate::{
 pub(crate) const CONFIG: &str = "config.toml";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
+/// What the run goes on from.
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model.
 pub(crate) const MODEL: &str = "model.safetensors";
 /// Held by the process that writes the run. It stays, and says nothing of the run.
@@ -249,7 +251,7 @@ impl Observer for RunDirectory {
 
 impl Keeper for RunDirectory {
     fn checkpoints(&self) -> PathBuf {
-        self.path.join("checkpoints")
+        self.path.join(CHECKPOINTS)
     }
 
     fn mark(&mut self) -> Result<Value, ObserverError> {

@@ -7,11 +7,21 @@ use training::EndStatus;
 
 use crate::{ExitCode, Failure, Summary, shell::quoted_path};
 
-/// What no update depends on: when checkpoints are written, how many threads read, who is told, and
-/// for how long a better loss is waited for.
-const FREE: [&str; 4] = ["checkpoint.", "data.workers", "output.tensorboard", PATIENCE];
-/// What may grow, so that a run goes on beyond its end.
-const MAY_GROW: [&str; 2] = [EPOCHS, MAX_STEPS];
+/// What no update that was made depends on: when checkpoints are written, where the data lie and
+/// how many threads read them, who is told, and when the run ends. That the data are the same, and
+/// the end is not one that the run has passed, the trainer knows from the checkpoint.
+const FREE: [&str; 9] = [
+    "data.path",
+    "data.validation_path",
+    "data.test_path",
+    "data.cache",
+    "data.workers",
+    "output.tensorboard",
+    EPOCHS,
+    MAX_STEPS,
+    PATIENCE,
+];
+const FREE_TABLE: &str = "checkpoint.";
 
 const EPOCHS: &str = "training.epochs";
 const MAX_STEPS: &str = "training.max_steps";
@@ -30,9 +40,8 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         .filter_map(|key| {
             let then = began_with.get(key).unwrap_or(&none);
             let now = now.get(key).unwrap_or(&none);
-            let free = FREE.iter().any(|free| key.starts_with(free));
-            let grows = MAY_GROW.contains(&key.as_str()) && grows(then, now);
-            (then != now && !free && !grows).then(|| format!("`{key}` was {then} and is {now}"))
+            let free = FREE.contains(&key.as_str()) || key.starts_with(FREE_TABLE);
+            (then != now && !free).then(|| format!("`{key}` was {then} and is {now}"))
         })
         .collect();
     if refused.is_empty() {
@@ -41,17 +50,18 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
     Err(Failure::new(
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
-        "leave them as they were, or begin another run: `recipes train RUN/config.toml`; \
-         only `training.epochs` and `training.max_steps` may grow, and `training.patience` change",
+        "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only \
+         `training.epochs`, `training.max_steps`, `training.patience` and the paths of the data may \
+         change",
     ))
 }
 
-fn grows(then: &Value, now: &Value) -> bool {
-    match (then.as_u64(), now.as_u64()) {
-        (Some(then), Some(now)) => now > then,
-        (Some(_), None) => now.as_str() == Some(""), // a limit that is taken away
-        _ => false,
-    }
+/// What ends an unfinished run where it is, as an addition to the help that says how to go on; empty
+/// where it has no checkpoint.
+pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
+    let Some(steps) = steps.filter(|&steps| steps > 0) else { return String::new() };
+    let run = quoted_path(directory);
+    format!("; to end it where it is: recipes resume {run} --set {MAX_STEPS}={steps}")
 }
 
 /// The command that makes a finished run longer: it changes whatever ended it.
@@ -111,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_may_grow_and_change_nothing_else() {
+    fn a_run_may_end_elsewhere_and_its_data_move_and_nothing_else_change() {
         let began_with = settings(5, json!(10), 0.1);
         let check = |now: Value| {
             refuse_changes(&began_with, &now).map_err(|failure| failure.problems[0].message.clone())
@@ -119,17 +129,20 @@ mod tests {
         assert_eq!(check(settings(5, json!(10), 0.1)), Ok(()));
         assert_eq!(check(settings(6, json!(11), 0.1)), Ok(()));
         assert_eq!(check(settings(5, json!(""), 0.1)), Ok(()));
+        assert_eq!(check(settings(4, json!(9), 0.1)), Ok(()));
         assert_eq!(
             check(settings(4, json!(9), 0.2)).unwrap_err(),
-            "a resumed run cannot change its settings: `optimizer.learning_rate` was 0.1 and is \
-             0.2, `training.epochs` was 5 and is 4, `training.max_steps` was 10 and is 9"
+            "a resumed run cannot change its settings: `optimizer.learning_rate` was 0.1 and is 0.2"
         );
         for (then, now) in [(json!(3), json!("")), (json!(""), json!(2)), (json!(3), json!(2))] {
             let patience = |epochs| json!({ "training": { "patience": epochs } });
             assert!(refuse_changes(&patience(then), &patience(now)).is_ok());
         }
-        let no_limit = settings(5, json!(""), 0.1);
-        assert!(refuse_changes(&no_limit, &began_with).is_err(), "a limit is no growth");
+        let data = |key: &str, value: &str| json!({ "data": { key: value } });
+        for key in ["path", "validation_path", "test_path", "cache"] {
+            assert!(refuse_changes(&data(key, "here"), &data(key, "there")).is_ok(), "{key}");
+        }
+        assert!(refuse_changes(&data("target", "here"), &data("target", "there")).is_err());
     }
 
     #[test]

@@ -34,5 +34,5 @@ pub use crate::{
     hash::{sha256_hex, sha256_hex_of},
     lock::FileLock,
     tensor_file::{StoredTensor, TensorFile},
-    whole::{create_directory, create_new_directory, remove, write_whole},
+    whole::{create_directory, create_new_directory, remove, rename, write_whole},
 };

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
+    io,
     path::Path,
 };
 
@@ -22,14 +23,29 @@ impl FileLock {
     ///
     /// Where the file cannot be opened or created.
     pub fn take(path: &Path) -> Result<Option<Self>, StoreError> {
-        let file = fault::point()
-            .and_then(|()| OpenOptions::new().append(true).create(true).open(path))
-            .map_err(StoreError::io("open", path))?;
+        let file = open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(None),
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Self { _file: file })),
         }
     }
+
+    /// As [`take`](Self::take), but where another process holds it waits until that gives it back.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take).
+    pub fn wait(path: &Path) -> Result<Self, StoreError> {
+        let file = open(path)?;
+        while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+        Ok(Self { _file: file })
+    }
+}
+
+fn open(path: &Path) -> Result<File, StoreError> {
+    fault::point()
+        .and_then(|()| OpenOptions::new().append(true).create(true).open(path))
+        .map_err(StoreError::io("open", path))
 }
 
 #[cfg(test)]
@@ -44,7 +60,11 @@ mod tests {
         assert!(held.is_some());
         assert!(FileLock::take(&path).unwrap().is_none());
         drop(held);
+        let waited = FileLock::wait(&path).unwrap();
+        assert!(FileLock::take(&path).unwrap().is_none());
+        drop(waited);
         assert!(FileLock::take(&path).unwrap().is_some());
         assert!(FileLock::take(&path.join("below")).is_err());
+        assert!(FileLock::wait(&path.join("below")).is_err());
     }
 }

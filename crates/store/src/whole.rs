@@ -32,6 +32,16 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_directory(parent(path))
 }
 
+/// Gives a file another name in its directory, durably; a file that has the name already goes.
+///
+/// # Errors
+///
+/// Where the system refuses.
+pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fault::point().and_then(|()| fs::rename(from, to)).map_err(StoreError::io("rename", from))?;
+    sync_directory(parent(to))
+}
+
 /// Creates a directory and those above it, durably.
 ///
 /// # Errors
@@ -146,6 +156,26 @@ mod tests {
             faults += 1;
         }
         assert_eq!(faults, 5, "create, write, sync, rename, sync the directory");
+    }
+
+    #[test]
+    fn a_name_is_changed_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        for faults in 0.. {
+            fs::write(&from, "new").unwrap();
+            fs::write(&to, "old").unwrap();
+            fault::arm(faults);
+            let result = rename(&from, &to);
+            if fault::disarm() {
+                result.unwrap();
+                assert_eq!(faults, 2, "rename, sync the directory");
+                break;
+            }
+            assert!(result.unwrap_err().to_string().contains("injected"), "fault {faults}");
+            assert_eq!(from.exists(), fs::read_to_string(&to).unwrap() == "old");
+        }
+        assert_eq!((from.exists(), fs::read_to_string(&to).unwrap().as_str()), (false, "new"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! The exponential moving average of the weights, as PyTorch's `AveragedModel` with
-//! `get_ema_multi_avg_fn` takes it: it begins with the weights after the first update.
+//! The exponential moving average of the weights. It begins with those after the first update, as
+//! PyTorch's `AveragedModel` does, and keeps less of itself in the first updates, as TensorFlow's
+//! `ExponentialMovingAverage` with `num_updates` does; or a short run would end with an average
+//! that is mostly of its beginning.
 
 use backend::{AutodiffBackend, Backend};
 use burn::{module::Module, tensor::ops::FloatTensor};
@@ -15,9 +17,14 @@ use crate::{
 pub(crate) struct Average<B: Backend>(pub(crate) Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Average<B> {
-    /// Takes in the weights after an update.
-    pub(crate) fn note<A, M>(&mut self, model: &M, parameters: &[Parameter], decay: f64)
-    where
+    /// Takes in the weights after update number `update`, counted from 1.
+    pub(crate) fn note<A, M>(
+        &mut self,
+        model: &M,
+        parameters: &[Parameter],
+        decay: f64,
+        update: u64,
+    ) where
         A: AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
@@ -33,7 +40,7 @@ impl<B: Backend> Average<B> {
                 }
             }
         }
-        let averages = B::fused_moving_averages(pairs, decay);
+        let averages = B::fused_moving_averages(pairs, decay_at(decay, update));
         for (position, average) in positions.into_iter().zip(averages) {
             self.0[position] = Some(average);
         }
@@ -43,4 +50,10 @@ impl<B: Backend> Average<B> {
     pub(crate) fn apply<M: Module<B>>(&self, model: M) -> M {
         with_values(model, self.0.iter().cloned())
     }
+}
+
+/// The share of the average that an update leaves.
+fn decay_at(decay: f64, update: u64) -> f64 {
+    let update = update as f64;
+    decay.min((1.0 + update) / (10.0 + update))
 }

@@ -7,118 +7,134 @@ use crate::{OptimizerConfig, ScheduleConfig, ScheduleKind, TrainError, TrainerCo
 /// What weights are computed in; a larger number would be infinite there.
 const LARGEST: f64 = f32::MAX as f64;
 
+/// A setting that is out of its range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The setting, as it is called in a recipe's file.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Its range: what it must be.
+    pub expected: &'static str,
+}
+
 impl TrainerConfig {
-    /// # Errors
-    ///
-    /// [`TrainError::Config`] names the first setting that is out of its range.
-    pub(crate) fn check(&self) -> Result<(), TrainError> {
-        self.optimizer.check()?;
-        self.schedule.check(self.optimizer.learning_rate)?;
+    /// Every setting that is out of its range, once.
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        let mut found = Mistakes::default();
+        self.optimizer.check(&mut found);
+        self.schedule.check(self.optimizer.learning_rate, &mut found);
         for group in &self.groups {
             let factor = group.learning_rate_factor;
             let key = format!("learning_rate_factor of {}", group.prefix);
-            let rates = [factor, factor * self.optimizer.learning_rate];
-            require(&key, factor, rates.into_iter().all(at_least_zero), AT_LEAST_ZERO)?;
+            found.at_least_zero(&key, factor);
+            let rate = factor * self.optimizer.learning_rate;
+            found.require(&key, factor, rate <= LARGEST, "so low that the learning rate is finite");
         }
-        require("training.epochs", self.epochs, self.epochs >= 1, "at least 1")?;
+        found.require("training.epochs", self.epochs, self.epochs >= 1, "at least 1");
         let steps = self.steps_per_epoch;
-        require("steps_per_epoch", steps, steps >= 1, "at least 1: there is no data")?;
+        found.require("steps_per_epoch", steps, steps >= 1, "at least 1: there is no data");
         let counted = u64::try_from(steps).ok().and_then(|steps| {
             u64::try_from(self.epochs).ok().and_then(|epochs| epochs.checked_mul(steps))
         });
         let fewer = "so few that their updates can be counted";
-        require("training.epochs", self.epochs, counted.is_some(), fewer)?;
-        at_least_one("training.max_steps", self.max_steps)?;
-        at_least_one("training.patience", self.patience.map(|epochs| epochs as u64))?;
-        at_least_one("output.log_every_steps", Some(self.log_every_steps))?;
+        found.require("training.epochs", self.epochs, counted.is_some(), fewer);
+        found.at_least_one("training.max_steps", self.max_steps);
         if let Some(norm) = self.clip_norm {
-            require("training.clip_norm", norm, above_zero(norm), ABOVE_ZERO)?;
+            found.above_zero("training.clip_norm", norm);
         }
         if let Some(decay) = self.ema {
-            require("training.ema", decay, below_one(decay), BELOW_ONE)?;
+            found.below_one("training.ema", decay);
         }
-        let improvement = self.minimum_improvement;
-        let key = "training.minimum_improvement";
-        require(key, improvement, at_least_zero(improvement), AT_LEAST_ZERO)
+        found.at_least_one("training.patience", self.patience.map(|epochs| epochs as u64));
+        found.at_least_zero("training.minimum_improvement", self.minimum_improvement);
+        found.at_least_one("output.log_every_steps", Some(self.log_every_steps));
+        found.0
+    }
+
+    /// # Errors
+    ///
+    /// [`TrainError::Config`] names the first setting that is out of its range.
+    pub(crate) fn check(&self) -> Result<(), TrainError> {
+        self.mistakes().into_iter().next().map_or(Ok(()), |first| Err(TrainError::Config(first)))
     }
 }
 
 impl OptimizerConfig {
-    fn check(&self) -> Result<(), TrainError> {
-        let rate = self.learning_rate;
-        require("optimizer.learning_rate", rate, above_zero(rate), ABOVE_ZERO)?;
-        for (key, share) in [
-            ("optimizer.beta_1", self.beta_1),
-            ("optimizer.beta_2", self.beta_2),
-            ("optimizer.alpha", self.alpha),
-            ("optimizer.momentum", self.momentum),
-        ] {
-            require(key, share, below_one(share), BELOW_ONE)?;
-        }
-        for (key, value) in
-            [("optimizer.epsilon", self.epsilon), ("optimizer.weight_decay", self.weight_decay)]
-        {
-            require(key, value, at_least_zero(value), AT_LEAST_ZERO)?;
-        }
-        Ok(())
+    fn check(&self, found: &mut Mistakes) {
+        found.above_zero("optimizer.learning_rate", self.learning_rate);
+        found.below_one("optimizer.beta_1", self.beta_1);
+        found.below_one("optimizer.beta_2", self.beta_2);
+        found.below_one("optimizer.alpha", self.alpha);
+        // At 0 a weight without a gradient would be divided by nothing.
+        found.above_zero("optimizer.epsilon", self.epsilon);
+        found.below_one("optimizer.momentum", self.momentum);
+        found.at_least_zero("optimizer.weight_decay", self.weight_decay);
     }
 }
 
 impl ScheduleConfig {
     /// - `base`: the optimizer's learning rate
-    fn check(&self, base: f64) -> Result<(), TrainError> {
+    fn check(&self, base: f64, found: &mut Mistakes) {
         let minimum = self.minimum;
-        require("schedule.minimum", minimum, at_least_zero(minimum), AT_LEAST_ZERO)?;
+        found.at_least_zero("schedule.minimum", minimum);
         if self.kind == ScheduleKind::Range {
             let rises = minimum > 0.0 && (base / minimum).is_finite();
-            require("schedule.minimum", minimum, rises, "well above 0 for a range")?;
+            found.require("schedule.minimum", minimum, rises, "well above 0 for a range");
         }
+        // A rate that is none has been named already.
+        let below = base <= 0.0 || base.is_nan() || minimum <= base;
+        found.require("schedule.minimum", minimum, below, "at most `optimizer.learning_rate`");
         let share = self.pct_start;
-        require("schedule.pct_start", share, share > 0.0 && share < 1.0, "between 0 and 1")?;
+        let between = share > 0.0 && share < 1.0;
+        found.require("schedule.pct_start", share, between, "between 0 and 1");
         for (key, factor) in [
             ("schedule.div_factor", self.div_factor),
             ("schedule.final_div_factor", self.final_div_factor),
         ] {
-            require(key, factor, (1.0..=LARGEST).contains(&factor), "at least 1, and finite")?;
+            found.require(key, factor, factor >= 1.0, "at least 1");
+            found.in_f32(key, factor);
         }
         if let Some(gamma) = self.gamma {
             let falls = gamma > 0.0 && gamma <= 1.0;
-            require("schedule.gamma", gamma, falls, "above 0 and at most 1")?;
+            found.require("schedule.gamma", gamma, falls, "above 0 and at most 1");
         }
-        require("schedule.threshold", self.threshold, below_one(self.threshold), BELOW_ONE)
+        found.below_one("schedule.threshold", self.threshold);
     }
 }
 
-const ABOVE_ZERO: &str = "above 0 and at most 3.4e38, the largest number of 32 bits";
-const AT_LEAST_ZERO: &str = "at least 0 and at most 3.4e38, the largest number of 32 bits";
-const BELOW_ONE: &str = "at least 0 and below 1";
+#[derive(Default)]
+struct Mistakes(Vec<Mistake>);
 
-fn above_zero(value: f64) -> bool {
-    value > 0.0 && value <= LARGEST
-}
-
-fn at_least_zero(value: f64) -> bool {
-    (0.0..=LARGEST).contains(&value)
-}
-
-fn below_one(value: f64) -> bool {
-    (0.0..1.0).contains(&value)
-}
-
-fn at_least_one(key: &str, value: Option<u64>) -> Result<(), TrainError> {
-    require(key, value.unwrap_or_default(), value != Some(0), "at least 1")
-}
-
-fn require(
-    key: &str,
-    value: impl Display,
-    holds: bool,
-    expected: &'static str,
-) -> Result<(), TrainError> {
-    if holds {
-        return Ok(());
+impl Mistakes {
+    /// Notes a value that does not hold, unless the same setting was noted already.
+    fn require(&mut self, key: &str, value: impl Display, holds: bool, expected: &'static str) {
+        if !holds && self.0.iter().all(|mistake| mistake.key != key) {
+            self.0.push(Mistake { key: key.to_owned(), value: value.to_string(), expected });
+        }
     }
-    Err(TrainError::Config { key: key.to_owned(), value: value.to_string(), expected })
+
+    fn in_f32(&mut self, key: &str, value: f64) {
+        self.require(key, value, value <= LARGEST, "at most 3.4e38, the largest number of 32 bits");
+    }
+
+    fn above_zero(&mut self, key: &str, value: f64) {
+        self.require(key, value, value > 0.0, "above 0");
+        self.in_f32(key, value);
+    }
+
+    fn at_least_zero(&mut self, key: &str, value: f64) {
+        self.require(key, value, value >= 0.0, "at least 0");
+        self.in_f32(key, value);
+    }
+
+    fn below_one(&mut self, key: &str, value: f64) {
+        self.require(key, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
+    }
+
+    fn at_least_one(&mut self, key: &str, value: Option<u64>) {
+        self.require(key, value.unwrap_or_default(), value != Some(0), "at least 1");
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +158,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 32] = [
+        let cases: [(&str, Change); 34] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -151,10 +167,12 @@ mod tests {
             ("`optimizer.alpha` is -1,", |c| c.optimizer.alpha = -1.0),
             ("`optimizer.momentum` is NaN,", |c| c.optimizer.momentum = f64::NAN),
             ("`optimizer.epsilon` is -1,", |c| c.optimizer.epsilon = -1.0),
+            ("`optimizer.epsilon` is 0,", |c| c.optimizer.epsilon = 0.0),
             ("`optimizer.weight_decay` is inf,", |c| c.optimizer.weight_decay = f64::INFINITY),
             ("`schedule.minimum` is inf,", |c| c.schedule.minimum = f64::INFINITY),
             ("`schedule.minimum` is NaN,", |c| c.schedule.minimum = f64::NAN),
             ("`schedule.minimum` is 0,", range),
+            ("`schedule.minimum` is 0.5,", |c| c.schedule.minimum = 0.5),
             ("`schedule.pct_start` is 1,", |c| c.schedule.pct_start = 1.0),
             ("`schedule.pct_start` is 0,", |c| c.schedule.pct_start = 0.0),
             ("`schedule.div_factor` is 0,", |c| c.schedule.div_factor = 0.0),
@@ -185,9 +203,26 @@ mod tests {
             let mut config = config();
             change(&mut config);
             let error = config.check().unwrap_err();
-            assert!(matches!(error, TrainError::Config { .. }), "{error}");
+            assert!(matches!(error, TrainError::Config(_)), "{error}");
             assert!(error.to_string().starts_with(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn every_setting_out_of_its_range_is_named_once() {
+        let mut config = config();
+        config.optimizer.weight_decay = 1e39;
+        config.schedule.minimum = 1e39;
+        config.epochs = 0;
+        let named: Vec<_> =
+            config.mistakes().into_iter().map(|found| (found.key, found.expected)).collect();
+        let in_f32 = "at most 3.4e38, the largest number of 32 bits";
+        let expected = [
+            ("optimizer.weight_decay", in_f32),
+            ("schedule.minimum", in_f32),
+            ("training.epochs", "at least 1"),
+        ];
+        assert_eq!(named, expected.map(|(key, rule)| (key.to_owned(), rule)));
     }
 
     #[test]
@@ -195,7 +230,7 @@ mod tests {
         let mut config = config();
         config.optimizer.learning_rate = 3e38;
         config.optimizer.beta_1 = 0.0;
-        config.optimizer.epsilon = 0.0;
+        config.optimizer.epsilon = f64::MIN_POSITIVE;
         config.schedule.gamma = Some(1.0);
         config.schedule.div_factor = 1.0;
         config.groups = group(0.0);

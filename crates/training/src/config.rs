@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
-
 use crate::{CheckpointConfig, Group, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
 
 /// How a trainer runs.
@@ -15,7 +13,8 @@ pub struct TrainerConfig {
     pub schedule: ScheduleConfig,
     /// Parameters with a learning rate of their own; the first group that fits one counts.
     pub groups: Vec<ParameterGroup>,
-    /// Passes over the training data.
+    /// Passes over the training data. A run that goes on may get another number of them, as of
+    /// `max_steps`, but none that it has passed; at what it has done it ends, in good order.
     pub epochs: usize,
     /// Updates in each pass.
     pub steps_per_epoch: usize,
@@ -27,8 +26,8 @@ pub struct TrainerConfig {
     /// Whether losses are scaled for the backward pass, which f16 needs: an update whose gradients
     /// overflow is not made then, and the scale is lowered.
     pub loss_scaling: bool,
-    /// The share of the average of the weights that each update leaves; with one, the average is
-    /// what is evaluated and returned.
+    /// The share of the average of the weights that each update leaves, of update number n at most
+    /// (1 + n) / (10 + n); with one, the average is what is evaluated and returned.
     pub ema: Option<f64>,
     /// The run ends after so many epochs without a better validation loss.
     pub patience: Option<usize>,
@@ -105,17 +104,5 @@ impl TrainerConfig {
             steps: self.max_steps.map_or(all, |max_steps| max_steps.min(all)),
             steps_per_epoch: self.steps_per_epoch as u64,
         }
-    }
-}
-
-/// Writes an optional value, `""` if there is none: in the settings of a recipe, a key that is left
-/// out would come back with the recipe's value.
-pub(crate) fn unset_as_empty<T: Serialize, S: Serializer>(
-    value: &Option<T>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => value.serialize(serializer),
-        None => serializer.serialize_str(""),
     }
 }

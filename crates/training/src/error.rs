@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use store::StoreError;
 
-use crate::GroupError;
+use crate::{GroupError, Mistake};
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +25,25 @@ pub enum TrainError {
         learning_rate: f64,
     },
     /// A setting is out of its range; nothing was begun.
-    #[error("`{key}` is {value}, and must be {expected}")]
-    Config {
-        /// The setting, as it is called in a recipe's file.
-        key: String,
+    #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
+    Config(Mistake),
+    /// A step was given other losses than one for each sample.
+    #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
+    Losses {
+        /// How many were given.
+        losses: usize,
+        /// As many as the part counts.
+        samples: usize,
+    },
+    /// A run that goes on was given an end that lies behind it.
+    #[error("`{key}` is {value}, and the run has done {done} already")]
+    Passed {
+        /// `training.epochs` or `training.max_steps`.
+        key: &'static str,
         /// Its value.
-        value: String,
-        /// Its range.
-        expected: &'static str,
+        value: u64,
+        /// Epochs begun, or updates made.
+        done: u64,
     },
     /// A file could not be written or removed.
     #[error(transparent)]
@@ -84,7 +95,17 @@ impl TrainError {
                  and look for extreme values in the data",
                 in_digits(learning_rate / 10.0, 1)
             )),
-            Self::Config { .. } => None, // the message says it
+            Self::Config(_) => None, // the message says it
+            Self::Losses { .. } => Some(
+                "pass them before any mean or sum: what they are divided by follows from the part"
+                    .to_owned(),
+            ),
+            Self::Passed { key: "training.max_steps", done, .. } => {
+                Some(format!("to end it here: `training.max_steps={done}`"))
+            }
+            Self::Passed { key, done, .. } => Some(format!(
+                "set `{key}` to {done} or more; `training.max_steps` may end it sooner"
+            )),
             Self::Store(error) => error.help(),
             Self::Unreadable { .. } => {
                 Some("check the disk, and who may read it; all checkpoints are kept".to_owned())

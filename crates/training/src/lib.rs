@@ -20,6 +20,7 @@
 mod check;
 mod config;
 mod optimizer;
+pub mod or_empty;
 mod schedule;
 
 // The state and what happens to it.
@@ -47,7 +48,8 @@ mod error;
 mod event;
 
 pub use crate::{
-    checkpoint::CheckpointConfig,
+    check::Mistake,
+    checkpoint::{CheckpointConfig, newest_step},
     config::{ParameterGroup, TrainerConfig, Work},
     epoch::{Epoch, Stop},
     error::TrainError,

@@ -50,7 +50,7 @@ pub struct ScheduleConfig {
     pub milestones: Vec<usize>,
     /// Step, exponential and plateau: what the learning rate is multiplied by; unset it is
     /// 0.95 for exponential and 0.1 for the others.
-    #[serde(default, serialize_with = "crate::config::unset_as_empty")]
+    #[serde(default, with = "crate::or_empty")]
     pub gamma: Option<f64>,
     /// Plateau: epochs to bear without an improvement.
     pub patience: usize,

@@ -10,7 +10,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Best, Group, GroupError, Measured, Metrics, TrainerConfig,
+    Best, Group, GroupError, Measured, Metrics, TrainError, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
@@ -70,6 +70,9 @@ pub(crate) struct Record {
     pub(crate) samples: u64,
     /// Samples of the current or last update.
     pub(crate) update_samples: usize,
+    /// The learning rate of the last update.
+    #[serde(default)] // earlier versions did not note it
+    pub(crate) learning_rate: f64,
     /// The product of NAdam's momenta over all updates.
     pub(crate) momentum_product: f64,
     pub(crate) plateau: Plateau,
@@ -83,6 +86,29 @@ pub(crate) struct Record {
     pub(crate) validation: Option<Measured>,
     /// The best epoch, and all that was measured then.
     pub(crate) best: Option<(Best, Measured)>,
+}
+
+impl Record {
+    /// Epochs that have ended, and the one under way.
+    pub(crate) fn epochs_begun(&self) -> usize {
+        self.epochs_ended + usize::from(self.position > 0)
+    }
+
+    /// That the end of the run does not lie behind it; at it, the run is over at once.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Passed`].
+    pub(crate) fn check_end(&self, config: &TrainerConfig) -> Result<(), TrainError> {
+        let epochs = ("training.epochs", config.epochs as u64, self.epochs_begun() as u64);
+        let steps = ("training.max_steps", config.max_steps.unwrap_or(u64::MAX), self.step);
+        for (key, value, done) in [epochs, steps] {
+            if value < done {
+                return Err(TrainError::Passed { key, value, done });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
@@ -115,6 +141,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 position: 0,
                 samples: 0,
                 update_samples: 0,
+                learning_rate: 0.0,
                 momentum_product: 1.0,
                 plateau: Plateau::default(),
                 early_stopping: Patience::default(),
@@ -200,6 +227,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     ) {
         let learning_rate = self.next_learning_rate(config);
         let record = &mut self.record;
+        record.learning_rate = learning_rate;
         record.step += 1;
         record.position += 1;
         let samples = record.update_samples as u64;
@@ -222,11 +250,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let skips = self.note_whether_finite(squares).into_primitive().tensor();
 
         let record = &self.record;
+        let update_number = record.step;
         let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
         let model = self.model.take().expect("the model is put back by whatever takes it");
         let model = update(model, parameters, gradients, &mut self.slots, skips, rule);
         if let Some(decay) = config.ema {
-            self.average.note(&model, parameters, decay);
+            self.average.note(&model, parameters, decay, update_number);
         }
         self.model = Some(model);
     }
@@ -334,19 +363,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 
     /// The learning rate of the update to come.
     pub(crate) fn next_learning_rate(&self, config: &TrainerConfig) -> f64 {
-        learning_rate(&self.record, self.record.step, config)
+        let base = config.optimizer.learning_rate;
+        let rate = config.schedule.learning_rate(base, self.record.step, config.length());
+        self.record.plateau.lower(rate, &config.schedule)
     }
-
-    /// The learning rate of the last update, if no validation came after it.
-    pub(crate) fn last_learning_rate(&self, config: &TrainerConfig) -> f64 {
-        learning_rate(&self.record, self.record.step.saturating_sub(1), config)
-    }
-}
-
-fn learning_rate(record: &Record, step: u64, config: &TrainerConfig) -> f64 {
-    let base = config.optimizer.learning_rate;
-    let rate = config.schedule.learning_rate(base, step, config.length());
-    record.plateau.lower(rate, &config.schedule)
 }
 
 /// What gradients with this sum of squares (`[1]`) are multiplied by, so that their norm is at most

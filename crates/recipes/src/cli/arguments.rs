@@ -68,11 +68,12 @@ Examples:
   recipes lr-find cnn
   recipes lr-find my.toml --set optimizer.kind=sgd --to 10 --output range.svg")]
     LrFind(LrFindArguments),
-    /// Go on with a run that was interrupted, or make a finished one longer
+    /// Go on with a run that was interrupted, end it, or make a finished one longer
     #[command(after_help = "\
 Examples:
   recipes resume runs/first
-  recipes resume runs/first --set training.epochs=100")]
+  recipes resume runs/first --set training.epochs=100
+  recipes resume runs/first --set training.max_steps=1500")]
     Resume(ResumeArguments),
     /// Prove on this machine that a resumed run ends as one that was never stopped
     #[command(after_help = "\

@@ -122,13 +122,35 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
                 settings.map(|setting| format!(" --set {}", quoted(setting))).collect();
             text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
         }
-        None if test.broke_out => text += "the loss never fell: lower `--from`\n",
+        None if test.broke_out || rises(&losses) => {
+            text +=
+                "the loss never fell, and rose in the end: lower `--from`, or raise `--steps`\n";
+        }
         None => text += "the loss never fell: raise `--to`, or `--steps`\n",
     }
     text
 }
 
+/// Whether losses end above all of their first half, so that it is not for noise.
+fn rises(losses: &[f64]) -> bool {
+    let (first, _) = losses.split_at(losses.len() / 2);
+    losses.last().is_some_and(|last| first.iter().all(|loss| loss < last))
+}
+
 /// `3.2e-3`
 fn exponential(rate: f64) -> String {
     format!("{rate:.1e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_try_where_the_loss_never_fell_goes_by_how_it_ended() {
+        assert!(rises(&[0.7, 0.71, 0.69, 0.7, 0.7, 0.9]));
+        assert!(rises(&[1.0, 2.0, 3.0]));
+        assert!(!rises(&[0.7, 0.71, 0.69, 0.7, 0.69, 0.705]));
+        assert!(!rises(&[]));
+    }
 }

@@ -15,12 +15,14 @@ use data::{
 use inference::{InputKind, Model, Prediction, Probability};
 use rayon::prelude::*;
 use serde::Serialize;
+use training::newest_step;
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
     console::told_apart,
-    run_directory::{CONFIG, SUMMARY},
+    run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
+    settings::or_end_it,
     shell::quoted_path,
 };
 
@@ -287,7 +289,11 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     } else if is_run {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
-            &format!("go on with it: `recipes resume {}`", quoted_path(run)),
+            &format!(
+                "to go on: recipes resume {}{}",
+                quoted_path(run),
+                or_end_it(run, newest_step(&run.join(CHECKPOINTS)))
+            ),
         )
     } else if run.is_dir() {
         wrong(

@@ -28,8 +28,9 @@ pub(super) struct ResumeArguments {
     /// The run directory
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Make the run longer: `training.epochs=N` or `training.max_steps=N`, and `training.patience=`
-    /// where it stopped early; may be given many times
+    /// Make the run longer, or end it sooner: `training.epochs=N` or `training.max_steps=N`, and
+    /// `training.patience=` where it stopped early; say where its data lie now: `data.path=PATH`;
+    /// may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }

@@ -39,7 +39,7 @@
 //! #[derive(serde::Deserialize, serde::Serialize)]
 //! #[serde(deny_unknown_fields)]
 //! struct Model {
-//!     #[serde(default, serialize_with = "recipes::config::unset_as_empty")]
+//!     #[serde(default, with = "recipes::config::or_empty")]
 //!     hidden: Option<Vec<usize>>,
 //! }
 //! ```
@@ -60,7 +60,8 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-use serde::{Serialize, Serializer, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
+pub use training::or_empty;
 
 use self::tree::Table;
 pub use self::{
@@ -132,17 +133,4 @@ fn take_out_mistakes<C: DeserializeOwned>(layer: &mut Table, recipe: &Table) -> 
 /// If a value has no form in TOML, such as a path that is not Unicode.
 pub fn to_toml<C: Serialize>(config: &C) -> Result<String, toml::ser::Error> {
     toml::to_string(config)
-}
-
-/// Writes an optional value, `""` if there is none.
-///
-/// A key that is left out would come back with the recipe's value, if the recipe has one.
-pub fn unset_as_empty<T: Serialize, S: Serializer>(
-    value: &Option<T>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => value.serialize(serializer),
-        None => serializer.serialize_str(""),
-    }
 }

@@ -111,6 +111,11 @@ impl<'de> Deserializer<'de> for &'de Node {
         if self.value.is_unset() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
+    /// As [`or_empty`](super::or_empty) asks: no text, but values that tell their absence.
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use store::StoreError;
+
 /// What went wrong with a download.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DownloadError {
@@ -22,6 +24,8 @@ pub(crate) enum DownloadError {
     Archive { path: PathBuf, reason: String },
     #[error("`{}` fails: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("the platform names no folder for caches")]
     NoFolder,
 }
@@ -43,7 +47,9 @@ impl DownloadError {
             Self::Archive { path, .. } => {
                 Some(format!("delete `{}`, then run the command again", path.display()))
             }
-            Self::File { .. } => Some("name another folder by `BURN_RECIPES_DATA`".into()),
+            Self::File { .. } | Self::Store(_) => {
+                Some("name another folder by `BURN_RECIPES_DATA`".into())
+            }
             Self::NoFolder => Some("name a folder by `BURN_RECIPES_DATA`".into()),
             Self::Unreachable { .. } | Self::Refused { .. } | Self::Checksum { .. } => None,
         }

@@ -16,7 +16,7 @@ use super::{DownloadError, catalogue::RemoteFile};
 /// Connections for one file. Each but the last brought something.
 const MOST_CONNECTIONS: usize = 50;
 
-/// Downloads a file into a folder, unless it is there.
+/// Downloads a file into a folder, unless it is there. Of several processes one may do so at a time.
 ///
 /// - `progress`: is told the bytes that are there, and how many there are to be
 pub(super) fn fetch(
@@ -41,7 +41,8 @@ pub(super) fn fetch(
     let path = folder.join(format!("{}.part", file.name));
     let options = || File::options().create(true).append(true).open(&path);
     let mut part = options().map_err(DownloadError::file(&path))?;
-    let length = |part: &File| Ok(part.metadata().map_err(DownloadError::file(&path))?.len());
+    let length =
+        |part: &File| part.metadata().map(|file| file.len()).map_err(DownloadError::file(&path));
     let mut have = length(&part)?;
     let mut bytes = file.bytes;
     for _ in 0..MOST_CONNECTIONS {
@@ -68,7 +69,7 @@ pub(super) fn fetch(
         fs::remove_file(&path).map_err(DownloadError::file(&path))?;
         return Err(DownloadError::Checksum { url: url.to_owned(), found, expected });
     }
-    fs::rename(&path, &destination).map_err(DownloadError::file(&destination))
+    Ok(store::rename(&path, &destination)?)
 }
 
 /// Appends what one connection brings after the first `have` of the `known` bytes, whose number the server

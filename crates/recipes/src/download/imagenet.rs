@@ -7,7 +7,7 @@ use std::{
 
 use ureq::Agent;
 
-use super::{DownloadError, catalogue::RemoteFile, fetch};
+use super::{DownloadError, catalogue::RemoteFile, fetch, lock};
 
 /// Where PyTorch keeps the weights of torchvision.
 pub(crate) const BASE: &str = "https://download.pytorch.org/models/";
@@ -46,7 +46,9 @@ pub(crate) fn get(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<PathBuf, DownloadError> {
     fs::create_dir_all(folder).map_err(DownloadError::file(folder))?;
+    let path = folder.join(file.name);
+    let _lock = if path.exists() { None } else { Some(lock(folder, file.name)?) };
     let url = format!("{base}{}", file.name);
     fetch::fetch(agent, &url, file, folder, progress)?;
-    Ok(folder.join(file.name))
+    Ok(path)
 }

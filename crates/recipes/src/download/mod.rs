@@ -2,6 +2,7 @@
 //!
 //! A file arrives beside its name, as `NAME.part`, and gets its name once it is whole. A download
 //! that was cut off goes on where it ended, in the same command or in the next one.
+//! Of several commands that want the same one downloads, and the others wait for it.
 
 mod catalogue;
 mod error;
@@ -17,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use store::FileLock;
 use ureq::Agent;
 
 use crate::cache_folder::cache_folder;
@@ -43,6 +45,11 @@ pub(crate) fn agent() -> Agent {
         .into()
 }
 
+/// Waits for another process that downloads the same into `folder`, and keeps others waiting.
+fn lock(folder: &Path, name: &str) -> Result<FileLock, DownloadError> {
+    Ok(FileLock::wait(&folder.join(format!("{name}.lock")))?)
+}
+
 /// Brings a data set into a folder of its own below `folder`, which is returned; what is there
 /// already stays.
 ///
@@ -55,11 +62,16 @@ pub(crate) fn get(
     agent: &Agent,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<PathBuf, DownloadError> {
-    let folder = folder.join(set.name);
+    let above = folder;
+    let folder = above.join(set.name);
+    fs::create_dir_all(&folder).map_err(DownloadError::file(&folder))?;
+    let is_there = || set.files.iter().all(|file| folder.join(file.name).exists());
+    // What is there is only read, as by those who may not write.
+    let reads = unpack::is_complete(set, &folder) || (set.unpacked.is_empty() && is_there());
+    let _lock = if reads { None } else { Some(lock(above, set.name)?) };
     if unpack::is_complete(set, &folder) {
         return Ok(folder);
     }
-    fs::create_dir_all(&folder).map_err(DownloadError::file(&folder))?;
     let all = set.bytes();
     let mut before = 0;
     for file in set.files {

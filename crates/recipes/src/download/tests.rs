@@ -107,6 +107,22 @@ fn a_file_arrives_whole_and_is_not_fetched_again() {
 }
 
 #[test]
+fn of_several_that_want_a_file_one_downloads_it() {
+    let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
+    let server = serve(content(), Manner { breaks_after: 50_000, ..GOOD });
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap();
+            });
+        }
+    });
+    assert_eq!(fs::read(folder.path().join("set/a.bin")).unwrap(), content());
+    let begins: Vec<usize> = (0..BYTES).step_by(50_000).collect();
+    assert_eq!(*server.asked.lock().unwrap(), begins);
+}
+
+#[test]
 fn a_connection_that_breaks_is_gone_on_with() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
     let server = serve(content(), Manner { breaks_after: 120_000, ..GOOD });

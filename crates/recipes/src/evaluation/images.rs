@@ -10,6 +10,7 @@ use training::Group;
 use super::{
     AnyModel, EvaluationReport, Examined, hold_data,
     mistakes::{Mistakes, Sample},
+    or_elsewhere,
 };
 use crate::{
     ExitCode, Failure,
@@ -41,7 +42,8 @@ pub(super) fn examine(
         }
         None => {
             let ImageSet { test, validation, fingerprint, notes, .. } =
-                ImageSet::read(&config.data, config.training.seed, progress)?;
+                ImageSet::read(&config.data, config.training.seed, progress)
+                    .map_err(or_elsewhere)?;
             hold_data(run, &fingerprint, model)?;
             let (split, source) = match test {
                 Some(test) => ("test", test),

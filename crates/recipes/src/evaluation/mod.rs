@@ -137,6 +137,17 @@ fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(
     Err(changed(model.description()))
 }
 
+/// The error of a run's own data that cannot be read, as where they lie elsewhere now.
+fn or_elsewhere(error: impl Into<Failure>) -> Failure {
+    let mut failure = error.into();
+    for problem in &mut failure.problems {
+        let help = problem.help.take().map(|help| format!("{help}; or "));
+        let help = help.unwrap_or_default();
+        problem.help = Some(format!("{help}name what to measure on: `--data PATH`"));
+    }
+    failure
+}
+
 /// The error of data that is no longer what the model was trained on.
 fn changed(description: &Description) -> Failure {
     Failure::new(

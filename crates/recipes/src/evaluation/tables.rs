@@ -11,6 +11,7 @@ use training::Group;
 use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, Mistakes, decoded_row, short},
+    or_elsewhere,
 };
 use crate::{
     ExitCode, Failure,
@@ -35,7 +36,7 @@ pub(super) fn examine(
         Some(path) => ("given", read_given(path, preprocessing, &config)?),
         None => {
             let config = mlp::with_choices_made(config);
-            let splits = mlp::read(&config, config.training.seed)?;
+            let splits = mlp::read(&config, config.training.seed).map_err(or_elsewhere)?;
             hold_data(run, &splits.fingerprint(), model)?;
             let test = splits.test.map(|table| ("test", table));
             let validation = splits.validation.map(|table| ("validation", table));

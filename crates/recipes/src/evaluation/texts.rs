@@ -11,7 +11,7 @@ use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{AnyModel, EvaluationReport, Examined, changed, hold_data};
+use super::{AnyModel, EvaluationReport, Examined, changed, hold_data, or_elsewhere};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
@@ -40,7 +40,7 @@ pub(super) fn examine(
             ("given", tokens)
         }
         None => {
-            let corpus = read_text(&config.data.options())?;
+            let corpus = read_text(&config.data.options()).map_err(or_elsewhere)?;
             hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?

@@ -52,12 +52,16 @@ fn what_the_command_line_takes_is_named() {
 #[test]
 fn settings_are_checked() {
     let folder = Folder::new();
-    let check = |set: &str, message| check(&folder, &format!("train mlp --set {set}"), 2, message);
+    let check =
+        |set: &str, message: &str| check(&folder, &format!("train mlp --set {set}"), 2, message);
     check("data.sorce=csv", "unknown key `data.sorce`");
     check("training.batch_size=0", "`training.batch_size` must be at least 1, found `0`");
     check("training.batch_size=many", "`training.batch_size` must be a whole number");
     check("training.epochs=0", "`training.epochs` must be at least 1");
     check("optimizer.learning_rate=-1", "`optimizer.learning_rate` must be above 0");
+    for key in ["optimizer.weight_decay", "training.clip_norm", "training.minimum_improvement"] {
+        check(&format!("{key}=1e39"), &format!("`{key}` must be at most 3.4e38"));
+    }
     check("model.hidden=[8,0]", "`model.hidden` must be widths of at least 1");
     check("data.validation=1.5", "`data.validation` must be at least 0 and below 1");
 }

@@ -124,11 +124,79 @@ fn a_run_may_grow_but_not_change() {
     );
     let ran = folder.run("resume run --set training.epochs=3");
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("`training.epochs` was 4 and is 3"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`training.epochs` is 3, and the run has done 4 already"),
+        "{}",
+        ran.stderr
+    );
 
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
     assert_eq!(folder.read("run/config.toml"), folder.read("straight/config.toml"));
+}
+
+#[test]
+fn a_run_that_was_interrupted_is_ended_by_the_command_that_is_told() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --set training.epochs=1000000 \
+                 --set schedule.kind=cosine --progress quiet --run-dir run";
+    let mut child = folder.command().args(train.split_whitespace()).spawn().unwrap();
+    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+
+    let ran = folder.run("predict run rows.csv");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let command = ran.stderr.split("; to end it where it is: recipes ").nth(1).unwrap().trim();
+    let steps: u64 = command.rsplit('=').next().unwrap().parse().unwrap();
+    assert_eq!(command, format!("resume run --set training.max_steps={steps}"));
+    let before = folder.run(&format!("resume run --set training.max_steps={}", steps - 1));
+    assert_eq!(before.code, Some(2), "{before:#?}");
+    assert!(before.stderr.contains("`training.max_steps` is "), "{}", before.stderr);
+
+    folder.run(command).succeeded();
+    let summary = folder.json("run/summary.json");
+    assert_eq!((&summary["steps"], &summary["status"]), (&steps.into(), &"finished".into()));
+    assert!(summary["validation"]["loss"].is_f64() && summary["best"].is_object(), "{summary}");
+    folder.run("eval run").succeeded();
+    // The rate of a run of a million epochs has hardly fallen yet, whatever its end is now.
+    let metrics = folder.read("run/metrics.csv");
+    let mut columns = metrics.lines().next().unwrap().split(',');
+    let column = columns.position(|name| name == "learning_rate").unwrap();
+    let rate = metrics.lines().last().unwrap().split(',').nth(column).unwrap();
+    assert!(rate.parse::<f64>().unwrap() > 9e-4, "{metrics}");
+
+    let longer = format!("resume run --set training.max_steps={}", steps + 30);
+    folder.run(&longer).succeeded();
+    assert_eq!(folder.json("run/summary.json")["steps"], steps + 30);
+}
+
+#[test]
+fn a_run_whose_data_moved_goes_on_with_them_but_not_with_others() {
+    let folder = Folder::new();
+    let rows = |first: usize| -> String {
+        (0..150).map(|row| format!("{row},{}\n", ["a", "b"][(first + row) % 2])).collect()
+    };
+    folder.write("table.csv", format!("x,class\n{}", rows(0)));
+    folder.write("other.csv", format!("x,class\n{}", rows(1)));
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
+    let train = format!("train mlp {data} --set training.epochs=2 --progress quiet --run-dir run");
+    folder.run(&train).succeeded();
+    fs::rename(folder.path("table.csv"), folder.path("moved.csv")).unwrap();
+    let ran = folder.run("eval run");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert!(ran.stderr.contains("`--data PATH`"), "{}", ran.stderr);
+
+    let resume = |path: &str, epochs: usize| {
+        let settings = format!("--set data.path={path} --set training.epochs={epochs}");
+        folder.run(&format!("resume run {settings} --progress quiet"))
+    };
+    let ran = resume("other.csv", 4);
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert!(ran.stderr.contains("its data were others when it began"), "{}", ran.stderr);
+    resume("moved.csv", 4).succeeded();
+    assert_eq!(folder.json("run/summary.json")["epochs"], 4);
+    folder.run("eval run").succeeded();
 }
 
 /// `rm -r run/checkpoints` and a resume must not cost what the run came to.

@@ -8,7 +8,7 @@ use burn::{
     tensor::{ElementConversion, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 use serde::{Deserialize, Serialize};
-use store::{StoreError, StoredTensor, TensorFile};
+use store::{StoredTensor, TensorFile};
 
 use crate::{
     Group, GroupError, OptimizerKind, TrainError, TrainerConfig,
@@ -26,8 +26,7 @@ const STATE: &str = "state.json";
 /// What a checkpoint holds.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// Tensors by name, by file.
-    tensors: BTreeMap<&'static str, Tensors>,
+    files: BTreeMap<&'static str, TensorFile>,
     pub(crate) state: SavedState,
 }
 
@@ -105,14 +104,16 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             Some((parameter.path.clone(), store(average.clone()?)))
         });
         let best = self.best_model.as_ref().map(|model| by_path(model).collect());
+        let tensors: [(_, Tensors); 5] = [
+            (MODEL, by_path(&self.model().valid()).collect()),
+            (OPTIMIZER, slots.collect()),
+            (AVERAGE, averages.collect()),
+            (BEST, best.unwrap_or_default()),
+            (CARRIED, carried),
+        ];
+        let file = |tensors| TensorFile { tensors, metadata: serde_json::Value::Null };
         Contents {
-            tensors: BTreeMap::from([
-                (MODEL, by_path(&self.model().valid()).collect()),
-                (OPTIMIZER, slots.collect()),
-                (AVERAGE, averages.collect()),
-                (BEST, best.unwrap_or_default()),
-                (CARRIED, carried),
-            ]),
+            files: tensors.into_iter().map(|(name, tensors)| (name, file(tensors))).collect(),
             state: SavedState {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,
@@ -139,10 +140,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         parameters: &[Parameter],
         config: &TrainerConfig,
     ) -> Result<(), String> {
-        let Contents { mut tensors, state } = contents;
+        let Contents { mut files, state } = contents;
         state.check(config)?;
         let device = self.diverged.device();
-        let mut file = |name| tensors.remove(name).unwrap_or_default();
+        let mut file = |name| files.remove(name).unwrap_or_default().tensors;
         let mut model = file(MODEL);
         let weights = all::<B::InnerBackend>(&mut model, parameters, &device)?;
         let mut best = file(BEST);
@@ -200,14 +201,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 }
 
 impl SavedState {
-    /// The state among files that were verified.
-    ///
-    /// # Errors
-    ///
-    /// Where it is missing or is none.
-    pub(super) fn from_files(files: &BTreeMap<String, Vec<u8>>) -> Result<Self, String> {
-        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
-        serde_json::from_slice(state).map_err(|error| format!("`{STATE}`: {error}"))
+    fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(bytes).map_err(|error| format!("`{STATE}`: {error}"))
     }
 
     /// That the run goes on as it began.
@@ -252,8 +247,8 @@ impl Contents {
         }
         let directory = Path::new("the checkpoint of rank 0");
         let mut files = BTreeMap::new();
-        if let Some(found) = &found {
-            files.extend(found.to_files(directory)?);
+        if let Some(found) = found {
+            files.extend(found.into_files(directory)?);
         }
         let mut received = BTreeMap::new();
         for name in TENSOR_FILES.into_iter().chain([STATE]) {
@@ -262,31 +257,32 @@ impl Contents {
                 received.insert(name.to_owned(), bytes);
             }
         }
-        if group.leads() || received.is_empty() {
-            return Ok(found);
+        if received.is_empty() {
+            return Ok(None);
         }
         let path = directory.to_owned();
         let contents = Self::from_files(&received, directory);
         contents.map(Some).map_err(|reason| TrainError::Unreadable { path, reason })
     }
 
-    /// The files of the checkpoint at `directory`, all but the manifest.
+    /// The files of the checkpoint at `directory`, all but the manifest. The tensors of each go
+    /// when its bytes are there.
     ///
     /// # Errors
     ///
-    /// Where a tensor's name has no place in the format.
-    pub(super) fn to_files(
-        &self,
+    /// Where a tensor's name has no place in the format, or the state would not be read again.
+    pub(super) fn into_files(
+        self,
         directory: &Path,
-    ) -> Result<Vec<(&'static str, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<(&'static str, Vec<u8>)>, TrainError> {
         let mut files = Vec::new();
-        for (&name, tensors) in self.tensors.iter().filter(|(_, tensors)| !tensors.is_empty()) {
-            let metadata = serde_json::Value::Null;
-            let file = TensorFile { tensors: tensors.clone(), metadata };
+        for (name, file) in self.files.into_iter().filter(|(_, file)| !file.tensors.is_empty()) {
             files.push((name, file.to_bytes(&directory.join(name))?));
         }
-        let state = serde_json::to_vec_pretty(&self.state);
-        files.push((STATE, state.expect("plain data has a form in JSON")));
+        let state = serde_json::to_vec_pretty(&self.state).expect("plain data has a form in JSON");
+        SavedState::from_bytes(&state)
+            .map_err(|reason| TrainError::Unreadable { path: directory.to_owned(), reason })?;
+        files.push((STATE, state));
         Ok(files)
     }
 
@@ -299,14 +295,15 @@ impl Contents {
         files: &BTreeMap<String, Vec<u8>>,
         directory: &Path,
     ) -> Result<Self, String> {
-        let state = SavedState::from_files(files)?;
-        let mut tensors = BTreeMap::new();
+        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        let state = SavedState::from_bytes(state)?;
+        let mut tensor_files = BTreeMap::new();
         for name in TENSOR_FILES {
             let Some(bytes) = files.get(name) else { continue };
             let file = TensorFile::from_bytes(bytes, &directory.join(name));
-            tensors.insert(name, file.map_err(|error| error.to_string())?.tensors);
+            tensor_files.insert(name, file.map_err(|error| error.to_string())?);
         }
-        Ok(Self { tensors, state })
+        Ok(Self { files: tensor_files, state })
     }
 }
 

@@ -1,9 +1,14 @@
 //! `manifest.json`: by what a checkpoint is known to be whole.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use serde::{Deserialize, Serialize};
-use store::sha256_hex;
+use store::{sha256_hex, sha256_hex_of};
 
 use crate::parameters::Parameter;
 
@@ -47,10 +52,7 @@ pub(super) enum Fault {
 impl Manifest {
     /// The manifest of files that are about to be written.
     pub(super) fn of(files: &[(&str, Vec<u8>)], signature: &str) -> Self {
-        let entry = |(name, bytes): &(&str, Vec<u8>)| {
-            let entry = Entry { bytes: bytes.len() as u64, sha256: sha256_hex(bytes) };
-            ((*name).to_owned(), entry)
-        };
+        let entry = |(name, bytes): &(&str, Vec<u8>)| ((*name).to_owned(), Entry::of(bytes));
         let files = files.iter().map(entry).collect();
         Self { format: FORMAT, signature: signature.to_owned(), files }
     }
@@ -61,31 +63,31 @@ impl Manifest {
     ///
     /// Says what is missing, of another size or content, or cannot be read.
     pub(super) fn verified(directory: &Path) -> Result<(Self, BTreeMap<String, Vec<u8>>), Fault> {
-        let read = |name: &str| {
-            fs::read(directory.join(name)).map_err(|error| {
-                let reason = format!("`{name}`: {error}");
-                match error.kind() {
-                    io::ErrorKind::NotFound => Fault::Damaged(reason),
-                    _ => Fault::Unreadable(reason),
-                }
-            })
-        };
-        let manifest = Self::parse(&read(MANIFEST)?)?;
+        let manifest = Self::read(directory)?;
         let mut files = BTreeMap::new();
-        for (name, Entry { bytes, sha256 }) in &manifest.files {
-            let content = read(name)?;
-            let length = content.len();
-            if length as u64 != *bytes {
-                let reason = format!("`{name}` has {length} bytes instead of {bytes}");
-                return Err(Fault::Damaged(reason));
-            }
-            if sha256_hex(&content) != *sha256 {
-                let reason = format!("`{name}` is not what was written: its SHA-256 differs");
-                return Err(Fault::Damaged(reason));
-            }
+        for (name, expected) in &manifest.files {
+            let content = fs::read(directory.join(name)).map_err(Fault::of(name))?;
+            expected.check(name, &Entry::of(&content))?;
             files.insert(name.clone(), content);
         }
         Ok((manifest, files))
+    }
+
+    /// As [`verified`](Self::verified), with no file in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`verified`](Self::verified).
+    pub(super) fn verify(directory: &Path) -> Result<(), Fault> {
+        for (name, expected) in &Self::read(directory)?.files {
+            let found = Entry::of_file(&directory.join(name)).map_err(Fault::of(name))?;
+            expected.check(name, &found)?;
+        }
+        Ok(())
+    }
+
+    fn read(directory: &Path) -> Result<Self, Fault> {
+        Self::parse(&fs::read(directory.join(MANIFEST)).map_err(Fault::of(MANIFEST))?)
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Fault> {
@@ -96,6 +98,43 @@ impl Manifest {
             return Err(Fault::OtherVersion(reason));
         }
         serde_json::from_slice(bytes).map_err(damaged)
+    }
+}
+
+impl Entry {
+    fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.len() as u64, sha256: sha256_hex(bytes) }
+    }
+
+    fn of_file(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { bytes: file.metadata()?.len(), sha256: sha256_hex_of(file)? })
+    }
+
+    /// That what was `found` under this name is what was written.
+    fn check(&self, name: &str, found: &Self) -> Result<(), Fault> {
+        if found.bytes != self.bytes {
+            let reason = format!("`{name}` has {} bytes instead of {}", found.bytes, self.bytes);
+            return Err(Fault::Damaged(reason));
+        }
+        if found.sha256 != self.sha256 {
+            let reason = format!("`{name}` is not what was written: its SHA-256 differs");
+            return Err(Fault::Damaged(reason));
+        }
+        Ok(())
+    }
+}
+
+impl Fault {
+    /// That of a file that the system did not give.
+    fn of(name: &str) -> impl Fn(io::Error) -> Self {
+        move |error| {
+            let reason = format!("`{name}`: {error}");
+            match error.kind() {
+                io::ErrorKind::NotFound => Self::Damaged(reason),
+                _ => Self::Unreadable(reason),
+            }
+        }
     }
 }
 

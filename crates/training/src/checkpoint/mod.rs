@@ -40,6 +40,7 @@ mod shelf;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::shelf::newest_step;
 pub(crate) use self::{
     contents::{Contents, Tensors},
     shelf::{Newest, Shelf},
@@ -51,15 +52,15 @@ pub(crate) use self::{
 #[serde(deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// Updates from one checkpoint to the next.
-    #[serde(default, serialize_with = "crate::config::unset_as_empty")]
+    #[serde(default, with = "crate::or_empty")]
     pub every_steps: Option<u64>,
     /// Epochs from one checkpoint to the next.
-    #[serde(default, serialize_with = "crate::config::unset_as_empty")]
+    #[serde(default, with = "crate::or_empty")]
     pub every_epochs: Option<usize>,
     /// How many of the newest ones are kept. With two, there is one to go back to where the last
     /// is damaged. At least one is kept.
     pub keep: usize,
     /// Keeps those after every so many epochs for good, besides.
-    #[serde(default, serialize_with = "crate::config::unset_as_empty")]
+    #[serde(default, with = "crate::or_empty")]
     pub keep_every_epochs: Option<usize>,
 }

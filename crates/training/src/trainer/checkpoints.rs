@@ -34,6 +34,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 })?
             }
         }
+        self.state.record.check_end(&self.config)?;
         if let Some(keeper) = self.observer.keeper() {
             keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }
@@ -120,7 +121,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let Some(keeper) = self.observer.keeper() else { return Ok(()) };
         let mark = keeper.mark().map_err(TrainError::Observer)?;
         self.state.record.seconds = self.clock.seconds();
-        shelf.write(&self.state.save(carried, &self.parameters, &self.config, mark))
+        shelf.write(self.state.save(carried, &self.parameters, &self.config, mark))
     }
 
     fn is_due_by_steps(&self) -> bool {

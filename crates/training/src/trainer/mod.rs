@@ -93,9 +93,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
-    /// the checkpoint does not fit the model or its settings; [`TrainError::Unreadable`] and
-    /// [`TrainError::OtherVersion`] where it may be whole but cannot be read;
-    /// [`TrainError::Observer`].
+    /// the checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run
+    /// is to end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it
+    /// may be whole but cannot be read; [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -186,10 +186,16 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
+    /// [`TrainError::Losses`] where there is not one for each sample;
     /// [`TrainError::Diverged`], noticed at the log interval, though no update was made from the
     /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
     /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
+        let ([given], samples) = (losses.dims(), part.samples);
+        // Where none of the samples counts, any losses stand in.
+        if samples > 0 && given != samples {
+            return Err(TrainError::Losses { losses: given, samples });
+        }
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.load(Ordering::Relaxed) {
             // Only now is all that belongs to the update before in its place: running statistics,
@@ -247,7 +253,6 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
         self.clock.stop();
         self.share_statistics()?;
-        let learning_rate = self.state.last_learning_rate(&self.config);
         let model = self.state.evaluated();
         let start = Instant::now();
         let validation = validate(&model)?;
@@ -256,7 +261,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.warn_of_no_validation()?;
         }
         self.state.end_epoch(validation, model, &self.config);
-        self.report_epoch(learning_rate, validation_seconds)?;
+        self.report_epoch(validation_seconds)?;
         if !cut {
             self.checkpoint_after_epoch()?;
         }
@@ -344,7 +349,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     }
 
     fn epochs_begun(&self) -> usize {
-        self.state.record.epochs_ended + usize::from(self.state.record.position > 0)
+        self.state.record.epochs_begun()
     }
 
     fn trainable_parameters(&self) -> usize {

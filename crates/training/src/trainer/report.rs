@@ -47,7 +47,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 what,
                 after: self.finite_until,
                 step,
-                learning_rate: self.state.last_learning_rate(&self.config),
+                learning_rate: self.state.record.learning_rate,
             });
         }
         self.finite_until = step;
@@ -75,7 +75,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             epoch: record.epochs_ended + 1,
             step: record.step,
             loss: span.mean_loss(),
-            learning_rate: self.state.last_learning_rate(&self.config),
+            learning_rate: record.learning_rate,
             gradient_norm,
             loss_scale,
             pace: span.pace(now, self.config.work),
@@ -83,11 +83,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Step(report))
     }
 
-    /// Tells of the epoch that has just ended, the last learning rate of which is given, since
-    /// its validation may have changed the next one.
+    /// Tells of the epoch that has just ended.
     pub(super) fn report_epoch(
         &mut self,
-        learning_rate: f64,
         validation_seconds: Option<f64>,
     ) -> Result<(), TrainError> {
         let now = self.clock.seconds();
@@ -99,7 +97,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             train_loss: span.mean_loss(),
             last_loss: self.state.last_loss(),
             validation: record.validation.clone().map(Metrics::from),
-            learning_rate,
+            learning_rate: record.learning_rate,
             seconds: now - span.since,
             validation_seconds,
             pace: span.pace(now, self.config.work),

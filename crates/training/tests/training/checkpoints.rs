@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use training::{
     CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
     ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
+    newest_step,
 };
 
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
@@ -355,6 +356,39 @@ fn a_finished_run_may_be_made_longer() {
     run(&mut kept, settings(5), Stop::default()).unwrap();
     assert_eq!(weight(run(&mut kept, settings(8), Stop::default())), expected);
     assert_eq!(kept.rows(), straight.rows());
+}
+
+#[test]
+fn a_run_that_was_stopped_may_be_ended_there_but_not_before() {
+    let kind = OptimizerKind::AdamW;
+    let ends_at = |step| TrainerConfig { max_steps: Some(step), ..everything(kind) };
+    for step in 1..10 {
+        let mut straight = Kept::new();
+        let expected = run(&mut straight, ends_at(step), Stop::default()).unwrap();
+        let (mut kept, stop) = (Kept::new(), Stop::default());
+        stop.request_after(step);
+        let stopped = run(&mut kept, everything(kind), stop).unwrap();
+        assert_eq!((stopped.status, stopped.steps), (EndStatus::Interrupted, step));
+        assert_eq!(newest_step(&kept.directory()), Some(step));
+
+        let begun = step.div_ceil(2);
+        let fewer_steps = (step > 1).then(|| (ends_at(step - 1), step));
+        let epochs = begun as usize - 1;
+        let fewer_epochs =
+            (epochs > 0).then(|| (TrainerConfig { epochs, ..everything(kind) }, begun));
+        for (settings, done) in fewer_steps.into_iter().chain(fewer_epochs) {
+            let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+            assert!(matches!(error, TrainError::Passed { .. }), "{error}");
+            let told = error.to_string();
+            assert!(told.ends_with(&format!("the run has done {done} already")), "{told}");
+        }
+
+        let ended = run(&mut kept, ends_at(step), Stop::default()).unwrap();
+        assert_eq!((ended.status, ended.steps), (EndStatus::Finished, step));
+        assert_eq!(format!("{:?}", ended.validation), format!("{:?}", expected.validation));
+        assert_eq!(kept.rows(), straight.rows(), "{step} steps");
+        assert_eq!(weight(Ok(ended)), weight(Ok(expected)), "{step} steps");
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn case(name: &str) -> TrainerConfig {
     };
     let mut settings = settings(optimizer);
     settings.clip_norm = (name == "sgd_clipped").then_some(3.5);
-    settings.ema = (name == "sgd_averaged").then_some(0.8);
+    settings.ema = (name == "sgd_averaged").then_some(0.5);
     settings
 }
 

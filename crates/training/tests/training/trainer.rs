@@ -1,13 +1,14 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
-use backend::{NAME, Selected, overrides};
+use backend::{NAME, Part, Selected, device::Device, overrides};
+use burn::{module::Param, tensor::Tensor};
 use training::{
-    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError, Trained,
-    TrainerConfig,
+    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, TrainError,
+    Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{
-    BATCH, LinearModel, Problem, Recorder, optimizer, settings, train, train_validated,
+    BATCH, LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_validated,
 };
 
 fn weight(trained: &Trained<LinearModel<Selected>>) -> Vec<f32> {
@@ -218,6 +219,29 @@ fn on_the_cpu_each_update_is_done_by_kernels() {
     }
 }
 
+/// A mean would be divided by the samples once more.
+#[test]
+fn losses_are_one_for_each_sample_that_counts() {
+    let device = Device::default();
+    let weight = Tensor::<Recorded, 2>::ones([3, 1], &device);
+    let model = LinearModel { weight: Param::from_tensor(weight) };
+    let (mut recorder, stop) = (Recorder::default(), Stop::default());
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let mut trainer = Trainer::new(model, settings, &device, &mut recorder, stop).unwrap();
+    assert!(trainer.next_epoch().is_some());
+    let mean = trainer.model().weight.val().mean();
+    let error = trainer.step(mean, Part::whole(3)).unwrap_err();
+    assert!(matches!(error, TrainError::Losses { losses: 1, samples: 3 }), "{error}");
+    assert_eq!(trainer.step_number(), 0);
+
+    let losses = trainer.model().weight.val().flatten::<1>(0, 1);
+    trainer.step(losses, Part::whole(3)).unwrap();
+    let stands_in = Part { first: 0, samples: 0, of: 3, last: true };
+    let losses = trainer.model().weight.val().mean();
+    trainer.step(losses, stands_in).unwrap();
+    assert_eq!(trainer.step_number(), 2);
+}
+
 #[test]
 fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
@@ -225,7 +249,7 @@ fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
         ScheduleConfig { minimum: f64::INFINITY, ..ScheduleConfig::new(ScheduleKind::Cosine) };
     let mut recorder = Recorder::default();
     let error = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap_err();
-    assert!(matches!(error, TrainError::Config { .. }), "{error}");
+    assert!(matches!(error, TrainError::Config(_)), "{error}");
     assert!(error.to_string().starts_with("`schedule.minimum` is inf, and must be"), "{error}");
     assert!(recorder.0.is_empty());
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{
     check::{Check, Checker},
-    unset_as_empty,
+    or_empty,
 };
 
 /// The table `[data]`: drawn images or the user's own, and how they are split.
@@ -24,13 +24,13 @@ pub struct ImageData {
     /// How many synthetic images to train on; a fifth as many are drawn to test on.
     pub samples: usize,
     /// The folder of the files.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
     /// The height, and the width, that images are brought to, where not their own.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub size: Option<usize>,
     /// 1 for grey and 3 for colour, where not the source's own.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub channels: Option<usize>,
     /// How images are brought to the size.
     pub resize: Resize,
@@ -39,7 +39,7 @@ pub struct ImageData {
     /// What becomes of a file that cannot be decoded.
     pub on_bad_image: OnBadImage,
     /// A folder to keep decoded images in.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub cache: Option<PathBuf>,
     /// The order of the samples in an epoch.
     pub order: Order,

@@ -13,7 +13,9 @@ mod training;
 use std::collections::BTreeMap;
 
 use ::data::{ImageShape, Residency, augment::AugmentOptions};
-use ::training::{CheckpointConfig, Group, OptimizerConfig, ScheduleConfig, TrainerConfig};
+use ::training::{
+    CheckpointConfig, Group, Mistake, OptimizerConfig, ScheduleConfig, TrainerConfig,
+};
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +87,9 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
     fn check(&self, checker: &mut Checker<'_>) {
         self.data.check(checker);
         self.model.check(checker);
-        check_arithmetic(&self.optimizer, &self.schedule, checker);
+        check_ranges(&self.trainer(1), checker);
+        self.optimizer.check(checker);
+        self.schedule.check(checker);
         self.training.check(checker);
         if self.training.convolution.is_some() {
             checker.conflict(
@@ -95,7 +99,6 @@ impl<Data: Check, Model: Check> Check for Config<Data, Model> {
             );
         }
         self.checkpoint.check(checker);
-        self.output.check(checker);
     }
 }
 
@@ -106,23 +109,19 @@ impl<Model: Check> Check for ImageConfig<Model> {
             checker.require(&format!("augment.{key}"), false, rule);
         }
         self.model.check(checker);
-        check_arithmetic(&self.optimizer, &self.schedule, checker);
+        check_ranges(&self.trainer(1), checker);
+        self.optimizer.check(checker);
+        self.schedule.check(checker);
         self.training.check(checker);
         self.checkpoint.check(checker);
-        self.output.check(checker);
     }
 }
 
-fn check_arithmetic(
-    optimizer: &OptimizerConfig,
-    schedule: &ScheduleConfig,
-    checker: &mut Checker<'_>,
-) {
-    optimizer.check(checker);
-    schedule.check(checker);
-    let rate = optimizer.learning_rate;
-    let below = rate <= 0.0 || rate.is_nan() || schedule.minimum <= rate;
-    checker.require("schedule.minimum", below, "at most `optimizer.learning_rate`");
+/// The ranges of what the trainer is told, which are its own.
+fn check_ranges(trainer: &TrainerConfig, checker: &mut Checker<'_>) {
+    for Mistake { key, expected, .. } in trainer.mistakes() {
+        checker.require(&key, false, expected);
+    }
 }
 
 impl<Data, Model> Config<Data, Model> {

@@ -1,4 +1,4 @@
-//! `[schedule]`: the ranges of its keys, and which kind reads which.
+//! `[schedule]`: which kind reads which of its keys.
 
 use training::{ScheduleConfig, ScheduleKind};
 
@@ -27,22 +27,6 @@ const READERS: [(&str, &str, &[ScheduleKind]); 9] = [
 
 impl Check for ScheduleConfig {
     fn check(&self, checker: &mut Checker<'_>) {
-        let between = |value: f64| value > 0.0 && value < 1.0;
-        let at_least_one = |value: f64| value >= 1.0 && value.is_finite();
-        let falls = self.gamma.is_none_or(|gamma| gamma > 0.0 && gamma <= 1.0);
-
-        checker.require("schedule.minimum", self.minimum >= 0.0, "at least 0");
-        checker.require("schedule.pct_start", between(self.pct_start), "between 0 and 1");
-        checker.require("schedule.div_factor", at_least_one(self.div_factor), "at least 1");
-        let last = at_least_one(self.final_div_factor);
-        checker.require("schedule.final_div_factor", last, "at least 1");
-        checker.require("schedule.gamma", falls, "above 0 and at most 1");
-        let share = (0.0..1.0).contains(&self.threshold);
-        checker.require("schedule.threshold", share, "at least 0 and below 1");
-
-        let rises = self.kind != ScheduleKind::Range || self.minimum > 0.0;
-        checker.require("schedule.minimum", rises, "above 0 for a range");
-
         for (key, reader, readers) in READERS {
             if !readers.contains(&self.kind) {
                 checker.only_with("schedule.kind", reader, &[key]);

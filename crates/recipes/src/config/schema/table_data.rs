@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{
     check::{Check, Checker},
-    unset_as_empty,
+    or_empty,
 };
 
 /// The table `[data]`: numbers out of thin air or from files, and how they are split.
@@ -28,28 +28,28 @@ pub struct TableData {
     /// How many features a synthetic sample has.
     pub features: usize,
     /// The CSV file to train on, or the folder of NumPy's files.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
     /// The column to predict: its name, or its number from 0, negative from the end.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub target: Option<TargetColumn>,
     /// What kind of target it is, where the column itself should not decide.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub task: Option<Task>,
     /// Whether the first row holds names, where it should not decide itself.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
     /// The order of the samples in an epoch, where it should not be the usual one.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub order: Option<Order>,
     /// The fraction of the samples to hold out for validation.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
     /// A CSV file to validate on instead.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
     /// A CSV file to report on at the end.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
     /// What to make of single columns, by name, where they should not decide themselves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

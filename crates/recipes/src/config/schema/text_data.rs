@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{
     check::{Check, Checker},
-    unset_as_empty,
+    or_empty,
 };
 
 /// The table `[data]`: a text, and what it is cut into.
@@ -18,7 +18,7 @@ pub struct TextData {
     pub source: TextOrigin,
     /// A file or a folder; the primer on GPU training that comes with the program where there is
     /// none.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
     /// What the text is cut into.
     pub tokens: TokenKind,
@@ -29,10 +29,10 @@ pub struct TextData {
     /// The fraction at the end of the text to hold out.
     pub validation: f64,
     /// A file or a folder to validate on instead.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
     /// A file or a folder to report on at the end.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
 }
 

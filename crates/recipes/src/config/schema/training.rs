@@ -9,7 +9,7 @@ use crate::{
     ExitCode, Failure,
     config::{
         check::{Check, Checker},
-        unset_as_empty,
+        or_empty,
     },
 };
 
@@ -20,22 +20,22 @@ pub struct Training {
     /// Passes over the training split.
     pub epochs: usize,
     /// Ends the run after so many steps, where the epochs have more.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub max_steps: Option<u64>,
     /// Samples in an update.
     pub batch_size: usize,
     /// Samples on the device at a time, where a whole batch does not fit; the update is the same.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub micro_batch: Option<usize>,
     /// The largest norm of all gradients together; a larger one is scaled down to it.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub clip_norm: Option<f64>,
-    /// The share of the average of the weights that each update leaves; where it is set, the
-    /// average is what is evaluated and kept.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    /// The share of the average of the weights that each update leaves, less in the first ones;
+    /// where it is set, the average is what is evaluated and kept.
+    #[serde(default, with = "or_empty")]
     pub ema: Option<f64>,
     /// Ends the run after so many epochs without a better validation loss.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub patience: Option<usize>,
     /// By how much a validation loss must be lower to be better.
     pub minimum_improvement: f64,
@@ -44,7 +44,7 @@ pub struct Training {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_batch_norm: bool,
     /// How convolutions are computed; nothing for networks that have none.
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     pub convolution: Option<Convolution>,
     /// The arithmetic of products while training.
     #[serde(default)]
@@ -116,19 +116,8 @@ impl Training {
 
 impl Check for Training {
     fn check(&self, checker: &mut Checker<'_>) {
-        checker.require("training.epochs", self.epochs >= 1, "at least 1");
-        checker.require("training.max_steps", self.max_steps != Some(0), "at least 1");
         checker.require("training.batch_size", self.batch_size >= 1, "at least 1");
         checker.require("training.micro_batch", self.micro_batch != Some(0), "at least 1");
-        let positive = |norm: f64| norm > 0.0 && norm.is_finite();
-        let clips = self.clip_norm.is_none_or(positive);
-        checker.require("training.clip_norm", clips, "above 0");
-        let share = self.ema.is_none_or(|decay| (0.0..1.0).contains(&decay));
-        checker.require("training.ema", share, "at least 0 and below 1");
-        checker.require("training.patience", self.patience != Some(0), "at least 1");
-        let improvement = self.minimum_improvement;
-        let improves = improvement >= 0.0 && improvement.is_finite();
-        checker.require("training.minimum_improvement", improves, "at least 0");
         if self.batch_size >= 1 && self.micro_batch.is_some_and(|size| size > self.batch_size) {
             checker.conflict(
                 "training.micro_batch",
@@ -170,10 +159,4 @@ pub enum ModelChoice {
     Final,
     /// Those with the best validation.
     Best,
-}
-
-impl Check for Output {
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.require("output.log_every_steps", self.log_every_steps >= 1, "at least 1");
-    }
 }

@@ -73,7 +73,7 @@ type Demo = Config<TableData, Network>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Network {
-    #[serde(default, serialize_with = "unset_as_empty")]
+    #[serde(default, with = "or_empty")]
     hidden: Option<Vec<usize>>,
     dropout: f64,
 }
@@ -179,6 +179,8 @@ fn a_written_configuration_resolves_to_itself() {
         let demo = resolved(layers);
         let text = to_toml(&demo).unwrap();
         assert_eq!(resolved(vec![file(&text)]), demo, "{text}");
+        let json = serde_json::to_string(&demo).unwrap();
+        assert_eq!(serde_json::from_str::<Demo>(&json).unwrap(), demo, "{json}");
     };
     round_trip(vec![]);
     round_trip(vec![Layer::seed(u64::MAX), Layer::max_steps(u64::MAX)]);

@@ -30,16 +30,21 @@ CASES = {
     "sgd_momentum": lambda p: optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.1),
     "sgd_nesterov": lambda p: optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
 }
-LARGEST_NORM, AVERAGE_DECAY = 3.5, 0.8
+LARGEST_NORM, AVERAGE_DECAY = 3.5, 0.5
+
+
+def moving_average(average, weight, averaged):
+    """As tf.train.ExponentialMovingAverage with num_updates; the first update is copied."""
+    updates = averaged + 1
+    decay = min(AVERAGE_DECAY, (1 + updates) / (10 + updates))
+    return decay * average + (1 - decay) * weight
 
 
 def run(name):
     model = torch.nn.Linear(3, 1, bias=False)
     model.weight.data.copy_(start.T)
     optimizer = CASES[name](model.parameters())
-    average = optim.swa_utils.AveragedModel(
-        model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(AVERAGE_DECAY)
-    )
+    average = optim.swa_utils.AveragedModel(model, avg_fn=moving_average)
     losses, norms = [], []
     for step in range(STEPS):
         rows = slice(step * BATCH % SAMPLES, step * BATCH % SAMPLES + BATCH)

@@ -1,0 +1,81 @@
+//! Optional values in settings, `""` where there is none; to be named in
+//! `#[serde(default, with = "training::or_empty")]`.
+//!
+//! In the settings of a recipe, a key that is left out would come back with the recipe's value.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Writes the value, or `""`.
+///
+/// # Errors
+///
+/// As of the serializer.
+pub fn serialize<T: Serialize, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => serializer.serialize_str(""),
+    }
+}
+
+/// Reads a value, or none from `""` and from null.
+///
+/// # Errors
+///
+/// Where there is something else.
+pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    #[derive(Deserialize)]
+    enum Empty {
+        #[serde(rename = "")]
+        Empty,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Read<T> {
+        Unset(Empty),
+        Value(Option<T>),
+    }
+    // A format that is no text, as the tree that recipes read, says by itself what is not there,
+    // and what is wrong in words of its own.
+    if !deserializer.is_human_readable() {
+        return Option::deserialize(deserializer);
+    }
+    Ok(match Read::deserialize(deserializer)? {
+        Read::Unset(Empty::Empty) => None,
+        Read::Value(value) => value,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CheckpointConfig, ScheduleConfig, ScheduleKind};
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let new = || ScheduleConfig::new(ScheduleKind::Step);
+        let schedules = [new(), ScheduleConfig { gamma: Some(0.5), ..new() }];
+        for schedule in schedules {
+            let text = serde_json::to_string(&schedule).unwrap();
+            assert_eq!(serde_json::from_str::<ScheduleConfig>(&text).unwrap(), schedule, "{text}");
+        }
+        let some = CheckpointConfig {
+            every_steps: Some(u64::MAX),
+            keep_every_epochs: Some(3),
+            ..CheckpointConfig::default()
+        };
+        for checkpoint in [CheckpointConfig::default(), some] {
+            let text = serde_json::to_string(&checkpoint).unwrap();
+            assert!(text.contains(r#""every_epochs":"""#), "{text}");
+            let read: CheckpointConfig = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, checkpoint, "{text}");
+        }
+        let null: CheckpointConfig =
+            serde_json::from_str(r#"{"every_steps": null, "keep": 0}"#).unwrap();
+        assert_eq!(null, CheckpointConfig::default());
+        assert!(serde_json::from_str::<CheckpointConfig>(r#"{"every_steps": "x"}"#).is_err());
+    }
+}
