@@ -1,23 +1,16 @@
 //! What can be wrong with the user's data, where, and what to do about it.
 
+mod help;
+
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
 use crate::{
-    CellError, FileError,
-    cifar10::Cifar10Error,
-    idx::IdxError,
-    image_folder::ImageFolderError,
-    names::{list, nearest},
-    npy::NpyError,
-    text::TextError,
+    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
+    npy::NpyError, text::TextError,
 };
-
-/// What to do about a table in one column.
-const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to make commas of \
-                          spaces: `tr -s ' ' , < IN > OUT`";
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
@@ -361,117 +354,6 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
-            Self::File(error) => error.help()?,
-            Self::Cifar10(error) => error.help()?,
-            Self::Idx(error) => error.help()?,
-            Self::ImageFolder(error) => error.help()?,
-            Self::Npy(error) => error.help()?,
-            Self::Text(error) => error.help()?,
-            Self::Source(_) => "this comes from the program's own source of data".into(),
-            Self::NotFound { .. } => {
-                "check `data.path` and its like; they start at the current directory".into()
-            }
-            Self::Directory { .. } => "name a CSV file in it".into(),
-            Self::Stream { .. } => {
-                "it is read more than once, and again by a resumed run; write it to a file".into()
-            }
-            Self::Permission { .. } => {
-                "let the user who runs this read it, as `chmod u+r` does".into()
-            }
-            Self::Read { .. } | Self::Changed { .. } => {
-                "run again once nothing else writes the file".into()
-            }
-            Self::Empty { .. } | Self::HeaderOnly { .. } => {
-                "name a file with at least a row for each class".into()
-            }
-            Self::NotUtf8 { utf16, .. } => format!(
-                "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
-                if *utf16 { "utf-16" } else { "latin1" }
-            ),
-            Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
-            Self::BareReturn { .. } => {
-                "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
-            }
-            Self::OpenQuote { .. } => {
-                "close the quote, or double it where it is part of the text".into()
-            }
-            Self::Ragged { .. } => {
-                "correct the row, or quote cells that contain the delimiter".into()
-            }
-            Self::Cell { line, source, .. } => cell_help(*line, source)?,
-            Self::TypeChange { column, .. } => format!(
-                "correct the file, or set {} to \"categorical\" or \"drop\"",
-                override_key(column)
-            ),
-            Self::TextAmongNumbers { column, .. } => format!(
-                "leave the cells empty if their values are missing, or set {} to \"categorical\" or \"drop\"",
-                override_key(column)
-            ),
-            Self::DuplicateColumn { .. } => "rename one in the header".into(),
-            Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
-                format!("only one column is found, `{}`; {DELIMITERS}", columns[0])
-            }
-            Self::UnknownColumn { column, columns, .. } => match nearest(column, columns) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("the columns are {}", list(columns)),
-            },
-            Self::NoTarget { .. } => {
-                "add the column, or use the file with `recipes predict`".into()
-            }
-            Self::TargetIndex { index, is_name: true, .. } => format!(
-                "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
-                 `--target '\"{index}\"'` to inspect it"
-            ),
-            Self::TargetIndex { columns, .. } => format!(
-                "indices run from 0 to {}, or from -1 (the last) to -{columns}",
-                columns.saturating_sub(1)
-            ),
-            Self::MissingTarget { .. } => {
-                "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
-                 empty, so write a class of such a name otherwise"
-                    .into()
-            }
-            Self::UniqueTarget { .. } => {
-                "that is no class; choose another `data.target`, or set `data.task` to \
-                 \"multiclass\" if it is one"
-                    .into()
-            }
-            Self::TargetOverride { .. } => "say what the target is by `data.task`".into(),
-            Self::SingleValue { .. } => {
-                "there is nothing to learn; add other rows or choose another `data.target`".into()
-            }
-            Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
-            Self::TooManyCategories { column, .. } => format!(
-                "if these are numbers, remove `data.task` and {}; else drop the column or group its values",
-                override_key(column)
-            ),
-            Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
-            Self::ColumnCount { .. } => {
-                "give the training file's columns in its order, or a header with their names".into()
-            }
-            Self::NoFeatures { .. } => format!("keep a column by `data.columns`; {DELIMITERS}"),
-            Self::TooFewSamples { .. } => "add rows, or set `data.validation` to 0".into(),
-            Self::OneImageEach => {
-                "add images, or put others to validate on into a folder `val` beside `train`".into()
-            }
-            Self::Fraction { .. } => {
-                "set `data.validation` to 0.1, for example, or to 0 for none".into()
-            }
-            Self::NothingToMake { .. } => "ask for at least one of each".into(),
-            Self::LabelOutOfRange { classes, .. } => {
-                format!("labels run from 0 to {}", classes.saturating_sub(1))
-            }
-            Self::Worker { .. } => "lower `data.workers`, 0 needs no thread".into(),
-            Self::Panic { .. } => "this is a bug of the source, please report it".into(),
-            Self::OutOfMemory { .. } => {
-                "drop columns with many categories by `data.columns`, or use fewer samples".into()
-            }
-        })
-    }
-
     /// The error of a file that cannot be opened or read.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
@@ -484,30 +366,12 @@ impl DataError {
     }
 }
 
-fn cell_help(line: u64, error: &CellError) -> Option<String> {
-    let mut help = error.help()?;
-    if let CellError::NotANumber { column, .. } = error {
-        help += &match line {
-            1 => "; if line 1 is a header, set `data.header = true`".to_owned(),
-            _ => format!(
-                "; if the column is no number, set {} to \"categorical\", or `data.task` for a target",
-                override_key(column)
-            ),
-        };
-    }
-    Some(help)
-}
-
 /// Rows beside a first one, as the end of a sentence.
 fn more(rows: u64) -> String {
     match rows {
         0 | 1 => String::new(),
         _ => format!(", and in {} rows below", rows - 1),
     }
-}
-
-fn override_key(column: &str) -> String {
-    format!("`data.columns.{column:?}`")
 }
 
 #[cfg(test)]
@@ -530,18 +394,5 @@ mod tests {
         let error = DataError::Source("the database is asleep".into());
         assert_eq!(error.to_string(), "the database is asleep");
         assert!(error.help().is_some());
-    }
-
-    #[test]
-    fn a_slip_finds_its_column() {
-        let columns: Vec<String> =
-            (0..12).map(|i| format!("Feature{i}")).chain(["Survived".into()]).collect();
-        let help = |column: &str| {
-            let (path, column, columns) = ("a.csv".into(), column.into(), columns.clone());
-            DataError::UnknownColumn { path, column, columns }.help().unwrap()
-        };
-        assert_eq!(help("survived"), "did you mean `Survived`?");
-        assert_eq!(help("Surived"), "did you mean `Survived`?");
-        assert!(help("zzz").ends_with("`Feature9`, and 3 more"), "{}", help("zzz"));
     }
 }

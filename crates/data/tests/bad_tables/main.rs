@@ -1,6 +1,8 @@
 //! The CSV source on what is no good table: an error that says what, where and what to do.
 #![cfg(feature = "sources")]
 
+mod told;
+
 use std::{fs, path::Path};
 
 use data::{
@@ -147,135 +149,6 @@ fn a_stray_text_in_the_first_row_is_no_header() {
     let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
     let text = format!("x,1\n{rows}");
     check_text(&text, "a.csv:1: column `column_0`: `x` is not a number", "`data.header = true`");
-}
-
-/// The notes of a table whose target is the last column, joined.
-fn notes(text: &str) -> (TableSplits, String) {
-    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
-    let splits = result.expect("a good table");
-    let notes = splits.notes.join("\n");
-    (splits, notes)
-}
-
-#[test]
-fn a_text_that_names_the_target_makes_a_header() {
-    let check = |header: &str, row: &dyn Fn(usize) -> String, expected: bool| {
-        let rows: String = (0..150).map(|index| row(index) + "\n").collect();
-        let (splits, notes) = notes(&format!("{header}\n{rows}"));
-        assert_eq!(splits.preprocessing.header, expected, "{header}");
-        assert_eq!(splits.train.rows(), 151 - usize::from(expected), "{header}");
-        let told = match expected {
-            true => format!("the first line, `{header}`, is the header"),
-            false => format!("there is no header: the first line, `{header}`, is a sample"),
-        };
-        assert!(notes.starts_with(&told), "{notes}");
-    };
-    let letter = |index: usize| ["x", "y", "z"][index % 3];
-    let letters = |i: usize| format!("{},{},{}", letter(i), letter(i / 2), ["p", "e"][i / 3 % 2]);
-    check("cap,odor,class", &letters, true);
-    check("x,y,p", &letters, false);
-    let years = |i: usize| format!("{i}.5,{},{}", 2 * i, letter(i));
-    check("2022,2023,label", &years, true);
-    check("2022,2023,z", &years, false);
-    check("2022,2023,2024", &|i| format!("{i},{},{}", 2 * i, i % 4), false);
-    check("2022,2023,price", &|i| format!("{i},{},{}.5", 2 * i, 3 * i), true);
-}
-
-#[test]
-fn a_class_that_comes_again_far_below_is_no_header() {
-    let rows = "1,a\n2,b\n".repeat(200);
-    let (splits, _) = notes(&format!("3,rare\n{rows}4,rare\n"));
-    assert_eq!((splits.preprocessing.header, splits.train.rows()), (false, 402));
-}
-
-#[test]
-fn what_separates_cells_is_found_or_told() {
-    let rows = |separator: char| {
-        let rows = (0..30).map(|i| format!("{i}{separator}{}\n", i % 2));
-        format!("x{separator}t\n{}", rows.collect::<String>())
-    };
-    let (_folder, result) = read(&[("a.csv", rows('|').as_bytes())], |_, options| {
-        options.target = TargetColumn::Name("t".into());
-    });
-    assert_eq!(result.unwrap().preprocessing.feature_names(), ["x"]);
-    check(
-        &[("a.csv", rows(' ').as_bytes())],
-        |_, options| options.target = TargetColumn::Name("t".into()),
-        "`a.csv` has no column `t`",
-        "tr -s ' ' ,",
-    );
-}
-
-#[test]
-fn a_column_that_is_called_as_an_index_is_named() {
-    let rows: String = (0..30).map(|i| format!("{i},{},{}\n", 2 * i, i % 2)).collect();
-    let text = format!("2019,2020,2021\n{rows}");
-    let set =
-        |target: TargetColumn| move |_: &Path, options: &mut CsvOptions| options.target = target;
-    let error = "`a.csv` has 3 columns, none of index 2021";
-    let help = "`--set 'data.target=\"2021\"'`";
-    check(&[("a.csv", text.as_bytes())], set(TargetColumn::Index(2021)), error, help);
-    let (_folder, result) =
-        read(&[("a.csv", text.as_bytes())], set(TargetColumn::Name("2021".into())));
-    assert_eq!(result.unwrap().preprocessing.feature_names(), ["2019", "2020"]);
-}
-
-#[test]
-fn numbers_that_are_written_for_people_are_told() {
-    let rows: String = (0..30).map(|i| format!("{i},5;{}%;{}\n", i % 3, i % 2)).collect();
-    let (splits, notes) = notes(&format!("price;rate;y\n{rows}"));
-    assert_eq!(splits.preprocessing.width(), 3);
-    let expected = "column `price` is dropped: its numbers are written as `0,5` in line 2 and \
-                    read as text; write numbers with a point";
-    assert!(notes.contains(expected), "{notes}");
-    let expected =
-        "column `rate` is taken for categories: its numbers are written as `0%` in line 2";
-    assert!(notes.contains(expected), "{notes}");
-
-    let rows: String = (0..30).map(|i| format!("{i};{},3\n", i % 15)).collect();
-    let error = "a.csv:2: column `price`: `0,3` is not a number";
-    check_text(&format!("x;price\n{rows}"), error, "write numbers with a point");
-}
-
-#[test]
-fn codes_with_zeros_before_them() {
-    let row = |i: usize| format!("0703{},00{}\n", i % 7, 1 + 6 * (i % 2));
-    let text = format!("zip,class\n{}", (0..40).map(row).collect::<String>());
-    let (splits, notes) = notes(&text);
-    assert_eq!(splits.preprocessing.target.classes(), ["001", "007"]);
-    assert_eq!(splits.train.targets.labels()[..3], [0, 1, 0]);
-    let expected = "column `zip` is taken for numbers, as `07030` in line 2; if these are codes, \
-                    `data.columns.\"zip\" = \"categorical\"`";
-    assert!(notes.contains(expected), "{notes}");
-
-    // However the classes of another file are written.
-    let files: [(&str, &[u8]); 2] =
-        [("a.csv", text.as_bytes()), ("b.csv", b"zip,class\n07030,7\n07031,001\n")];
-    let (_folder, result) =
-        read(&files, |folder, options| options.test_path = Some(folder.join("b.csv")));
-    assert_eq!(result.unwrap().test.unwrap().targets.labels(), [1, 0]);
-}
-
-#[test]
-fn categories_that_the_training_rows_lack_are_told() {
-    let text = rows_and("1,u,0");
-    let other = "x,word,y\n1,new,0\n2,u,0\n3,newer,1\n4,,1\n";
-    let files: [(&str, &[u8]); 2] = [("a.csv", text.as_bytes()), ("b.csv", other.as_bytes())];
-    let (folder, result) =
-        read(&files, |folder, options| options.validation_path = Some(folder.join("b.csv")));
-    let splits = result.unwrap();
-    let told = |name: &str| {
-        format!("`{name}`: column `word`: 2 values are not in the training rows, such as `new`")
-    };
-    let path = folder.path().join("b.csv");
-    let path_note = told(&path.display().to_string());
-    assert!(splits.notes.contains(&path_note), "{:?}", splits.notes);
-    let (_, notes) = read_table(&path, &splits.preprocessing, None).unwrap();
-    assert_eq!(notes, [path_note]);
-    let rows = read_rows(other.as_bytes(), "stdin", &splits.preprocessing).unwrap();
-    assert_eq!(rows.notes, [told("stdin")]);
-    let rows = read_rows(&b"x,word\n1,u\n2,v\n"[..], "stdin", &splits.preprocessing).unwrap();
-    assert!(rows.notes.is_empty());
 }
 
 #[test]
