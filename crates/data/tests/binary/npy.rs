@@ -110,9 +110,10 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
     ]);
     let found = read_npy(&NpyOptions { task, validation: 0.25, ..options(folder.path()) }, 3);
     let table = CsvOptions::new(folder.path().join("table.csv"), TargetColumn::Index(-1));
-    let expected = read_csv(&CsvOptions { task, validation: 0.25, ..table }, 3);
+    let mut expected = read_csv(&CsvOptions { task, validation: 0.25, ..table }, 3).unwrap();
+    assert_eq!(expected.notes.remove(0), "the first line, `x0,x1,x2,target`, is the header");
     let found = found.unwrap();
-    assert_eq!(found, expected.unwrap());
+    assert_eq!(found, expected);
     found
 }
 
