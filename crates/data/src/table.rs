@@ -46,7 +46,8 @@ impl TableSplits {
     pub fn fingerprint(&self) -> String {
         let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         let splits = splits.map(|split| split.map(Table::fingerprint));
-        sha256_hex(format!("{:?}\n{splits:?}", self.preprocessing).as_bytes())
+        let learnt = serde_json::to_string(&self.preprocessing).expect("it has a form in JSON");
+        sha256_hex(format!("{learnt}\n{splits:?}").as_bytes())
     }
 }
 

@@ -95,6 +95,23 @@ fn bytes_may_be_anything() {
 }
 
 #[test]
+fn a_corpus_is_known_again_and_told_from_others() {
+    let text = "some words come again and others do not , but all of them count . ".repeat(9);
+    let fingerprint = |text: &str, vocabulary| {
+        let options = TextOptions { tokens: TokenKind::Words, vocabulary, ..characters(4) };
+        read(&[("a.txt", text.as_bytes())], "a.txt", options).1.unwrap().fingerprint()
+    };
+    let known = fingerprint(&text, 30);
+    // The ids of words lie in a map, which has another order each time.
+    for _ in 0..5 {
+        assert_eq!(fingerprint(&text, 30), known);
+    }
+    assert_ne!(fingerprint(&text, 9), known);
+    assert_ne!(fingerprint(&text.replace("count", "matter"), 30), known);
+    assert_ne!(fingerprint(&text.replacen("others", "words", 1), 30), known);
+}
+
+#[test]
 fn what_a_vocabulary_lacks_is_told_of_another_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("b.txt");

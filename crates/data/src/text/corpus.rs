@@ -35,7 +35,9 @@ impl Corpus {
     pub fn fingerprint(&self) -> String {
         let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids().to_le_bytes())));
-        sha256_hex(format!("{:?}\n{parts:?}", self.vocabulary).as_bytes())
+        // As it is saved: a map in memory has another order each time.
+        let vocabulary = serde_json::to_string(&self.vocabulary).expect("it has a form in JSON");
+        sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
     }
 }
 
