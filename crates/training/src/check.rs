@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 
-use crate::{OptimizerConfig, ScheduleConfig, ScheduleKind, TrainError, TrainerConfig};
+use crate::{
+    OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError, TrainerConfig,
+};
 
 /// What weights are computed in; a larger number would be infinite there.
 const LARGEST: f64 = f32::MAX as f64;
@@ -69,6 +71,10 @@ impl OptimizerConfig {
         // At 0 a weight without a gradient would be divided by nothing.
         found.above_zero("optimizer.epsilon", self.epsilon);
         found.below_one("optimizer.momentum", self.momentum);
+        let looks_ahead = self.kind == OptimizerKind::Sgd && self.nesterov;
+        let has_velocity = !looks_ahead || self.momentum > 0.0;
+        let above = "above 0 where `optimizer.nesterov` is true";
+        found.require("optimizer.momentum", self.momentum, has_velocity, above);
         found.at_least_zero("optimizer.weight_decay", self.weight_decay);
     }
 }
@@ -140,7 +146,7 @@ impl Mistakes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{OptimizerKind, ParameterGroup};
+    use crate::ParameterGroup;
 
     fn config() -> TrainerConfig {
         TrainerConfig::new(OptimizerConfig::new(OptimizerKind::Adam, 1e-3), 2, 3)
@@ -158,7 +164,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 34] = [
+        let cases: [(&str, Change); 35] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -166,6 +172,10 @@ mod tests {
             ("`optimizer.beta_2` is 1.5,", |c| c.optimizer.beta_2 = 1.5),
             ("`optimizer.alpha` is -1,", |c| c.optimizer.alpha = -1.0),
             ("`optimizer.momentum` is NaN,", |c| c.optimizer.momentum = f64::NAN),
+            ("`optimizer.momentum` is 0, and must be above 0 where `optimizer.nesterov`", |c| {
+                c.optimizer = OptimizerConfig::new(OptimizerKind::Sgd, 1e-3);
+                c.optimizer.nesterov = true;
+            }),
             ("`optimizer.epsilon` is -1,", |c| c.optimizer.epsilon = -1.0),
             ("`optimizer.epsilon` is 0,", |c| c.optimizer.epsilon = 0.0),
             ("`optimizer.weight_decay` is inf,", |c| c.optimizer.weight_decay = f64::INFINITY),

@@ -12,7 +12,7 @@ use crate::{
     Group, GroupError,
     optimizer::{Learning, Rule, Slots},
     parameters::Parameter,
-    values::{from_host, to_host},
+    values::{Replace, from_host, to_host},
 };
 
 /// One gradient for each parameter, none where it has none.
@@ -168,7 +168,8 @@ where
             slots[position] = Some(new_slots);
         }
     }
-    model.map(&mut PutBack(weights.into_iter()))
+    let put_back = |weight| A::float_set_require_grad(A::from_inner(weight), true);
+    model.map(&mut Replace(weights.into_iter().map(|weight| weight.map(put_back))))
 }
 
 /// Takes the weights that have a gradient out of a model, so that nobody else holds them.
@@ -197,21 +198,5 @@ where
         self.taken.push((position, Learning { weight, gradient, slots: slots.take() }));
         let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
-    }
-}
-
-/// Puts weights back to where they were taken from.
-struct PutBack<I>(I);
-
-impl<A, I> ModuleMapper<A> for PutBack<I>
-where
-    A: AutodiffBackend,
-    I: Iterator<Item = Option<FloatTensor<A::InnerBackend>>>,
-{
-    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some(Some(weight)) = self.0.next() else { return parameter };
-        let (id, _, mapper) = parameter.consume();
-        let weight = Tensor::from_primitive(TensorPrimitive::Float(weight));
-        Param::from_mapped_value(id, Tensor::from_inner(weight).require_grad(), mapper)
     }
 }

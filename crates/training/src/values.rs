@@ -66,7 +66,8 @@ impl<B: Backend> ModuleVisitor<B> for Collect<B> {
     }
 }
 
-struct Replace<I>(I);
+/// Puts the values in the places of the parameters' own; where there are none, a parameter stays.
+pub(crate) struct Replace<I>(pub(crate) I);
 
 impl<B, I> ModuleMapper<B> for Replace<I>
 where

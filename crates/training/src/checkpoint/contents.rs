@@ -46,6 +46,9 @@ pub(crate) struct SavedState {
     optimizer: OptimizerKind,
     /// Whether their average was taken.
     averages: bool,
+    /// Whether the best epoch's model was kept.
+    #[serde(default)] // earlier versions did not note it
+    keep_best: Option<bool>,
     /// As in [`TrainerConfig`].
     #[serde(default)]
     rests_on: BTreeMap<String, String>,
@@ -119,6 +122,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 steps_per_epoch: config.steps_per_epoch,
                 optimizer: config.optimizer.kind,
                 averages: config.ema.is_some(),
+                keep_best: Some(config.keep_best),
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
@@ -210,12 +214,12 @@ impl SavedState {
         let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
         if then != now {
             return Err(format!(
-                "its epochs have {then} updates instead of {now}, so its data are others"
+                "its epochs have {then} updates instead of {now}, so its data are different"
             ));
         }
         for (name, hash) in &self.rests_on {
-            if config.rests_on.get(name).is_some_and(|now| now != hash) {
-                return Err(format!("{name} were others when it began"));
+            if config.rests_on.get(name) != Some(hash) {
+                return Err(format!("{name} have changed since it began"));
             }
         }
         let (then, now) = (self.optimizer, config.optimizer.kind);
@@ -224,11 +228,16 @@ impl SavedState {
         }
         for (what, then, now) in [
             ("an average of the weights", self.averages, config.ema.is_some()),
-            ("scaling of the loss", self.loss_scale.is_some(), config.loss_scaling),
+            ("loss scaling", self.loss_scale.is_some(), config.loss_scaling),
+            (
+                "keeping the best model",
+                self.keep_best.unwrap_or(config.keep_best),
+                config.keep_best,
+            ),
         ] {
             if then != now {
                 let [then, now] = [then, now].map(|there| if there { "with" } else { "without" });
-                return Err(format!("it began {then} {what} and goes on {now}"));
+                return Err(format!("it began {then} {what} and would continue {now}"));
             }
         }
         Ok(())
@@ -261,7 +270,7 @@ impl Contents {
             return Ok(None);
         }
         let path = directory.to_owned();
-        let contents = Self::from_files(&received, directory);
+        let contents = Self::from_files(received, directory);
         contents.map(Some).map_err(|reason| TrainError::Unreadable { path, reason })
     }
 
@@ -286,21 +295,21 @@ impl Contents {
         Ok(files)
     }
 
-    /// The contents of files that were verified.
+    /// The contents of verified files, each freed as soon as it is parsed.
     ///
     /// # Errors
     ///
     /// Where one of them is missing or is not what its name says.
     pub(super) fn from_files(
-        files: &BTreeMap<String, Vec<u8>>,
+        mut files: BTreeMap<String, Vec<u8>>,
         directory: &Path,
     ) -> Result<Self, String> {
-        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
-        let state = SavedState::from_bytes(state)?;
+        let state = files.remove(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        let state = SavedState::from_bytes(&state)?;
         let mut tensor_files = BTreeMap::new();
         for name in TENSOR_FILES {
-            let Some(bytes) = files.get(name) else { continue };
-            let file = TensorFile::from_bytes(bytes, &directory.join(name));
+            let Some(bytes) = files.remove(name) else { continue };
+            let file = TensorFile::from_bytes(&bytes, &directory.join(name));
             tensor_files.insert(name, file.map_err(|error| error.to_string())?);
         }
         Ok(Self { files: tensor_files, state })

@@ -69,7 +69,7 @@ impl Shelf {
                 let reason = "its parameters are others, or others are trained".to_owned();
                 return Err(TrainError::OtherRun { path, reason });
             }
-            let contents = Contents::from_files(&files, &path);
+            let contents = Contents::from_files(files, &path);
             let contents = contents
                 .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
             return Ok(Newest { found: Some((path, contents)), damaged });

@@ -18,7 +18,7 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::Parameter,
+    parameters::{self, Parameter},
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
@@ -40,9 +40,9 @@ pub struct Trained<M> {
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
-    /// The mean loss over the last epoch's samples.
+    /// The mean loss over the last epoch's samples, as far as it went.
     pub train_loss: f64,
-    /// What validation measured of this model.
+    /// What validation measured of this model; none where it was interrupted within an epoch.
     pub validation: Option<Metrics>,
     /// The best epoch, where there is a validation split.
     pub best: Option<Best>,
@@ -105,6 +105,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config);
+        parameters::check_groups(&parameters, &config)?;
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
@@ -310,6 +311,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         };
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
+            self.read_losses()?; // which fails where training has diverged
         }
         self.share_statistics()?;
         let epochs = self.epochs_begun();
@@ -322,6 +324,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let (best, of_best) = record.best.unzip();
         let (model, validation) = match self.state.best_model {
             Some(model) => (model, of_best.map(Metrics::from)),
+            // Within an epoch the last validation measured another model.
+            None if record.position > 0 => (last, None),
             None => (last, record.validation.map(Metrics::from)),
         };
         Ok(Trained {
