@@ -56,6 +56,18 @@ pub enum InferenceError {
         /// The values of one of them.
         of: usize,
     },
+    /// A feature that is the index of a category, but of none that the model knows.
+    #[error("row {row}, feature {feature}: {value} is not a category index from 0 to {}", entries - 1)]
+    Index {
+        /// The row, from 0.
+        row: usize,
+        /// The feature, from 0.
+        feature: usize,
+        /// What the model was given.
+        value: f32,
+        /// How many indices there are.
+        entries: usize,
+    },
     /// A tensor that is not a batch of images as the model reads them.
     #[error("images of the shape {shape:?} do not fit a model that reads images of {reads:?}")]
     Shape {
@@ -99,6 +111,9 @@ impl InferenceError {
             Self::Kind { is, .. } => Some(is.command().to_owned()),
             Self::Length { inputs, of, .. } => {
                 Some(format!("give {of} values for each of the {inputs}, as the description says"))
+            }
+            Self::Index { .. } => {
+                Some("make the features with `TablePreprocessing::encode`".to_owned())
             }
             Self::Shape { .. } => {
                 Some("bring the images to that shape, at least one of them".to_owned())

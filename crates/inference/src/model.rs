@@ -8,11 +8,11 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 use data::{ImageShape, Task};
-use models::{Mlp, Network, Pass, weights};
+use models::{Network, Pass, weights};
 use store::TensorFile;
 
 use crate::{
-    Description, Generator, InferenceError, InputKind, Prediction, Sampling, onnx,
+    Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling, onnx,
     prediction::{binary, multiclass},
 };
 
@@ -91,19 +91,20 @@ impl<B: Backend> Model<B> {
     /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives f32 `logits`;
     /// of a regression it gives the f64 `value`, `[batch, 1]`, in the unit of the training data. A
     /// network that writes text also takes the state `h` and `c`, `[layers, batch, hidden]`, zeros
-    /// where it is not given, and gives `h_next` and `c_next`.
+    /// where it is not given (ONNX Runtime warns of such defaults, which is harmless), and gives
+    /// `h_next` and `c_next`.
     ///
     /// The file's properties `classes` and `preprocessing` are JSON. For images input = (pixel *
     /// `scale` - `mean`) / `deviation`. Of a table a number becomes (number - `mean`) /
-    /// `deviation`, or 0 where it is missing; a category with the encoding `one_hot` a feature for each of
-    /// `categories`, 1 for its own; with `index` its place there plus `offset`, or 0 if it is not
-    /// among them; and a column that is dropped, nothing.
+    /// `deviation`, or 0 where it is missing. A missing category counts as `fill`; with the encoding
+    /// `one_hot` a category becomes a feature for each of `categories`, 1 for its own, and with `index`
+    /// its place there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
     ///
     /// # Errors
     ///
     /// If the network is too large for the format, or does not read what its preprocessing makes.
     pub fn to_onnx(&self) -> Result<Vec<u8>, InferenceError> {
-        onnx::file(&self.description, self.network.to_tensors())
+        onnx::file(&self.description, weights::to_tensors(&self.network))
     }
 
     /// Predicts rows of a table.
@@ -113,43 +114,33 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read rows, or `features` are not whole rows.
-    pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction>, InferenceError> {
-        let width = self.description.table()?.width().max(1);
-        whole_inputs(features.len(), "rows", width)?;
-        let Network::Mlp(mlp) = &self.network else {
+    /// If the model does not read rows, or `features` are not whole rows, or have an index of a
+    /// category where there is none.
+    pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
+        let (Preprocessing::Table(table), Network::Mlp(mlp)) =
+            (&self.description.preprocessing, &self.network)
+        else {
             return Err(self.description.not(InputKind::Rows));
         };
-        let chunks = features.chunks(ROWS_AT_A_TIME * width);
-        chunks.map(|chunk| self.predict_chunk(mlp, chunk, width)).try_fold(
-            Vec::new(),
-            |mut all, predictions| {
-                all.extend(predictions?);
-                Ok(all)
-            },
-        )
-    }
-
-    /// - `features`: `[rows, width]`
-    fn predict_chunk(
-        &self,
-        mlp: &Mlp<B>,
-        features: &[f32],
-        width: usize,
-    ) -> Result<Vec<Prediction>, InferenceError> {
-        let preprocessing = self.description.table()?;
-        let data = TensorData::new(features.to_vec(), [features.len() / width, width]);
-        let outputs = mlp.forward(Tensor::from_data(data, &self.device));
-        let classes = preprocessing.target.classes();
-        Ok(match preprocessing.task() {
-            Task::Binary => binary(outputs.flatten(0, 1), classes),
-            Task::Multiclass => multiclass(outputs, classes),
-            Task::Regression => {
-                let values: Vec<f32> = outputs.into_data().iter().collect();
-                let restore = |value| Prediction::Value(preprocessing.target.restore(value));
-                values.into_iter().map(restore).collect()
+        let width = table.width().max(1);
+        whole_inputs(features.len(), "rows", width)?;
+        check_indices(features, width, &table.indexed())?;
+        let mut predictions = Vec::with_capacity(features.len() / width);
+        for chunk in features.chunks(ROWS_AT_A_TIME * width) {
+            let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
+            let outputs = mlp.forward(Tensor::from_data(data, &self.device));
+            let classes = table.target.classes();
+            match table.task() {
+                Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),
+                Task::Multiclass => predictions.extend(multiclass(outputs, classes)),
+                Task::Regression => {
+                    let values = outputs.into_data();
+                    let restore = |value| Prediction::Value(table.target.restore(value));
+                    predictions.extend(values.iter::<f32>().map(restore));
+                }
             }
-        })
+        }
+        Ok(predictions)
     }
 
     /// Predicts images.
@@ -161,7 +152,7 @@ impl<B: Backend> Model<B> {
     /// # Errors
     ///
     /// If the model does not read images, or `pixels` are not whole images.
-    pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction>, InferenceError> {
+    pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let preprocessing = self.description.image()?;
         let shape = preprocessing.shape();
         whole_inputs(pixels.len(), "images", shape.bytes())?;
@@ -226,6 +217,23 @@ impl<B: Backend> Model<B> {
         };
         Generator::new(network, vocabulary, prompt, sampling, &self.device)
     }
+}
+
+/// That the features that are indices, each with their number, are among them.
+fn check_indices(
+    features: &[f32],
+    width: usize,
+    indexed: &[(usize, usize)],
+) -> Result<(), InferenceError> {
+    for (row, features) in features.chunks_exact(width).enumerate() {
+        for &(feature, entries) in indexed {
+            let value = features[feature];
+            if !(0.0..entries as f32).contains(&value) {
+                return Err(InferenceError::Index { row, feature, value, entries });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// That values are inputs of `of` values each.

@@ -171,6 +171,12 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
     }
+    for index in [3.0, -1.0, f32::NAN] {
+        let error = model.predict_rows(&[0.5, 2.0, 0.5, -0.5, index, 1.0]).unwrap_err();
+        let expected = format!("row 1, feature 1: {index} is not a category index from 0 to 2");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.help().is_some());
+    }
     let model = whole(image());
     let predictions = model.predict_images(&[100; 2 * 18 * 18]).unwrap();
     assert!(matches!(&predictions[..], [Prediction::Class { top }, _] if top.len() == 2));
@@ -186,8 +192,9 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
 fn a_model_is_read_from_memory() {
     let bytes = image().to_bytes("image".as_ref()).unwrap();
     let read = |bytes| Model::<Selected>::from_bytes(bytes, &Device::default());
-    let predictions = read(&bytes).unwrap().predict_images(&[7; 18 * 18]).unwrap();
-    assert_eq!(predictions, whole(image()).predict_images(&[7; 18 * 18]).unwrap());
+    let (model, other) = (read(&bytes).unwrap(), whole(image()));
+    let predictions = model.predict_images(&[7; 18 * 18]).unwrap();
+    assert_eq!(predictions, other.predict_images(&[7; 18 * 18]).unwrap());
     let error = read(&bytes[..bytes.len() - 4]).unwrap_err();
     assert!(matches!(error, InferenceError::Store(_)), "{error}");
     assert!(error.to_string().contains("`model in memory`"), "{error}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use backend::Backend;
+use burn::module::Module;
 use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 
@@ -34,7 +35,7 @@ pub enum Architecture {
 }
 
 /// Any network, with its weights.
-#[derive(Debug)]
+#[derive(Module, Debug)]
 pub enum Network<B: Backend> {
     /// A multi-layer perceptron.
     Mlp(Mlp<B>),
@@ -86,6 +87,18 @@ impl Architecture {
         }
     }
 
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Network<B> {
+        match self {
+            Self::Mlp(config) => Network::Mlp(config.build(initializer)),
+            Self::Cnn(config) => Network::Cnn(config.build(initializer)),
+            Self::SimpleNet(config) => Network::SimpleNet(config.build(initializer)),
+            Self::ResNet(config) => Network::ResNet(config.build(initializer)),
+            Self::TextLstm(config) => Network::TextLstm(config.build(initializer)),
+            Self::Vgg(config) => Network::Vgg(config.build(initializer)),
+        }
+    }
+
     /// The network with weights from a file.
     ///
     /// Memory is taken for what is in the file, whatever the sizes of the network.
@@ -105,33 +118,7 @@ impl Architecture {
             Self::Mlp(_) | Self::Cnn(_) | Self::SimpleNet(_) | Self::Vgg(_) => 0,
         };
         weights::check_number(layers, &tensors)?;
-        let blank = Initializer::blank(device);
-        Ok(match self {
-            Self::Mlp(config) => Network::Mlp(weights::load(config.build(&blank), tensors)?),
-            Self::Cnn(config) => Network::Cnn(weights::load(config.build(&blank), tensors)?),
-            Self::SimpleNet(config) => {
-                Network::SimpleNet(weights::load(config.build(&blank), tensors)?)
-            }
-            Self::ResNet(config) => Network::ResNet(weights::load(config.build(&blank), tensors)?),
-            Self::TextLstm(config) => {
-                Network::TextLstm(weights::load(config.build(&blank), tensors)?)
-            }
-            Self::Vgg(config) => Network::Vgg(weights::load(config.build(&blank), tensors)?),
-        })
-    }
-}
-
-impl<B: Backend> Network<B> {
-    /// All weights, as [`Architecture::load`] takes them.
-    pub fn to_tensors(&self) -> BTreeMap<String, StoredTensor> {
-        match self {
-            Self::Mlp(network) => weights::to_tensors(network),
-            Self::Cnn(network) => weights::to_tensors(network),
-            Self::SimpleNet(network) => weights::to_tensors(network),
-            Self::ResNet(network) => weights::to_tensors(network),
-            Self::TextLstm(network) => weights::to_tensors(network),
-            Self::Vgg(network) => weights::to_tensors(network),
-        }
+        weights::load(self.build(&Initializer::blank(device)), tensors)
     }
 }
 

@@ -62,7 +62,8 @@ impl ImportError {
             Self::Unknown { .. } => "give a `.safetensors` file, or a `.pth` with a `state_dict`",
             Self::Truncated { .. } => "download or copy the file again",
             Self::Damaged { .. } => {
-                "load it in PyTorch, and save `model.state_dict()` with safetensors' `save_file`"
+                "load it in PyTorch, and save `{name: tensor.float().contiguous() for name, tensor \
+                 in model.state_dict().items()}` with safetensors' `save_file`"
             }
             Self::Refused { .. } => {
                 "if you trust it, load it in PyTorch and save only `model.state_dict()`"
@@ -72,21 +73,12 @@ impl ImportError {
     }
 }
 
-/// Reads all tensors of a file as f32, and what this project's files say about themselves; what
-/// kind of file it is, is seen from its content, not from its name.
+/// Reads those tensors of a file as f32 whose names are `wanted`, and the metadata of this project's
+/// files. The kind of file is recognised by its content, not by its name.
 ///
 /// # Errors
 ///
 /// Where the file is not what it should be; then nothing is returned.
-pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
-    read_where(path, |_| true)
-}
-
-/// As [`read`], but only the tensors whose names are `wanted`.
-///
-/// # Errors
-///
-/// As [`read`].
 pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
@@ -125,6 +117,7 @@ fn safetensors(
         Err(StoreError::Truncated { .. }) => {
             Err(at(path, Fault::Truncated("its tensors are not all there".to_owned())))
         }
+        Err(StoreError::Format { reason, .. }) => Err(at(path, Fault::Damaged(reason))),
         Err(error) => Err(at(path, Fault::Damaged(error.to_string()))),
     }
 }

@@ -47,6 +47,6 @@ pub use crate::{
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},
     simplenet::{SimpleNet, SimpleNetConfig},
-    text_lstm::{Positions, TextLstm, TextLstmConfig, detached},
+    text_lstm::{Positions, TextLstm, TextLstmConfig},
     vgg::{Head, HeadConfig, Vgg, VggClassifier, VggClassifierConfig, VggConfig},
 };

@@ -70,11 +70,6 @@ impl<B: Backend> Pass<B> {
         self
     }
 
-    /// Whether the pass is one of training.
-    pub fn is_training(&self) -> bool {
-        self.training.is_some()
-    }
-
     /// What batch normalisation goes by while training; none in evaluation.
     pub(crate) fn normalization(&self) -> Option<Normalization<B>> {
         let training = self.training.as_ref()?;

@@ -99,8 +99,7 @@ impl<B: Backend> TextLstm<B> {
     /// - `tokens`: `[batch, time]`, below the size of the vocabulary
     /// - `state`: of each layer, from the tokens before; zeros where there is none
     /// - returns logits, `[batch, time, vocabulary]` or `[batch, 1, vocabulary]` where only the
-    ///   last position predicts, and the state after the last token, which still has its gradients
-    ///   ([`detached`])
+    ///   last position predicts, and the state after the last token, still attached to the graph
     pub fn forward(
         &self,
         tokens: Tensor<B, 2, Int>,
@@ -129,13 +128,4 @@ impl<B: Backend> TextLstm<B> {
         let vocabulary = logits.dims()[1];
         (logits.reshape([batch, positions, vocabulary]), after)
     }
-}
-
-/// The same state without its history: gradients end here.
-pub fn detached<B: Backend>(state: Vec<LstmState<B>>) -> Vec<LstmState<B>> {
-    let detach = |state: LstmState<B>| LstmState {
-        cell: state.cell.detach(),
-        hidden: state.hidden.detach(),
-    };
-    state.into_iter().map(detach).collect()
 }

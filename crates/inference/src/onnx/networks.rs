@@ -44,8 +44,8 @@ fn columns(graph: &mut Graph, features: &Value, from: usize, to: usize) -> Value
 /// - `images`: `[batch, channels, height, width]`
 /// - returns logits: `[batch, classes]`
 pub(super) fn cnn(graph: &mut Graph, images: &Value) -> Value {
-    let maps = conv_relu_max_pool(graph, "conv1", images, 0);
-    let maps = conv_relu_max_pool(graph, "conv2", &maps, 0);
+    let maps = conv_relu_max_pool(graph, "conv1", images);
+    let maps = conv_relu_max_pool(graph, "conv2", &maps);
     let maps = graph.conv("conv3", &maps, 1, 0);
     let maps = graph.relu(&maps);
     let hidden = graph.flatten(&maps);
@@ -55,8 +55,8 @@ pub(super) fn cnn(graph: &mut Graph, images: &Value) -> Value {
 
 /// Shapes as in [`cnn`].
 pub(super) fn simplenet(graph: &mut Graph, images: &Value) -> Value {
-    let maps = conv_relu_max_pool(graph, "conv1", images, 0);
-    let maps = conv_relu_max_pool(graph, "conv2", &maps, 0);
+    let maps = conv_relu_max_pool(graph, "conv1", images);
+    let maps = conv_relu_max_pool(graph, "conv2", &maps);
     let hidden = graph.flatten(&maps);
     let hidden = graph.dense_relu("fc1", &hidden);
     let hidden = graph.dense_relu("fc2", &hidden);
@@ -64,8 +64,8 @@ pub(super) fn simplenet(graph: &mut Graph, images: &Value) -> Value {
 }
 
 /// A convolution, ReLU, and the maximum of windows of 2x2.
-fn conv_relu_max_pool(graph: &mut Graph, name: &str, input: &Value, padding: usize) -> Value {
-    let maps = graph.conv(name, input, 1, padding);
+fn conv_relu_max_pool(graph: &mut Graph, name: &str, input: &Value) -> Value {
+    let maps = graph.conv(name, input, 1, 0);
     let maps = graph.relu(&maps);
     graph.max_pool(&maps)
 }

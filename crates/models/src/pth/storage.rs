@@ -61,8 +61,13 @@ pub(super) fn tensors(
     let bytes = storages.map(|(_, View { storage, .. })| storage).try_fold(0u64, |sum, storage| {
         sum.checked_add(storage.elements.checked_mul(storage.kind.bytes())?)
     });
-    if [sum, bytes].iter().any(|most| most.is_none_or(|most| most > length)) {
-        return Err(Fault::Truncated("its tensors are larger than itself".to_owned()));
+    let fits = |sum: Option<u64>| sum.is_some_and(|sum| sum <= length);
+    if !fits(bytes) {
+        return Err(Fault::Truncated("its tensors need more bytes than it has".to_owned()));
+    }
+    if !fits(sum) {
+        let what = "its tensors are expanded views, with more numbers than the file has bytes";
+        return Err(Fault::Damaged(what.to_owned()));
     }
     let mut tensors = BTreeMap::new();
     for views in by_storage.into_values() {
