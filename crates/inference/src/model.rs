@@ -16,9 +16,9 @@ use crate::{
     prediction::{binary, multiclass},
 };
 
-/// Rows of a table that are predicted at a time.
+/// Rows of a table predicted at a time.
 const ROWS_AT_A_TIME: usize = 1024;
-/// Images that are predicted at a time.
+/// Images predicted at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
 /// A model with its weights.
@@ -40,13 +40,13 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, does not describe a model, contradicts itself, or does not
-    /// hold the model's weights.
+    /// If the file cannot be read, does not describe a model, contradicts itself, or does not hold the
+    /// model's weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
         Self::from_file(TensorFile::read(path)?, path, device)
     }
 
-    /// Reads the bytes of a model file, such as a program has by `include_bytes!`.
+    /// Reads the bytes of a model file, for instance from `include_bytes!`.
     ///
     /// # Errors
     ///
@@ -110,12 +110,12 @@ impl<B: Backend> Model<B> {
     /// Predicts rows of a table.
     ///
     /// - `features`: `[rows, width]`, as [`data::TablePreprocessing::encode`] makes them
-    /// - returns a prediction a row
+    /// - returns a prediction for each row
     ///
     /// # Errors
     ///
-    /// If the model does not read rows, or `features` are not whole rows, or have an index of a
-    /// category where there is none.
+    /// If the model does not read rows, or `features` are not whole rows or have the index of an unknown
+    /// category.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let (Preprocessing::Table(table), Network::Mlp(mlp)) =
             (&self.description.preprocessing, &self.network)
@@ -147,7 +147,7 @@ impl<B: Backend> Model<B> {
     ///
     /// - `pixels`: u8 `[images, channels, height, width]`, in the shape of
     ///   [`data::ImagePreprocessing::shape`]
-    /// - returns a prediction an image
+    /// - returns a prediction for each image
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read images, or not of this shape.
+    /// If the model does not read images, or none of this shape.
     pub fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
         self.check_shape(images.dims())?;
         let mut pass = Pass::evaluation();
@@ -219,7 +219,9 @@ impl<B: Backend> Model<B> {
     }
 }
 
-/// That the features that are indices, each with their number, are among them.
+/// Checks the features that are indices.
+///
+/// - `indexed`: those features, each with its number of indices
 fn check_indices(
     features: &[f32],
     width: usize,
@@ -236,7 +238,7 @@ fn check_indices(
     Ok(())
 }
 
-/// That values are inputs of `of` values each.
+/// Checks that `values` is a multiple of `of`.
 fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), InferenceError> {
     if values.is_multiple_of(of) {
         return Ok(());

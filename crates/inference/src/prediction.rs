@@ -1,11 +1,11 @@
-//! What a model says about one input.
+//! What a model predicts for one input.
 
 use burn::tensor::{Tensor, activation::softmax};
 use serde::Serialize;
 
 use backend::Backend;
 
-/// What a model says about one input.
+/// What a model predicts for one input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prediction<'a> {
     /// Every class with its probability, the most probable first.
@@ -22,7 +22,7 @@ pub enum Prediction<'a> {
 pub struct Probability<'a> {
     /// The class, as the model's description names it.
     pub class: &'a str,
-    /// In 0 to 1.
+    /// From 0 to 1.
     pub probability: f32,
 }
 

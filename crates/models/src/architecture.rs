@@ -1,4 +1,4 @@
-//! Which network, in a form that is saved beside its weights.
+//! The description of a network, saved with its weights.
 
 use std::collections::BTreeMap;
 
@@ -52,12 +52,12 @@ pub enum Network<B: Backend> {
 }
 
 impl Architecture {
-    /// That the sizes fit together.
+    /// Checks that the sizes fit together.
     ///
     /// # Errors
     ///
-    /// Where they do not, or one is 0; [`Architecture::load`] could then be given weights for it,
-    /// but nothing to read.
+    /// Where they do not, or one is 0, for which [`Architecture::load`] would take weights, but no input
+    /// could be given.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes: Vec<usize> = match self {
             Self::Mlp(config) => {
@@ -101,7 +101,7 @@ impl Architecture {
 
     /// The network with weights from a file.
     ///
-    /// Memory is taken for what is in the file, whatever the sizes of the network.
+    /// Memory is allocated for what is in the file, whatever the sizes of the network.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Architecture {
 /// Sizes of a network that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchitectureError {
-    /// Nothing would be left of an image.
+    /// An image would be reduced to nothing.
     #[error("images of {size}x{size} are too small for the network `{network}`")]
     SmallImages {
         /// The network.
@@ -135,13 +135,13 @@ pub enum ArchitectureError {
         /// The least it may be.
         smallest: usize,
     },
-    /// A residual network is made of blocks of two layers in three groups of one length.
+    /// A residual network has three groups of equally many blocks of two layers.
     #[error("there is no residual network of depth {depth} for small images")]
     ResidualDepth {
         /// The depth asked for.
         depth: usize,
     },
-    /// They contradict each other.
+    /// The sizes contradict each other.
     #[error("the sizes of the network do not fit together: {reason}")]
     Sizes {
         /// Which of them.
@@ -163,7 +163,7 @@ impl ArchitectureError {
                 format!("use images of at least {smallest}x{smallest}")
             }
             Self::ResidualDepth { .. } => "use a depth of 6 n + 2: 20, 32, 44 or 56".to_owned(),
-            Self::Sizes { .. } => "give it sizes that one layer and the next agree on".to_owned(),
+            Self::Sizes { .. } => "choose sizes on which successive layers agree".to_owned(),
             Self::VggDepth { .. } => "use 11, 13, 16 or 19".to_owned(),
         }
     }

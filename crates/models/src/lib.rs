@@ -29,7 +29,7 @@ mod simplenet;
 mod text_lstm;
 mod vgg;
 
-// What is asked of their logits.
+// What is computed from their logits.
 pub mod losses;
 pub mod metrics;
 

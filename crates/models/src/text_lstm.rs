@@ -15,7 +15,7 @@ use crate::{
 /// The sizes of a [`TextLstm`]; by default the Keras tutorial's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextLstmConfig {
-    /// Different tokens.
+    /// The number of tokens.
     pub vocabulary: usize,
     /// Width of a token's vector.
     pub embedding: usize,
@@ -120,7 +120,7 @@ impl<B: Backend> TextLstm<B> {
         let [batch, time, width] = sequence.dims();
         let (positions, outputs) = match (self.predict, after.last()) {
             (Positions::All, _) => (time, sequence.reshape([batch * time, width])),
-            // The last layer's output there, without gradients of zero for the other positions.
+            // The last layer's output there, which spares gradients of zero for the other positions.
             (Positions::Last, Some(state)) => (1, state.hidden.clone()),
             (Positions::Last, None) => (1, sequence.narrow(1, time - 1, 1).reshape([batch, width])),
         };

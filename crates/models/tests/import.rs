@@ -83,7 +83,7 @@ fn code_is_refused_and_not_run() {
 fn what_is_no_checkpoint_of_f32_weights_is_said() {
     assert_eq!(
         refusal("double.pth"),
-        "`FILE` cannot be used: `weight` has numbers of type f64, not of f32 or less"
+        "`FILE` cannot be used: `weight` has numbers of type f64, not f32, f16 or bf16"
     );
     assert_eq!(
         refusal("tensor.pth"),
@@ -156,7 +156,7 @@ fn a_small_file_cannot_take_much_memory() {
         let program = [BEFORE_TENSORS, &[0x80, 2], start, &repeated.repeat(times)].concat();
         import(&program).unwrap_err()
     };
-    let many = "`FILE` cannot be used: in its pickle there are more values than weights have";
+    let many = "`FILE` cannot be used: in its pickle, there are more values than weights need";
     // Values that are dropped, the stack by recalling one, marks, and the memo.
     let cases: [(&[u8], &[u8]); 4] =
         [(b"N", b"Nb"), (b"Nq\0", b"h\0"), (b"", b"("), (b"N", b"\x94")];

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Gradients<B: Backend>(Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Gradients<B> {
-    /// Runs the backward pass of `loss` (`[1]`) and takes what it found for `model`.
+    /// Runs the backward pass of `loss` (`[1]`) and takes the gradients of `model`.
     pub(crate) fn of<A, M>(loss: &Tensor<A, 1>, model: &M) -> Self
     where
         A: AutodiffBackend<InnerBackend = B>,
@@ -39,8 +39,8 @@ impl<B: Backend> Gradients<B> {
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
     }
 
-    /// The gradients that the processes of a group found of their shares of an update, added up, and
-    /// their losses (`[1]`) with them. They travel as one message; also tells the seconds of that.
+    /// The sums of the gradients and losses (`[1]`) that the processes of a group computed on their
+    /// shares of an update, exchanged as one message; also returns the seconds that this took.
     pub(crate) fn sum_over(
         self,
         loss: Tensor<B, 1>,
@@ -100,7 +100,7 @@ pub(crate) struct SquareSums<B: Backend> {
 }
 
 impl<B: Backend> SquareSums<B> {
-    /// Of an update that has not come yet.
+    /// Before the first update.
     pub(crate) fn none() -> Self {
         Self { positions: Vec::new(), sums: None }
     }
@@ -110,8 +110,8 @@ impl<B: Backend> SquareSums<B> {
         self.sums.as_ref().map(|sums| sums.clone().sum_dim(0))
     }
 
-    /// The position of the first parameter with whose gradient the sum of squares is not finite any
-    /// more; waits for the device.
+    /// The position of the first parameter whose gradient makes the sum of squares infinite or NaN;
+    /// waits for the device.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
         let sums = self.sums.clone()?.into_data();
         let mut up_to = 0.0;
@@ -172,11 +172,11 @@ where
     model.map(&mut Replace(weights.into_iter().map(|weight| weight.map(put_back))))
 }
 
-/// Takes the weights that have a gradient out of a model, so that nobody else holds them.
+/// Takes the weights that have a gradient out of a model, so that nothing else refers to them.
 struct Take<A: AutodiffBackend, I> {
     each: I,
     taken: Vec<(usize, Learning<A::InnerBackend>)>,
-    /// A parameter is never without a tensor. Nobody looks at this one, whose shape is another.
+    /// A parameter must have a tensor. This one, of another shape, is never used.
     in_their_place: FloatTensor<A::InnerBackend>,
 }
 

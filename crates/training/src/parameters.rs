@@ -1,7 +1,7 @@
-//! What is known of each parameter beside its values, in the order in which the model is visited.
+//! What is known of each parameter besides its values, in the order in which the model is visited.
 //!
-//! The order of a module's parameters is fixed by its definition, so a position stands for a
-//! parameter, without the random identities that Burn gives them.
+//! A module's definition fixes the order of its parameters, so a position identifies a parameter,
+//! without Burn's random ids.
 
 use backend::Backend;
 use burn::{
@@ -11,13 +11,13 @@ use burn::{
 
 use crate::{Mistake, TrainError, TrainerConfig};
 
-/// What is known of a parameter beside its values.
+/// What is known of a parameter besides its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     /// Where it is in the module, such as `layers.0.weight`.
     pub(crate) path: String,
     pub(crate) shape: Vec<usize>,
-    /// Whether it learns; running statistics and frozen weights do not.
+    /// Whether it is trained; running statistics and frozen weights are not.
     pub(crate) trained: bool,
     /// What the learning rate is multiplied by.
     pub(crate) factor: f64,

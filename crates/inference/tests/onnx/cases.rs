@@ -81,7 +81,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
 }
 
-/// Of values, by features of which the second was the same in all rows.
+/// A regression on features of which the second was the same in all rows.
 fn regression(name: &'static str) -> Case {
     let mut case = mlp(name, vec![6], Vec::new());
     let Description { architecture, preprocessing, classes, .. } = &mut case.description;

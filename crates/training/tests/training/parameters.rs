@@ -15,7 +15,7 @@ use training::{
 
 type Recorded = Autodiff<Selected>;
 
-/// A normalisation in the manner of batch norm: what is not trained stands between what is.
+/// A layer like batch normalisation: an untrained parameter stands between trained ones.
 #[derive(Module, Debug)]
 struct Normalized<B: Backend> {
     weight: Param<Tensor<B, 2>>,

@@ -43,7 +43,7 @@ fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
         assert_eq!(kept.warnings(), [""; 0], "{error}");
         error
     };
-    // A file that the system does not give, whoever asks: it is a directory.
+    // A file that nobody can read: it is a directory.
     for file in ["manifest.json", "model.safetensors", "state.json"] {
         let stopped = stopped();
         let path = stopped.0.directory().join("step-7").join(file);

@@ -97,7 +97,7 @@ fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
     let scales: Vec<f64> = recorder.0.iter().filter_map(scale).collect();
     let halves: Vec<f64> = (6..16).rev().map(|power| f64::from(1 << power)).collect();
     assert_eq!(scales, halves);
-    // What overflows at any scale does not come from it.
+    // What overflows at any scale is not caused by the scale.
     let error = train(&problem(), settings(10), BATCH, &mut Recorder::default()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 17, .. }), "{error}");
     assert!(error.to_string().contains("the gradient of `weight` is not finite"), "{error}");
