@@ -140,7 +140,7 @@ fn accuracy(file: &Path) -> anyhow::Result<f64> {
     for (index, pixels) in pixels.chunks_exact_mut(new.shape().bytes()).enumerate() {
         new.read(index, pixels)?;
     }
-    let is_right = |(prediction, label): &(Prediction, &u32)| match prediction {
+    let is_right = |(prediction, label): &(Prediction<'_>, &u32)| match prediction {
         Prediction::Class { top } => top[0].class == new.classes[**label as usize],
         Prediction::Value(_) => false,
     };

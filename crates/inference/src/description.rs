@@ -1,4 +1,4 @@
-//! What a model file says about its weights.
+//! The metadata of a model file: what its weights are.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
 
-/// Bytes of an image; the numbers of many can still be counted.
+/// The most bytes of an image, so that the values of many can still be counted.
 const LARGEST_IMAGE: usize = 1 << 40;
 
-/// Everything beside the weights that prediction needs.
+/// Everything besides the weights that prediction needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The recipe that trained the model.
@@ -69,7 +69,7 @@ impl Description {
         }
     }
 
-    /// How an image is brought to the network's input.
+    /// How an image becomes the network's input.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Description {
         }
     }
 
-    /// What a text is cut into.
+    /// How a text is split into tokens.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Description {
         }
     }
 
-    /// That the network reads what the preprocessing makes, and gives what the classes name.
+    /// Checks that the network's inputs are those of the preprocessing, and its outputs the classes.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Description {
                 let embedded =
                     network.embeddings.iter().map(|table| (table.feature, table.entries));
                 if embedded.collect::<Vec<_>>() != table.indexed() {
-                    return Err("other features are embedded than are indices".to_owned());
+                    return Err("the embedded features are not those that are indices".to_owned());
                 }
                 if self.classes != table.target.classes() {
                     return Err("its classes are not those of its target".to_owned());
@@ -154,12 +154,12 @@ impl Description {
     }
 }
 
-/// That what the file says of its data is so of its network.
-fn equal(what: &str, here: usize, of_network: usize) -> Result<(), String> {
-    if here == of_network {
+/// Checks that a number of the data is that of the network.
+fn equal(what: &str, of_data: usize, of_network: usize) -> Result<(), String> {
+    if of_data == of_network {
         return Ok(());
     }
-    Err(format!("there are {here} {what}, and for its network {of_network}"))
+    Err(format!("there are {of_data} {what}, but {of_network} for its network"))
 }
 
 impl InputKind {

@@ -30,7 +30,7 @@ pub enum InferenceError {
         /// The mismatches.
         source: WeightsError,
     },
-    /// What the file says about the network, its inputs and its classes does not fit together.
+    /// The file's network, inputs and classes do not fit together.
     #[error("`{}` contradicts itself: {reason}", path.display())]
     Inconsistent {
         /// The file.
@@ -38,7 +38,7 @@ pub enum InferenceError {
         /// What does not fit.
         reason: String,
     },
-    /// The model was asked for what its inputs are not.
+    /// The model reads another kind of input.
     #[error("the model reads {is}, not {asked}")]
     Kind {
         /// What it reads.
@@ -46,8 +46,8 @@ pub enum InferenceError {
         /// What it was given.
         asked: InputKind,
     },
-    /// What was given is not whole rows or images.
-    #[error("{values} values are no whole number of {inputs} of {of} values")]
+    /// The input is not whole rows or images.
+    #[error("{values} values are not a whole number of {inputs} of {of} values")]
     Length {
         /// What the model was given.
         values: usize,
@@ -56,8 +56,20 @@ pub enum InferenceError {
         /// The values of one of them.
         of: usize,
     },
-    /// A tensor that is not a batch of images as the model reads them.
-    #[error("images of the shape {shape:?} do not fit a model that reads images of {reads:?}")]
+    /// A feature that must be the index of a category is not.
+    #[error("row {row}, feature {feature}: {value} is not a category index from 0 to {}", entries - 1)]
+    Index {
+        /// The row, from 0.
+        row: usize,
+        /// The feature, from 0.
+        feature: usize,
+        /// What the model was given.
+        value: f32,
+        /// How many indices there are.
+        entries: usize,
+    },
+    /// A tensor that is not a batch of images that the model reads.
+    #[error("images of shape {shape:?} do not fit a model that reads images of shape {reads:?}")]
     Shape {
         /// What the model was given.
         shape: [usize; 4],
@@ -67,13 +79,13 @@ pub enum InferenceError {
     /// There is nothing to continue.
     #[error("the prompt is empty")]
     EmptyPrompt,
-    /// The model knows a number of words, and these are not among them.
+    /// The prompt has words outside the model's vocabulary.
     #[error("the prompt has words that the model does not know: {}", words.join(", "))]
     UnknownWords {
         /// The words.
         words: Vec<String>,
     },
-    /// An ONNX file has room for 2 GiB.
+    /// An ONNX file can hold 2 GiB.
     #[error("the network takes {bytes} bytes, and an ONNX file holds at most 2 GiB")]
     TooLargeForOnnx {
         /// What it would take.
@@ -94,18 +106,19 @@ impl InferenceError {
             }
             Self::Weights { source, .. } => Some(source.help()),
             Self::Inconsistent { .. } => {
-                Some("take the `model.safetensors` from its run again, or train again".to_owned())
+                Some("copy `model.safetensors` from its run again, or train again".to_owned())
             }
             Self::Kind { is, .. } => Some(is.command().to_owned()),
             Self::Length { inputs, of, .. } => {
                 Some(format!("give {of} values for each of the {inputs}, as the description says"))
             }
-            Self::Shape { .. } => {
-                Some("bring the images to that shape, at least one of them".to_owned())
+            Self::Index { .. } => {
+                Some("make the features with `TablePreprocessing::encode`".to_owned())
             }
+            Self::Shape { .. } => Some("give at least one image, and all in that shape".to_owned()),
             Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
             Self::UnknownWords { .. } => {
-                Some("use the most frequent words of the text that it was trained on".to_owned())
+                Some("use words that are frequent in the text that it was trained on".to_owned())
             }
             Self::TooLargeForOnnx { .. } => {
                 Some("export it as safetensors: `--format safetensors`".to_owned())

@@ -8,9 +8,9 @@ use models::{Pass, TextLstm};
 
 use crate::{InferenceError, Sampling};
 
-/// Continues a prompt: an iterator over pieces of text that does not end by itself.
+/// Continues a prompt: an endless iterator over pieces of text.
 ///
-/// The state goes from token to token, so each takes the same time and nothing is read twice.
+/// The state is carried from token to token, so each takes the same time and nothing is read twice.
 pub struct Generator<'a, B: Backend> {
     network: &'a TextLstm<B>,
     vocabulary: &'a Vocabulary,
@@ -18,7 +18,7 @@ pub struct Generator<'a, B: Backend> {
     device: B::Device,
     decoder: Decoder<'a>,
     state: Option<Vec<LstmState<B>>>,
-    /// Of the token to come: `[vocabulary]`.
+    /// Those of the next token: `[vocabulary]`.
     logits: Vec<f32>,
     position: u64,
 }
@@ -28,7 +28,7 @@ impl<'a, B: Backend> Generator<'a, B> {
     ///
     /// # Errors
     ///
-    /// Where the prompt is empty, or has what the vocabulary does not.
+    /// If the prompt is empty, or not within the vocabulary.
     pub fn new(
         network: &'a TextLstm<B>,
         vocabulary: &'a Vocabulary,
@@ -48,13 +48,13 @@ impl<'a, B: Backend> Generator<'a, B> {
             position: 0,
         };
         for &id in &ids {
-            generator.decoder.push(id); // so that what follows is spaced rightly
+            generator.decoder.push(id); // so that the text that follows is spaced correctly
         }
         generator.read(&ids);
         Ok(generator)
     }
 
-    /// Feeds tokens and keeps the logits after the last.
+    /// Reads tokens and keeps the logits after the last.
     fn read(&mut self, ids: &[u32]) {
         let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         let tokens = Tensor::from_data(TensorData::new(values, [1, ids.len()]), &self.device);

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! [`Model::from_bytes`] reads it where there are no files, as in a web page.
-//! [`Model::to_onnx`] takes it to other runtimes and languages.
+//! [`Model::to_onnx`] converts it for other runtimes and languages.
 
 mod description;
 mod error;

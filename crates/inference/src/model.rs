@@ -8,17 +8,17 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 use data::{ImageShape, Task};
-use models::{Mlp, Network, Pass, weights};
+use models::{Network, Pass, weights};
 use store::TensorFile;
 
 use crate::{
-    Description, Generator, InferenceError, InputKind, Prediction, Sampling, onnx,
+    Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling, onnx,
     prediction::{binary, multiclass},
 };
 
-/// Rows of a table that are predicted at a time.
+/// Rows of a table predicted at a time.
 const ROWS_AT_A_TIME: usize = 1024;
-/// Images that are predicted at a time.
+/// Images predicted at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
 /// A model with its weights.
@@ -40,13 +40,13 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, does not describe a model, contradicts itself, or does not
-    /// hold the model's weights.
+    /// If the file cannot be read, does not describe a model, contradicts itself, or does not hold the
+    /// model's weights.
     pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
         Self::from_file(TensorFile::read(path)?, path, device)
     }
 
-    /// Reads the bytes of a model file, such as a program has by `include_bytes!`.
+    /// Reads the bytes of a model file, for instance from `include_bytes!`.
     ///
     /// # Errors
     ///
@@ -91,77 +91,68 @@ impl<B: Backend> Model<B> {
     /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives f32 `logits`;
     /// of a regression it gives the f64 `value`, `[batch, 1]`, in the unit of the training data. A
     /// network that writes text also takes the state `h` and `c`, `[layers, batch, hidden]`, zeros
-    /// where it is not given, and gives `h_next` and `c_next`.
+    /// where it is not given (ONNX Runtime warns of such defaults, which is harmless), and gives
+    /// `h_next` and `c_next`.
     ///
     /// The file's properties `classes` and `preprocessing` are JSON. For images input = (pixel *
     /// `scale` - `mean`) / `deviation`. Of a table a number becomes (number - `mean`) /
-    /// `deviation`, or 0 where it is missing; a category with the encoding `one_hot` a feature for each of
-    /// `categories`, 1 for its own; with `index` its place there plus `offset`, or 0 if it is not
-    /// among them; and a column that is dropped, nothing.
+    /// `deviation`, or 0 where it is missing. A missing category counts as `fill`; with the encoding
+    /// `one_hot` a category becomes a feature for each of `categories`, 1 for its own, and with `index`
+    /// its place there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
     ///
     /// # Errors
     ///
     /// If the network is too large for the format, or does not read what its preprocessing makes.
     pub fn to_onnx(&self) -> Result<Vec<u8>, InferenceError> {
-        onnx::file(&self.description, self.network.to_tensors())
+        onnx::file(&self.description, weights::to_tensors(&self.network))
     }
 
     /// Predicts rows of a table.
     ///
     /// - `features`: `[rows, width]`, as [`data::TablePreprocessing::encode`] makes them
-    /// - returns a prediction a row
+    /// - returns a prediction for each row
     ///
     /// # Errors
     ///
-    /// If the model does not read rows, or `features` are not whole rows.
-    pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction>, InferenceError> {
-        let width = self.description.table()?.width().max(1);
-        whole_inputs(features.len(), "rows", width)?;
-        let Network::Mlp(mlp) = &self.network else {
+    /// If the model does not read rows, or `features` are not whole rows or have the index of an unknown
+    /// category.
+    pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
+        let (Preprocessing::Table(table), Network::Mlp(mlp)) =
+            (&self.description.preprocessing, &self.network)
+        else {
             return Err(self.description.not(InputKind::Rows));
         };
-        let chunks = features.chunks(ROWS_AT_A_TIME * width);
-        chunks.map(|chunk| self.predict_chunk(mlp, chunk, width)).try_fold(
-            Vec::new(),
-            |mut all, predictions| {
-                all.extend(predictions?);
-                Ok(all)
-            },
-        )
-    }
-
-    /// - `features`: `[rows, width]`
-    fn predict_chunk(
-        &self,
-        mlp: &Mlp<B>,
-        features: &[f32],
-        width: usize,
-    ) -> Result<Vec<Prediction>, InferenceError> {
-        let preprocessing = self.description.table()?;
-        let data = TensorData::new(features.to_vec(), [features.len() / width, width]);
-        let outputs = mlp.forward(Tensor::from_data(data, &self.device));
-        let classes = preprocessing.target.classes();
-        Ok(match preprocessing.task() {
-            Task::Binary => binary(outputs.flatten(0, 1), classes),
-            Task::Multiclass => multiclass(outputs, classes),
-            Task::Regression => {
-                let values: Vec<f32> = outputs.into_data().iter().collect();
-                let restore = |value| Prediction::Value(preprocessing.target.restore(value));
-                values.into_iter().map(restore).collect()
+        let width = table.width().max(1);
+        whole_inputs(features.len(), "rows", width)?;
+        check_indices(features, width, &table.indexed())?;
+        let mut predictions = Vec::with_capacity(features.len() / width);
+        for chunk in features.chunks(ROWS_AT_A_TIME * width) {
+            let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
+            let outputs = mlp.forward(Tensor::from_data(data, &self.device));
+            let classes = table.target.classes();
+            match table.task() {
+                Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),
+                Task::Multiclass => predictions.extend(multiclass(outputs, classes)),
+                Task::Regression => {
+                    let values = outputs.into_data();
+                    let restore = |value| Prediction::Value(table.target.restore(value));
+                    predictions.extend(values.iter::<f32>().map(restore));
+                }
             }
-        })
+        }
+        Ok(predictions)
     }
 
     /// Predicts images.
     ///
     /// - `pixels`: u8 `[images, channels, height, width]`, in the shape of
     ///   [`data::ImagePreprocessing::shape`]
-    /// - returns a prediction an image
+    /// - returns a prediction for each image
     ///
     /// # Errors
     ///
     /// If the model does not read images, or `pixels` are not whole images.
-    pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction>, InferenceError> {
+    pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let preprocessing = self.description.image()?;
         let shape = preprocessing.shape();
         whole_inputs(pixels.len(), "images", shape.bytes())?;
@@ -182,7 +173,7 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read images, or not of this shape.
+    /// If the model does not read images, or none of this shape.
     pub fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
         self.check_shape(images.dims())?;
         let mut pass = Pass::evaluation();
@@ -228,7 +219,26 @@ impl<B: Backend> Model<B> {
     }
 }
 
-/// That values are inputs of `of` values each.
+/// Checks the features that are indices.
+///
+/// - `indexed`: those features, each with its number of indices
+fn check_indices(
+    features: &[f32],
+    width: usize,
+    indexed: &[(usize, usize)],
+) -> Result<(), InferenceError> {
+    for (row, features) in features.chunks_exact(width).enumerate() {
+        for &(feature, entries) in indexed {
+            let value = features[feature];
+            if !(0.0..entries as f32).contains(&value) {
+                return Err(InferenceError::Index { row, feature, value, entries });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `values` is a multiple of `of`.
 fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), InferenceError> {
     if values.is_multiple_of(of) {
         return Ok(());

@@ -1,17 +1,17 @@
-//! What a model says about one input.
+//! What a model predicts for one input.
 
 use burn::tensor::{Tensor, activation::softmax};
 use serde::Serialize;
 
 use backend::Backend;
 
-/// What a model says about one input.
+/// What a model predicts for one input.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Prediction {
+pub enum Prediction<'a> {
     /// Every class with its probability, the most probable first.
     Class {
         /// The classes.
-        top: Vec<Probability>,
+        top: Vec<Probability<'a>>,
     },
     /// A value in the units of the training data.
     Value(f64),
@@ -19,32 +19,35 @@ pub enum Prediction {
 
 /// A class and how probable it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Probability {
-    /// The class.
-    pub class: String,
-    /// In 0 to 1.
+pub struct Probability<'a> {
+    /// The class, as the model's description names it.
+    pub class: &'a str,
+    /// From 0 to 1.
     pub probability: f32,
 }
 
 /// The probabilities of both classes, from the logits of the second: `[batch]`.
-pub(crate) fn binary<B: Backend>(logits: Tensor<B, 1>, classes: &[String]) -> Vec<Prediction> {
+pub(crate) fn binary<B: Backend>(logits: Tensor<B, 1>, classes: &[String]) -> Vec<Prediction<'_>> {
     let logits: Vec<f32> = logits.into_data().iter().collect();
     let sigmoid = |logit: f32| 1.0 / (1.0 + (-logit).exp());
     logits.into_iter().map(|logit| ranked(classes, &[sigmoid(-logit), sigmoid(logit)])).collect()
 }
 
 /// The probabilities of all classes, from `[batch, classes]` logits.
-pub(crate) fn multiclass<B: Backend>(logits: Tensor<B, 2>, classes: &[String]) -> Vec<Prediction> {
+pub(crate) fn multiclass<B: Backend>(
+    logits: Tensor<B, 2>,
+    classes: &[String],
+) -> Vec<Prediction<'_>> {
     let [_, width] = logits.dims();
     let probabilities: Vec<f32> = softmax(logits, 1).into_data().iter().collect();
     probabilities.chunks_exact(width.max(1)).map(|row| ranked(classes, row)).collect()
 }
 
-fn ranked(classes: &[String], probabilities: &[f32]) -> Prediction {
-    let mut top: Vec<Probability> = classes
+fn ranked<'a>(classes: &'a [String], probabilities: &[f32]) -> Prediction<'a> {
+    let mut top: Vec<Probability<'a>> = classes
         .iter()
         .zip(probabilities)
-        .map(|(class, &probability)| Probability { class: class.clone(), probability })
+        .map(|(class, &probability)| Probability { class, probability })
         .collect();
     top.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     Prediction::Class { top }

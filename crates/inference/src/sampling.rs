@@ -2,17 +2,17 @@
 
 use backend::random::{Purpose, Random};
 
-/// How the next token is chosen; each token depends on the seed and its position only.
+/// How the next token is chosen; the choice depends on the logits, the seed and the position only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// Logits are divided by it: below 1 the likely tokens gain, at 0 the likeliest always wins.
+    /// Divides the logits: below 1 it favours likely tokens, at 0 the likeliest always wins.
     pub temperature: f64,
-    /// Only so many of the likeliest tokens may be chosen.
+    /// Only this many of the likeliest tokens may be chosen.
     pub top_k: Option<usize>,
-    /// Only the likeliest tokens may be chosen whose probabilities together reach this share
-    /// (Holtzman et al., 2020, "nucleus sampling").
+    /// Only the likeliest tokens whose probabilities together reach this share may be chosen (Holtzman
+    /// et al., 2020, "nucleus sampling").
     pub top_p: Option<f64>,
-    /// What the choice follows from.
+    /// The seed of the choices.
     pub seed: u64,
 }
 
@@ -27,7 +27,7 @@ impl Sampling {
     pub(crate) fn choose(&self, logits: &[f32], position: u64) -> u32 {
         let mut candidates: Vec<(u32, f64)> =
             (0..).zip(logits).map(|(token, &logit)| (token, f64::from(logit))).collect();
-        // Equal logits keep the order of their tokens, so that the choice is the same everywhere.
+        // The sort is stable, so equal logits give the same choice everywhere.
         candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
         if self.temperature == 0.0 {
             return candidates[0].0;

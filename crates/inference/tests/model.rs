@@ -107,22 +107,22 @@ fn a_file_that_contradicts_itself_is_refused() {
     type File = fn() -> TensorFile;
     let cases: [(File, &str, Value, &str); 17] = [
         (table, "/architecture/inputs", json!(0), "the features [1] are embedded, of 0 features"),
-        (table, "/architecture/inputs", json!(4), "3 features of a row, and for its network 4"),
-        (table, "/architecture/outputs", json!(4), "3 outputs, and for its network 4"),
+        (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
+        (table, "/architecture/outputs", json!(4), "3 outputs, but 4 for its network"),
         (table, "/architecture/outputs", json!(0), "one of them is 0"),
-        (table, "/architecture/embeddings/0/feature", json!(0), "other features are embedded"),
-        (table, "/architecture/embeddings/0/entries", json!(2), "other features are embedded"),
+        (table, "/architecture/embeddings/0/feature", json!(0), "the embedded features are not"),
+        (table, "/architecture/embeddings/0/entries", json!(2), "the embedded features are not"),
         (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),
-        (image, "/classes", json!(["a"]), "1 classes, and for its network 2"),
+        (image, "/classes", json!(["a"]), "1 classes, but 2 for its network"),
         (image, "/architecture/size", json!(17), "too small"),
-        (image, "/architecture/size", json!(20), "18 rows of an image, and for its network 20"),
+        (image, "/architecture/size", json!(20), "18 rows of an image, but 20 for its network"),
         (image, "/preprocessing/size", json!([18, 19]), "19 columns of an image"),
         (residual, "/architecture/depth", json!(9), "no residual network of depth 9"),
         (residual, "/architecture/channels", json!(3), "1 channels of an image"),
         (residual, "/preprocessing/size", json!([1u64 << 40, 1u64 << 40]), "are too large"),
         (vgg, "/architecture/head/inputs", json!(9), "the head reads 9 values"),
         (vgg, "/architecture/features/blocks", deep, "too small"),
-        (text, "/architecture/vocabulary", json!(2), "3 tokens, and for its network 2"),
+        (text, "/architecture/vocabulary", json!(2), "3 tokens, but 2 for its network"),
     ];
     for (file, pointer, value, expected) in cases {
         let error = read(file(), pointer, value).unwrap_err();
@@ -136,7 +136,7 @@ fn a_file_that_contradicts_itself_is_refused() {
     assert!(error.ends_with("its network does not read images"), "{error}");
 }
 
-/// Sizes for which no machine has the memory.
+/// With sizes for which no machine has the memory.
 #[test]
 fn memory_is_taken_for_the_weights_that_are_there() {
     type File = fn() -> TensorFile;
@@ -166,8 +166,14 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
     assert!(model.predict_rows(&[]).unwrap().is_empty());
     for values in [1, 2, 4, 3 * 1024 + 1] {
         let error = model.predict_rows(&vec![0.0; values]).unwrap_err();
-        let expected = format!("{values} values are no whole number of rows of 3 values");
+        let expected = format!("{values} values are not a whole number of rows of 3 values");
         assert!(matches!(error, InferenceError::Length { .. }), "{error}");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.help().is_some());
+    }
+    for index in [3.0, -1.0, f32::NAN] {
+        let error = model.predict_rows(&[0.5, 2.0, 0.5, -0.5, index, 1.0]).unwrap_err();
+        let expected = format!("row 1, feature 1: {index} is not a category index from 0 to 2");
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
     }
@@ -177,7 +183,7 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
     assert!(model.predict_images(&[]).unwrap().is_empty());
     for values in [1, 18 * 18 - 1, 65 * 18 * 18 + 1] {
         let error = model.predict_images(&vec![0; values]).unwrap_err();
-        let expected = format!("{values} values are no whole number of images of 324 values");
+        let expected = format!("{values} values are not a whole number of images of 324 values");
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -186,8 +192,9 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
 fn a_model_is_read_from_memory() {
     let bytes = image().to_bytes("image".as_ref()).unwrap();
     let read = |bytes| Model::<Selected>::from_bytes(bytes, &Device::default());
-    let predictions = read(&bytes).unwrap().predict_images(&[7; 18 * 18]).unwrap();
-    assert_eq!(predictions, whole(image()).predict_images(&[7; 18 * 18]).unwrap());
+    let (model, other) = (read(&bytes).unwrap(), whole(image()));
+    let predictions = model.predict_images(&[7; 18 * 18]).unwrap();
+    assert_eq!(predictions, other.predict_images(&[7; 18 * 18]).unwrap());
     let error = read(&bytes[..bytes.len() - 4]).unwrap_err();
     assert!(matches!(error, InferenceError::Store(_)), "{error}");
     assert!(error.to_string().contains("`model in memory`"), "{error}");

@@ -1,8 +1,9 @@
-//! Which network, in a form that is saved beside its weights.
+//! The description of a network, saved with its weights.
 
 use std::collections::BTreeMap;
 
 use backend::Backend;
+use burn::module::Module;
 use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 
@@ -34,7 +35,7 @@ pub enum Architecture {
 }
 
 /// Any network, with its weights.
-#[derive(Debug)]
+#[derive(Module, Debug)]
 pub enum Network<B: Backend> {
     /// A multi-layer perceptron.
     Mlp(Mlp<B>),
@@ -51,12 +52,12 @@ pub enum Network<B: Backend> {
 }
 
 impl Architecture {
-    /// That the sizes fit together.
+    /// Checks that the sizes fit together.
     ///
     /// # Errors
     ///
-    /// Where they do not, or one is 0; [`Architecture::load`] could then be given weights for it,
-    /// but nothing to read.
+    /// Where they do not, or one is 0, for which [`Architecture::load`] would take weights, but no input
+    /// could be given.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes: Vec<usize> = match self {
             Self::Mlp(config) => {
@@ -86,9 +87,21 @@ impl Architecture {
         }
     }
 
+    /// The network with the weights of `initializer`.
+    pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Network<B> {
+        match self {
+            Self::Mlp(config) => Network::Mlp(config.build(initializer)),
+            Self::Cnn(config) => Network::Cnn(config.build(initializer)),
+            Self::SimpleNet(config) => Network::SimpleNet(config.build(initializer)),
+            Self::ResNet(config) => Network::ResNet(config.build(initializer)),
+            Self::TextLstm(config) => Network::TextLstm(config.build(initializer)),
+            Self::Vgg(config) => Network::Vgg(config.build(initializer)),
+        }
+    }
+
     /// The network with weights from a file.
     ///
-    /// Memory is taken for what is in the file, whatever the sizes of the network.
+    /// Memory is allocated for what is in the file, whatever the sizes of the network.
     ///
     /// # Errors
     ///
@@ -105,40 +118,14 @@ impl Architecture {
             Self::Mlp(_) | Self::Cnn(_) | Self::SimpleNet(_) | Self::Vgg(_) => 0,
         };
         weights::check_number(layers, &tensors)?;
-        let blank = Initializer::blank(device);
-        Ok(match self {
-            Self::Mlp(config) => Network::Mlp(weights::load(config.build(&blank), tensors)?),
-            Self::Cnn(config) => Network::Cnn(weights::load(config.build(&blank), tensors)?),
-            Self::SimpleNet(config) => {
-                Network::SimpleNet(weights::load(config.build(&blank), tensors)?)
-            }
-            Self::ResNet(config) => Network::ResNet(weights::load(config.build(&blank), tensors)?),
-            Self::TextLstm(config) => {
-                Network::TextLstm(weights::load(config.build(&blank), tensors)?)
-            }
-            Self::Vgg(config) => Network::Vgg(weights::load(config.build(&blank), tensors)?),
-        })
-    }
-}
-
-impl<B: Backend> Network<B> {
-    /// All weights, as [`Architecture::load`] takes them.
-    pub fn to_tensors(&self) -> BTreeMap<String, StoredTensor> {
-        match self {
-            Self::Mlp(network) => weights::to_tensors(network),
-            Self::Cnn(network) => weights::to_tensors(network),
-            Self::SimpleNet(network) => weights::to_tensors(network),
-            Self::ResNet(network) => weights::to_tensors(network),
-            Self::TextLstm(network) => weights::to_tensors(network),
-            Self::Vgg(network) => weights::to_tensors(network),
-        }
+        weights::load(self.build(&Initializer::blank(device)), tensors)
     }
 }
 
 /// Sizes of a network that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchitectureError {
-    /// Nothing would be left of an image.
+    /// An image would be reduced to nothing.
     #[error("images of {size}x{size} are too small for the network `{network}`")]
     SmallImages {
         /// The network.
@@ -148,13 +135,13 @@ pub enum ArchitectureError {
         /// The least it may be.
         smallest: usize,
     },
-    /// A residual network is made of blocks of two layers in three groups of one length.
+    /// A residual network has three groups of equally many blocks of two layers.
     #[error("there is no residual network of depth {depth} for small images")]
     ResidualDepth {
         /// The depth asked for.
         depth: usize,
     },
-    /// They contradict each other.
+    /// The sizes contradict each other.
     #[error("the sizes of the network do not fit together: {reason}")]
     Sizes {
         /// Which of them.
@@ -176,7 +163,7 @@ impl ArchitectureError {
                 format!("use images of at least {smallest}x{smallest}")
             }
             Self::ResidualDepth { .. } => "use a depth of 6 n + 2: 20, 32, 44 or 56".to_owned(),
-            Self::Sizes { .. } => "give it sizes that one layer and the next agree on".to_owned(),
+            Self::Sizes { .. } => "choose sizes on which successive layers agree".to_owned(),
             Self::VggDepth { .. } => "use 11, 13, 16 or 19".to_owned(),
         }
     }

@@ -37,7 +37,7 @@ impl Default for CnnConfig {
 }
 
 impl CnnConfig {
-    /// Height and width of the smallest image that leaves something after all layers.
+    /// Height and width of the smallest image that all layers can process.
     pub const SMALLEST: usize = 18;
 
     /// # Errors
@@ -47,7 +47,7 @@ impl CnnConfig {
         ArchitectureError::unless_large("cnn", self.size, Self::SMALLEST)
     }
 
-    /// The network with its initial weights, by Keras's law.
+    /// The network with its initial weights, from Keras's distributions.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Cnn<B> {
         self.build(&Initializer::seeded(seed, device))
     }

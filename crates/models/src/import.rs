@@ -22,21 +22,21 @@ pub enum ImportError {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// It is of another kind.
+    /// It is another kind of file.
     #[error("`{}` holds no weights: it is neither safetensors nor a PyTorch checkpoint", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
     },
-    /// It ends too early.
+    /// It ends too soon.
     #[error("`{}` is truncated: {what}", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Where it is noticed.
+        /// Where that shows.
         what: String,
     },
-    /// It contradicts itself, or is more than weights.
+    /// It contradicts itself, or holds something else than weights.
     #[error("`{}` cannot be used: {what}", path.display())]
     Damaged {
         /// The file.
@@ -58,35 +58,27 @@ impl ImportError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::Io { .. } => "check the path, and who may read it",
+            Self::Io { .. } => "check the path and its permissions",
             Self::Unknown { .. } => "give a `.safetensors` file, or a `.pth` with a `state_dict`",
             Self::Truncated { .. } => "download or copy the file again",
             Self::Damaged { .. } => {
-                "load it in PyTorch, and save `model.state_dict()` with safetensors' `save_file`"
+                "load it in PyTorch, and save `{name: tensor.float().contiguous() for name, tensor \
+                 in model.state_dict().items()}` with safetensors' `save_file`"
             }
             Self::Refused { .. } => {
-                "if you trust it, load it in PyTorch and save only `model.state_dict()`"
+                "if you trust the file, load it in PyTorch and save only `model.state_dict()`"
             }
         }
         .to_owned()
     }
 }
 
-/// Reads all tensors of a file as f32, and what this project's files say about themselves; what
-/// kind of file it is, is seen from its content, not from its name.
+/// Reads those tensors of a file as f32 whose names are `wanted`, and the metadata of this project's
+/// files. The kind of file is recognised by its content, not by its name.
 ///
 /// # Errors
 ///
 /// Where the file is not what it should be; then nothing is returned.
-pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
-    read_where(path, |_| true)
-}
-
-/// As [`read`], but only the tensors whose names are `wanted`.
-///
-/// # Errors
-///
-/// As [`read`].
 pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
@@ -125,6 +117,7 @@ fn safetensors(
         Err(StoreError::Truncated { .. }) => {
             Err(at(path, Fault::Truncated("its tensors are not all there".to_owned())))
         }
+        Err(StoreError::Format { reason, .. }) => Err(at(path, Fault::Damaged(reason))),
         Err(error) => Err(at(path, Fault::Damaged(error.to_string()))),
     }
 }
@@ -144,9 +137,9 @@ pub fn is_vgg_feature(name: &str) -> bool {
     name.starts_with("features.")
 }
 
-/// A whole VGG network's weights by torchvision's names, where they may have timm's.
+/// A whole VGG network's weights under torchvision's names, from those or timm's.
 ///
-/// timm writes the dense layers as convolutions over what is left of an image: `pre_logits.fc1`,
+/// timm stores the dense layers as convolutions over the last feature map: `pre_logits.fc1`,
 /// `pre_logits.fc2`, and `head.fc`. The order of their values is the same.
 pub fn vgg_by_torchvisions_names(
     tensors: BTreeMap<String, StoredTensor>,
@@ -168,7 +161,7 @@ pub fn vgg_by_torchvisions_names(
     tensors.into_iter().map(rename).collect()
 }
 
-/// The weight of a convolution over a whole image, as that of a dense layer.
+/// The weight of a convolution over a whole map, as that of a dense layer.
 fn dense(tensor: StoredTensor) -> StoredTensor {
     match tensor.shape() {
         &[outputs, inputs, height, width] => {

@@ -1,7 +1,7 @@
-//! What each layer of a network has and costs, counted from its sizes alone.
+//! The size and cost of each layer of a network, computed from its sizes alone.
 //!
-//! Counted are the multiply-adds of convolutions, dense and recurrent layers: what else a network
-//! does is a few operations a value, bound by memory and not by arithmetic.
+//! Only the multiply-adds of convolutions, dense and recurrent layers count: everything else is a few
+//! operations per value, bound by memory and not by arithmetic.
 
 use serde::Serialize;
 
@@ -13,8 +13,8 @@ use crate::{
 /// A layer with parameters, or one that changes the shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// The prefix of its parameters' names, and for an LSTM layer its number as well, which ends
-    /// those: `lstm.0` has `lstm.weight_ih_l0`. Of a layer without any, what it does.
+    /// The prefix of its parameters' names; for an LSTM layer also its number, which ends those names:
+    /// `lstm.0` has `lstm.weight_ih_l0`. For a layer without parameters, what it does.
     pub name: String,
     /// The shape of its result for one sample: `[channels, height, width]`, `[features]` or
     /// `[time, features]`.
@@ -26,8 +26,8 @@ pub struct Layer {
 }
 
 /// Multiply-adds of a training step for one sample: the forward pass, and in the backward pass as many
-/// for the gradient of a layer's weights and again for that of its inputs, which nothing asks of the
-/// first layer with weights.
+/// for the gradient of a layer's weights and again for that of its inputs, which the first layer with
+/// weights does not need.
 pub fn training_multiply_adds(layers: &[Layer]) -> u64 {
     let all: u64 = layers.iter().map(|layer| layer.multiply_adds).sum();
     let first = layers.iter().find(|layer| layer.parameters > 0);
@@ -60,7 +60,7 @@ impl Architecture {
         table.layers
     }
 
-    /// How many losses a sample has: one, or one for each position of a text.
+    /// The number of losses of a sample: one, or one for each position of a text.
     ///
     /// - `sample`: as for [`Self::layers`]
     pub fn losses_of_a_sample(&self, sample: &[usize]) -> usize {

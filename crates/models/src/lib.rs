@@ -29,7 +29,7 @@ mod simplenet;
 mod text_lstm;
 mod vgg;
 
-// What is asked of their logits.
+// What is computed from their logits.
 pub mod losses;
 pub mod metrics;
 
@@ -47,6 +47,6 @@ pub use crate::{
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},
     simplenet::{SimpleNet, SimpleNetConfig},
-    text_lstm::{Positions, TextLstm, TextLstmConfig, detached},
+    text_lstm::{Positions, TextLstm, TextLstmConfig},
     vgg::{Head, HeadConfig, Vgg, VggClassifier, VggClassifierConfig, VggConfig},
 };

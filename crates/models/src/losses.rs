@@ -1,6 +1,6 @@
 //! Losses of each sample, from logits.
 //!
-//! They are not averaged: a mean could be neither accumulated nor divided among devices.
+//! They are not averaged: means could be neither accumulated nor divided among devices.
 
 use backend::Backend;
 use burn::tensor::{Tensor, activation::sigmoid};
@@ -17,8 +17,8 @@ pub fn binary_cross_entropy<B: Backend>(
     logits: Tensor<B, 1>,
     targets: Tensor<B, 1>,
 ) -> Tensor<B, 1> {
-    // Its derivative is said and not left to be found: at 0 those of a maximum and of `abs` do not
-    // add up to a half, and a network that begins with zeros begins there.
+    // The derivative is given explicitly: at 0, where a network of zeros starts, automatic ones of the
+    // maximum and of `abs` do not add up to a half.
     let x = logits.clone().detach();
     let derivative = sigmoid(x.clone()) - targets.clone();
     let overflow_free = x.clone().abs().neg().exp().log1p();

@@ -1,4 +1,4 @@
-//! What is measured on a whole split, from sums that stay on the device until the end.
+//! Metrics over a whole split, from sums that stay on the device until the end.
 
 use std::{collections::BTreeMap, convert::Infallible};
 
@@ -10,11 +10,11 @@ use burn::tensor::{ElementConversion, Int, Tensor};
 pub enum Summary {
     /// The mean itself.
     Mean,
-    /// e to the power of the mean: the perplexity, of cross-entropies in nats.
+    /// e to the power of the mean: the perplexity, for cross-entropies in nats.
     Exponential,
     /// The root of the mean, times `unit`: an error in the user's own units.
     Root {
-        /// The user's unit, in the units of the score's root.
+        /// The user's unit, relative to that of the score's root.
         unit: f64,
     },
     /// One minus the mean over `variance`: the explained share of the variance.
@@ -49,7 +49,7 @@ impl<B: Backend> Evaluation<B> {
         self.samples += losses.dims()[0];
         let scores = std::iter::once(losses).chain(scores);
         for (sum, scores) in self.sums.iter_mut().zip(scores) {
-            // Not by `sum`, which on a GPU may add in an order that changes from run to run.
+            // Not with `sum`, which on a GPU may add in another order each time.
             *sum = sum.clone() + scores.sum_dim(0);
         }
     }
@@ -60,9 +60,9 @@ impl<B: Backend> Evaluation<B> {
         metrics
     }
 
-    /// As [`finish`](Self::finish), where other processes have other samples of the split.
+    /// As [`finish`](Self::finish), where other processes have the other samples of the split.
     ///
-    /// - `add`: adds to the sums of this process those of the others
+    /// - `add`: adds the others' sums to those of this process
     ///
     /// # Errors
     ///

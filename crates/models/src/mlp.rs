@@ -16,14 +16,14 @@ pub struct MlpConfig {
     pub inputs: usize,
     /// Units of each hidden layer, the first one first.
     pub hidden: Vec<usize>,
-    /// Logits of a sample: one for a binary target or a value, else one a class.
+    /// Logits of a sample: one for a binary target or a value, else one for each class.
     pub outputs: usize,
     /// The features that are indices, each replaced by a learnt vector; in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<FeatureEmbedding>,
 }
 
-/// A feature that is an index, and the learnt vectors that stand for it.
+/// A feature that is an index, and the learnt vectors that replace it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureEmbedding {
     /// Which feature.
@@ -34,7 +34,7 @@ pub struct FeatureEmbedding {
     pub width: usize,
 }
 
-/// Dense layers with ReLU between them, and before them vectors in place of indices.
+/// Dense layers with ReLU between them, after embeddings of the features that are indices.
 #[derive(Module, Debug)]
 pub struct Mlp<B: Backend> {
     embeddings: Vec<Embedding<B>>,
@@ -57,7 +57,7 @@ impl MlpConfig {
         Err(ArchitectureError::Sizes { reason })
     }
 
-    /// The network with its initial weights, by PyTorch's law.
+    /// The network with its initial weights, from PyTorch's distributions.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Mlp<B> {
         self.build(&Initializer::seeded(seed, device))
     }
@@ -98,7 +98,7 @@ impl<B: Backend> Mlp<B> {
         last.forward(hidden.iter().fold(features, |input, layer| layer.forward_relu(input)))
     }
 
-    /// Puts vectors in the places of indices.
+    /// Replaces indices by vectors.
     ///
     /// - `features`: `[batch, inputs]`
     /// - returns: `[batch, inputs of the first dense layer]`

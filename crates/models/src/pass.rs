@@ -1,4 +1,4 @@
-//! What a forward pass needs to know beside its input, and what it leaves beside its output.
+//! What a forward pass needs besides its input, and produces besides its output.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use burn::{
 /// The share of a batch in the running statistics; PyTorch's `momentum`.
 const MOMENTUM: f64 = 0.1;
 
-/// One pass through a network: whether it is training, and then what dropout draws from and which
-/// statistics the batch had.
+/// One pass through a network: whether it trains, and if so what dropout draws from and which
+/// statistics the batch has.
 ///
 /// ```
 /// use backend::{Selected, device::Device};
@@ -36,7 +36,7 @@ pub struct Pass<B: Backend> {
     statistics: HashMap<ParamId, Statistic<B>>,
 }
 
-/// A batch's statistic, `[channels]`, and the factor by which it counts.
+/// A batch's statistic, `[channels]`, and a factor for it.
 type Statistic<B> = (Tensor<B, 1>, f64);
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ struct Training {
 }
 
 impl<B: Backend> Pass<B> {
-    /// Batch normalisation by the running statistics, no dropout.
+    /// Batch normalisation by the running statistics, without dropout.
     pub fn evaluation() -> Self {
         Self { training: None, dropouts: 0, statistics: HashMap::new() }
     }
@@ -60,9 +60,9 @@ impl<B: Backend> Pass<B> {
         Self { training, ..Self::evaluation() }
     }
 
-    /// The same with batch normalisation by the batches of all processes that train together.
+    /// The same with batch normalisation over the batches of all processes that train together.
     ///
-    /// - `counts`: whether the batch of this process does
+    /// - `counts`: whether this process's batch counts
     pub fn over_processes(mut self, counts: Counts) -> Self {
         if let Some(training) = &mut self.training {
             training.over_processes = Some(counts);
@@ -70,19 +70,14 @@ impl<B: Backend> Pass<B> {
         self
     }
 
-    /// Whether the pass is one of training.
-    pub fn is_training(&self) -> bool {
-        self.training.is_some()
-    }
-
-    /// What batch normalisation goes by while training; none in evaluation.
+    /// What batch normalisation uses in training; none in evaluation.
     pub(crate) fn normalization(&self) -> Option<Normalization<B>> {
         let training = self.training.as_ref()?;
         let over_all = training.over_processes.map(Normalization::BatchesOfAll);
         Some(over_all.unwrap_or(Normalization::Batch))
     }
 
-    /// Moves the running statistics of `model` towards those of the batch that went through it.
+    /// Moves the running statistics of `model` towards those of its batch.
     pub fn update_statistics<M: Module<B>>(self, model: M) -> M {
         if self.statistics.is_empty() {
             return model;
@@ -93,9 +88,9 @@ impl<B: Backend> Pass<B> {
         model.map(&mut Replace::<B>(find.running.into_iter().zip(moved).collect()))
     }
 
-    /// Keeps a batch's statistic, `[channels]`, for the running one with the identity `running`.
+    /// Records a batch's statistic, `[channels]`, for the running one with the id `running`.
     ///
-    /// It is multiplied by `factor` when the pass is over, with those of all layers at once.
+    /// It is multiplied by `factor` at the end of the pass, with those of all layers at once.
     pub(crate) fn record(&mut self, running: ParamId, statistic: Tensor<B, 1>, factor: f64) {
         self.statistics.insert(running, (statistic, factor));
     }
@@ -110,7 +105,7 @@ impl<B: Backend> Pass<B> {
     }
 }
 
-/// Finds the running statistics that are to be moved, each with that of the batch.
+/// Pairs the running statistics with those of the batch.
 struct Find<B: Backend> {
     statistics: HashMap<ParamId, Statistic<B>>,
     running: Vec<ParamId>,

@@ -22,7 +22,7 @@ use crate::{
 pub struct ResNetConfig {
     /// Layers with weights, `6 n + 2`: the authors' are 20, 32, 44, 56.
     pub depth: usize,
-    /// What goes past a block that halves its maps.
+    /// The shortcut past a block that halves its maps.
     pub shortcut: Shortcut,
     /// Channels of an image.
     pub channels: usize,
@@ -30,7 +30,7 @@ pub struct ResNetConfig {
     pub classes: usize,
 }
 
-/// What goes past a block that halves its maps and doubles their number.
+/// The shortcut past a block that halves its maps and doubles their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shortcut {
@@ -51,7 +51,7 @@ pub struct ResNet<B: Backend> {
     fc: Linear<B>,
 }
 
-/// Two convolutions, and what came in added to what goes out.
+/// Two convolutions, whose input is added to their output.
 #[derive(Module, Debug)]
 struct Block<B: Backend> {
     conv1: Conv2d<B>,
@@ -84,7 +84,7 @@ impl ResNetConfig {
         (self.depth.saturating_sub(2) / 6).max(1)
     }
 
-    /// The network with its initial weights: convolutions by He's law, the dense layer by
+    /// The network with its initial weights: convolutions from He's distribution, the dense layer from
     /// PyTorch's, as in torchvision.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> ResNet<B> {
         self.build(&Initializer::seeded(seed, device))
@@ -110,7 +110,7 @@ impl ResNetConfig {
         }
     }
 
-    /// A block; one with other maps out than in halves their size.
+    /// A block; where the number of maps changes, it halves their size.
     fn block<B: Backend>(
         &self,
         initializer: &Initializer<B>,
@@ -137,7 +137,7 @@ impl ResNetConfig {
     }
 }
 
-/// A convolution without bias, which the batch normalisation after it would take out again.
+/// A convolution without bias, which the batch normalisation after it would cancel.
 fn conv<B: Backend>(
     initializer: &Initializer<B>,
     inputs: usize,
@@ -174,7 +174,7 @@ impl<B: Backend> Block<B> {
         if self.stride == 1 || !self.downsample.is_empty() {
             return sequence::forward(&self.downsample, input, pass);
         }
-        // The maximum of a window of one pixel is the pixel.
+        // The maximum over a window of one pixel is the pixel.
         let every_second =
             PoolOptions { kernel: [1; 2], stride: [self.stride; 2], padding: [0; 2] };
         let maps = max_pool2d(input, &every_second);

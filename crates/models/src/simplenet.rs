@@ -1,4 +1,4 @@
-//! The small convolutional network of the second tutorial, in a form that runs.
+//! The small convolutional network of the second tutorial, corrected so that it runs.
 
 use backend::Backend;
 use burn::{module::Module, tensor::Tensor};
@@ -37,7 +37,7 @@ impl Default for SimpleNetConfig {
 }
 
 impl SimpleNetConfig {
-    /// Height and width of the smallest image that leaves something after all layers.
+    /// Height and width of the smallest image that all layers can process.
     pub const SMALLEST: usize = 10;
 
     /// # Errors
@@ -47,7 +47,7 @@ impl SimpleNetConfig {
         ArchitectureError::unless_large("simplenet", self.size, Self::SMALLEST)
     }
 
-    /// The network with its initial weights, by PyTorch's law.
+    /// The network with its initial weights, from PyTorch's distributions.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> SimpleNet<B> {
         self.build(&Initializer::seeded(seed, device))
     }

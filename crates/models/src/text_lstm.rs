@@ -15,7 +15,7 @@ use crate::{
 /// The sizes of a [`TextLstm`]; by default the Keras tutorial's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextLstmConfig {
-    /// Different tokens.
+    /// The number of tokens.
     pub vocabulary: usize,
     /// Width of a token's vector.
     pub embedding: usize,
@@ -99,8 +99,7 @@ impl<B: Backend> TextLstm<B> {
     /// - `tokens`: `[batch, time]`, below the size of the vocabulary
     /// - `state`: of each layer, from the tokens before; zeros where there is none
     /// - returns logits, `[batch, time, vocabulary]` or `[batch, 1, vocabulary]` where only the
-    ///   last position predicts, and the state after the last token, which still has its gradients
-    ///   ([`detached`])
+    ///   last position predicts, and the state after the last token, still attached to the graph
     pub fn forward(
         &self,
         tokens: Tensor<B, 2, Int>,
@@ -121,7 +120,7 @@ impl<B: Backend> TextLstm<B> {
         let [batch, time, width] = sequence.dims();
         let (positions, outputs) = match (self.predict, after.last()) {
             (Positions::All, _) => (time, sequence.reshape([batch * time, width])),
-            // The last layer's output there, without gradients of zero for the other positions.
+            // The last layer's output there, which spares gradients of zero for the other positions.
             (Positions::Last, Some(state)) => (1, state.hidden.clone()),
             (Positions::Last, None) => (1, sequence.narrow(1, time - 1, 1).reshape([batch, width])),
         };
@@ -129,13 +128,4 @@ impl<B: Backend> TextLstm<B> {
         let vocabulary = logits.dims()[1];
         (logits.reshape([batch, positions, vocabulary]), after)
     }
-}
-
-/// The same state without its history: gradients end here.
-pub fn detached<B: Backend>(state: Vec<LstmState<B>>) -> Vec<LstmState<B>> {
-    let detach = |state: LstmState<B>| LstmState {
-        cell: state.cell.detach(),
-        hidden: state.hidden.detach(),
-    };
-    state.into_iter().map(detach).collect()
 }

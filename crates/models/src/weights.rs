@@ -1,4 +1,4 @@
-//! Weights by name, in PyTorch's names and layout.
+//! Weights by name, with PyTorch's names and layout.
 //!
 //! A parameter's name is its path in the module (`layer1.0.conv1.weight`), with three differences
 //! between Burn's module and PyTorch's: the weight of a dense layer is `[outputs, inputs]` in a
@@ -41,7 +41,7 @@ pub fn shapes<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Vec<usize
     collect.shapes
 }
 
-/// The number of learnt values in a model; running statistics are not learnt.
+/// The number of learnt values in a model, without running statistics.
 pub fn count<B: Backend, M: Module<B>>(model: &M) -> usize {
     let learnt = |name: &str| !name.ends_with("running_mean") && !name.ends_with("running_var");
     let shapes = shapes(model);
@@ -72,7 +72,7 @@ pub fn load<B: Backend, M: Module<B>>(
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
 }
 
-/// That there are at least as many tensors as layers, which have one each or more.
+/// Checks that there are at least as many tensors as layers, which have one or more each.
 pub(crate) fn check_number(
     layers: usize,
     tensors: &BTreeMap<String, StoredTensor>,
@@ -84,7 +84,7 @@ pub(crate) fn check_number(
     Err(WeightsError(vec![format!("it has {layers} layers, and there are {found} tensors")]))
 }
 
-/// That `tensors` are those of `expected`, by name and shape.
+/// Checks that `tensors` have the names and shapes of `expected`.
 pub(crate) fn check(
     expected: &BTreeMap<String, Vec<usize>>,
     tensors: &BTreeMap<String, StoredTensor>,
@@ -105,7 +105,7 @@ pub(crate) fn check(
     if problems.is_empty() { Ok(()) } else { Err(WeightsError(problems)) }
 }
 
-/// Where a walk through a module is: names, and the types that they are parts of.
+/// The position of a walk through a module: names, and the types that they are parts of.
 #[derive(Default)]
 struct Path(Vec<(String, String)>);
 
@@ -214,10 +214,9 @@ impl<B: Backend> ModuleMapper<B> for Replace {
     }
 }
 
-/// The transpose of a matrix as one of its own, since views of matrices are multiplied wrongly by
-/// some backends.
+/// The transpose of a matrix as a copy, since some backends multiply views of matrices wrongly.
 fn transposed(matrix: &StoredTensor) -> StoredTensor {
-    const ROWS_AT_A_TIME: usize = 32; // so that neither side leaves the processor's cache
+    const ROWS_AT_A_TIME: usize = 32; // so that both sides stay in the processor's cache
     let &[rows, columns] = matrix.shape() else { panic!("a dense layer's weight is a matrix") };
     let mut values = vec![0.0; rows * columns];
     for first in (0..rows).step_by(ROWS_AT_A_TIME) {
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_come_back_and_lie_as_in_pytorch() {
+    fn weights_come_back_and_are_laid_out_as_in_pytorch() {
         let device = Device::default();
         let model = config().init::<Selected>(1, &device);
         let tensors = to_tensors(&model);

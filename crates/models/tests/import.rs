@@ -3,11 +3,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use backend::{Selected, device::Device};
 use models::{
-    HeadConfig, Initializer, VggClassifierConfig, VggConfig, import,
+    HeadConfig, Initializer, VggClassifierConfig, VggConfig,
+    import::{self, ImportError},
     weights::{load, shapes},
 };
 use proptest::prelude::*;
@@ -21,12 +26,16 @@ fn expected() -> BTreeMap<String, StoredTensor> {
     TensorFile::read(&fixture("expected.safetensors")).unwrap().tensors
 }
 
+fn read(path: &Path) -> Result<TensorFile, ImportError> {
+    import::read_where(path, |_| true)
+}
+
 /// Reads `bytes` as a file.
 fn import(bytes: &[u8]) -> Result<BTreeMap<String, StoredTensor>, String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), bytes).unwrap();
     let path = file.path().display().to_string();
-    import::read(file.path()).map(|file| file.tensors).map_err(|error| {
+    read(file.path()).map(|file| file.tensors).map_err(|error| {
         assert!(!error.help().is_empty());
         error.to_string().replace(&path, "FILE")
     })
@@ -39,9 +48,9 @@ fn refusal(name: &str) -> String {
 #[test]
 fn every_kind_of_checkpoint_is_read_views_and_halves_included() {
     for name in ["zip.pth", "protocol_4.pth", "nested.pth"] {
-        assert_eq!(import::read(&fixture(name)).unwrap().tensors, expected(), "{name}");
+        assert_eq!(read(&fixture(name)).unwrap().tensors, expected(), "{name}");
     }
-    let old = import::read(&fixture("legacy.pth")).unwrap().tensors;
+    let old = read(&fixture("legacy.pth")).unwrap().tensors;
     let names: Vec<&str> = old.keys().map(String::as_str).collect();
     assert_eq!(names, ["learnt", "part", "transposed", "whole"]);
     for (name, tensor) in &old {
@@ -74,13 +83,20 @@ fn code_is_refused_and_not_run() {
 fn what_is_no_checkpoint_of_f32_weights_is_said() {
     assert_eq!(
         refusal("double.pth"),
-        "`FILE` cannot be used: `weight` has numbers of type f64, not of f32 or less"
+        "`FILE` cannot be used: `weight` has numbers of type f64, not f32, f16 or bf16"
     );
     assert_eq!(
         refusal("tensor.pth"),
         "`FILE` cannot be used: it holds no dictionary of tensors (PyTorch's `state_dict`)"
     );
-    assert_eq!(refusal("expanded.pth"), "`FILE` is truncated: its tensors are larger than itself");
+    assert_eq!(
+        refusal("expanded.pth"),
+        "`FILE` cannot be used: its tensors are expanded views, with more numbers than the file has \
+         bytes"
+    );
+    let half_a_header = b"\x10\0\0\0\0\0\0\0{\"a\":               ";
+    let error = import(half_a_header).unwrap_err();
+    assert!(error.starts_with("`FILE` cannot be used: ") && !error.contains("usable"), "{error}");
     let unknown = "`FILE` holds no weights: it is neither safetensors nor a PyTorch checkpoint";
     assert_eq!(import(b"<html>not found</html>").unwrap_err(), unknown);
     assert_eq!(import(b"short").unwrap_err(), unknown);
@@ -91,7 +107,7 @@ fn what_is_no_checkpoint_of_f32_weights_is_said() {
     );
     let empty_archive = b"PK\x03\x04";
     assert!(import(empty_archive).unwrap_err().starts_with("`FILE` is truncated: "));
-    let error = import::read(&fixture("absent.pth")).unwrap_err();
+    let error = read(&fixture("absent.pth")).unwrap_err();
     assert!(error.to_string().starts_with("cannot read `"), "{error}");
 }
 
@@ -140,7 +156,7 @@ fn a_small_file_cannot_take_much_memory() {
         let program = [BEFORE_TENSORS, &[0x80, 2], start, &repeated.repeat(times)].concat();
         import(&program).unwrap_err()
     };
-    let many = "`FILE` cannot be used: in its pickle there are more values than weights have";
+    let many = "`FILE` cannot be used: in its pickle, there are more values than weights need";
     // Values that are dropped, the stack by recalling one, marks, and the memo.
     let cases: [(&[u8], &[u8]); 4] =
         [(b"N", b"Nb"), (b"Nq\0", b"h\0"), (b"", b"("), (b"N", b"\x94")];
@@ -239,7 +255,7 @@ fn timms_vgg_loads_like_torchvisions() {
 #[test]
 fn weights_of_another_network_are_refused_with_every_name() {
     let blank = Initializer::<Selected>::blank(&Device::default());
-    let vgg = import::read(&fixture("linear.pth")).unwrap().tensors;
+    let vgg = read(&fixture("linear.pth")).unwrap().tensors;
     let config = VggConfig { blocks: vec![vec![2]], batch_norm: false, channels: 3, size: 2 };
     let error = load(config.build(&blank), vgg).unwrap_err();
     assert_eq!(

@@ -12,7 +12,7 @@ use burn::{
 };
 use models::{
     Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law,
-    MlpConfig, Network, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig,
+    MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig,
     VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
@@ -88,14 +88,7 @@ fn check<M: Module<Recorded>>(
     let read: Architecture = serde_json::from_str(&text).unwrap();
     assert_eq!(read, *architecture);
     let tensors = to_tensors(model);
-    let again = match read.load::<Selected>(tensors.clone(), &device()).unwrap() {
-        Network::Mlp(network) => to_tensors(&network),
-        Network::Cnn(network) => to_tensors(&network),
-        Network::SimpleNet(network) => to_tensors(&network),
-        Network::ResNet(network) => to_tensors(&network),
-        Network::TextLstm(network) => to_tensors(&network),
-        Network::Vgg(network) => to_tensors(&network),
-    };
+    let again = to_tensors(&read.load::<Selected>(tensors.clone(), &device()).unwrap());
     assert_eq!(again, tensors, "{architecture:?}");
 }
 

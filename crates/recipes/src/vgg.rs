@@ -160,6 +160,8 @@ pub fn train<B: AutodiffBackend>(
         let frozen_layers = FrozenLayers { count: blocks(&layers, frozen_blocks), kept };
         trainer_config.work = run.work(frozen_layers.training_multiply_adds(&layers));
         trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
+    }
+    if settings.fine_tune && frozen_blocks > 0 {
         let prefix = "features".to_owned();
         trainer_config.groups =
             vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];

@@ -32,20 +32,20 @@ impl AppendLog {
         Ok(Self { file, path: path.to_owned(), length: 0 })
     }
 
-    /// Opens a log to go on with, cut back to its first `length` bytes.
+    /// Opens an existing log, truncated to its first `length` bytes.
     ///
     /// # Errors
     ///
     /// Where there is none or the system refuses.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
-        let cut = || {
+        let truncate = || {
             fault::point()?;
             let file = OpenOptions::new().append(true).open(path)?;
             let length = length.min(file.metadata()?.len());
             file.set_len(length)?;
             Ok((file, length))
         };
-        let (file, length) = cut().map_err(StoreError::io("cut back", path))?;
+        let (file, length) = truncate().map_err(StoreError::io("truncate", path))?;
         Ok(Self { file, path: path.to_owned(), length })
     }
 
@@ -77,9 +77,9 @@ impl AppendLog {
     ///
     /// # Errors
     ///
-    /// Where the system refuses; then nothing of them stays, if the system lets it be taken back.
+    /// Where the system refuses; then the log is as it was, if the system allows that much.
     pub fn append_record(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        // The second point is as if only a part had found room.
+        // A fault at the second point stands for a partial write.
         let appended =
             fault::point().and_then(|()| self.file.write_all(bytes)).and_then(|()| fault::point());
         match appended {

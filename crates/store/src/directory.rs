@@ -15,19 +15,19 @@ const PREVIOUS: &str = "previous";
 
 /// Writes a directory of files so that a reader, even after a loss of power, sees all or nothing.
 ///
-/// The files go to `<path>.partial`, are synced one by one, then the directory is, and it is
-/// renamed. A directory that is there already is called [`previous_name`] from then on; whoever
-/// has made sure of the new one removes it.
+/// The files go to `<path>.partial` and are synced one by one; then the directory is synced and
+/// renamed. A directory that exists already is renamed to [`previous_name`]; the caller removes it
+/// once the new one is verified. There may be one writer of a path at a time.
 ///
 /// # Errors
 ///
-/// Where the system refuses; then what was at `path` is there or at [`previous_name`], whole.
+/// Where the system refuses; then the old directory is whole, at `path` or at [`previous_name`].
 pub fn write_directory(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
     let partial = with_ending(path, PARTIAL);
     remove(&partial)?;
     let written = write_files(&partial, files);
     if written.is_err() {
-        // Its room may be what is lacking; where it cannot be given back, the next write does that.
+        // The disk may be full; if this fails too, the next write removes it.
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
@@ -51,12 +51,12 @@ fn write_files(directory: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreE
     sync_directory(directory)
 }
 
-/// What a directory is called once [`write_directory`] has put another in its place.
+/// The name of a directory that [`write_directory`] has replaced.
 pub fn previous_name(path: &Path) -> PathBuf {
     with_ending(path, PREVIOUS)
 }
 
-/// Whether a name is that of a file or directory whose writing or removal was cut short.
+/// Whether a name is that of a file or directory whose writing or removal was interrupted.
 pub fn is_unfinished(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == PARTIAL)
 }

@@ -14,7 +14,7 @@ pub fn arm(after: usize) {
     UNTIL_FAULT.set(Some(after));
 }
 
-/// Takes the fault back; returns whether it was still waiting.
+/// Disarms the fault; returns whether it had not fired.
 pub fn disarm() -> bool {
     UNTIL_FAULT.take().is_some()
 }

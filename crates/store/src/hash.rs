@@ -12,7 +12,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// As [`sha256_hex`], of what is read to its end and is too much to lie in memory at once.
+/// As [`sha256_hex`], of everything that `reader` gives, without holding it in memory.
 ///
 /// # Errors
 ///

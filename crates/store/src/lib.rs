@@ -1,7 +1,7 @@
-//! What lasts: files that are whole or absent, tensors by name, logs that only grow.
+//! Durable storage: files that are whole or absent, tensors by name, append-only logs.
 //!
-//! Every file that the project writes goes through this crate, and every write can be made to fail
-//! in a test ([`fault`]).
+//! Runs, checkpoints, models and caches are written through this crate, and tests can make each of
+//! its writes fail ([`fault`]).
 //!
 //! ```
 //! use store::{StoredTensor, TensorFile};
@@ -23,7 +23,7 @@ pub mod fault;
 mod lock;
 mod whole;
 
-// What is in them.
+// Their contents.
 mod hash;
 mod tensor_file;
 

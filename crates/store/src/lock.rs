@@ -1,4 +1,4 @@
-//! A lock between processes, which goes with the one that holds it.
+//! A lock between processes, released when its holder ends.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -8,16 +8,16 @@ use std::{
 
 use crate::{StoreError, fault};
 
-/// A file that one process at a time holds. The system gives it back when the process ends, however
-/// it ends; the file itself stays, since whoever removed it might take it from the next one.
+/// A lock file, held by one process at a time. The system releases the lock when the process ends,
+/// however it ends; the file stays, since removing it could break the lock of the next holder.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File, // held as long as it is open
 }
 
 impl FileLock {
-    /// Takes the lock of the file at `path`, which is created if it is not there; none where it is
-    /// held already. A file system that knows no locks refuses nobody.
+    /// Takes the lock on the file at `path`, creating the file if needed; `None` if it is held
+    /// already. On a file system without locks this always succeeds.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl FileLock {
         }
     }
 
-    /// As [`take`](Self::take), but where another process holds it waits until that gives it back.
+    /// As [`take`](Self::take), but waits while another process holds it.
     ///
     /// # Errors
     ///

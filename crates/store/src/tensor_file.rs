@@ -11,10 +11,10 @@ use safetensors::{Dtype, SafeTensorError, SafeTensors, View, tensor::Metadata};
 
 use crate::{StoreError, whole::write_whole};
 
-/// The key of the file's metadata under which [`TensorFile::metadata`] stands.
+/// The key in the file's metadata that holds [`TensorFile::metadata`].
 ///
-/// There is only one, because the format's metadata has no order: several keys would make the
-/// bytes of a file differ from run to run.
+/// There is only one, because the format's metadata is unordered: with several keys the bytes of a
+/// file would differ from run to run.
 const METADATA_KEY: &str = "recipes";
 
 /// A tensor on its way to or from a file.
@@ -54,7 +54,7 @@ impl StoredTensor {
     }
 }
 
-/// A safetensors file: tensors by name, and a JSON document that says what they are.
+/// A safetensors file: tensors by name, and a JSON document that describes them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TensorFile {
     /// The tensors, in the order of their names.
@@ -93,21 +93,20 @@ impl TensorFile {
         write_whole(path, &self.to_bytes(path)?)
     }
 
-    /// The bytes of the file, which is to be called `path`. The same content gives the same bytes.
+    /// The bytes of the file, which errors call `path`. The same content gives the same bytes.
     ///
     /// # Errors
     ///
-    /// Where the format has no room for it.
+    /// Where the content does not fit the format.
     pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
         serialize(&self.tensors, &self.metadata, path)
     }
 
-    /// Writes the file with numbers of 16 bits, whole or not at all: half the size, and rounded to
-    /// 11 significant bits.
+    /// Writes the file in f16, whole or not at all: half the size, rounded to 11 significant bits.
     ///
     /// # Errors
     ///
-    /// Where the system refuses, or a number is beyond what f16 can hold, 65504.
+    /// Where the system refuses, or a number exceeds f16's largest, 65504.
     pub fn write_f16(&self, path: &Path) -> Result<(), StoreError> {
         let tensors = self.tensors.iter().map(|(name, tensor)| {
             let values: Vec<_> = tensor.values.iter().copied().map(half::f16::from_f32).collect();
@@ -122,11 +121,11 @@ impl TensorFile {
         write_whole(path, &serialize(tensors, &self.metadata, path)?)
     }
 
-    /// Reads the bytes of a file that is called `path`; f16 and bf16 become f32.
+    /// Parses the bytes of a file, which errors call `path`; f16 and bf16 become f32.
     ///
     /// # Errors
     ///
-    /// Where it is damaged, or holds numbers of another type.
+    /// Where they are damaged, or hold numbers of another type.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
         parse(bytes, |_| true).map_err(|reason| at(path, reason))
     }
@@ -150,11 +149,11 @@ fn at(path: &Path, reason: Option<String>) -> StoreError {
     }
 }
 
-/// The content of a file, or what is wrong with it: none where only the end is missing.
+/// The content of a file, or what is wrong with it; `None` where only the end is missing.
 fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Option<String>> {
     let reason = |error| match error {
-        SafeTensorError::MetadataIncompleteBuffer if goes_on(bytes) => {
-            Some("it goes on after its last tensor".to_owned())
+        SafeTensorError::MetadataIncompleteBuffer if has_trailing_bytes(bytes) => {
+            Some("there are bytes after its last tensor".to_owned())
         }
         SafeTensorError::MetadataIncompleteBuffer => None,
         error => Some(error.to_string()),
@@ -179,7 +178,7 @@ fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Opti
 }
 
 /// Whether bytes follow the last tensor that the header names.
-fn goes_on(bytes: &[u8]) -> bool {
+fn has_trailing_bytes(bytes: &[u8]) -> bool {
     let Some((length, rest)) = bytes.split_first_chunk() else { return false };
     let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
     let Some((header, tensors)) = rest.split_at_checked(length) else { return false };
@@ -187,7 +186,7 @@ fn goes_on(bytes: &[u8]) -> bool {
     header.is_ok_and(|header| tensors.len() > header.data_len())
 }
 
-/// The numbers as f32, if they are of a type whose every value is one.
+/// The numbers as f32, if every value of their type is exact in it.
 fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     let pairs = bytes.as_chunks::<2>().0.iter().copied();
     match dtype {
@@ -290,7 +289,7 @@ mod tests {
         }
         fs::write(&path, [bytes.as_slice(), b"more"].concat()).unwrap();
         let error = TensorFile::read(&path).unwrap_err();
-        assert!(error.to_string().ends_with("it goes on after its last tensor"), "{error}");
+        assert!(error.to_string().ends_with("there are bytes after its last tensor"), "{error}");
     }
 
     #[test]

@@ -1,38 +1,90 @@
 //! Files that are whole or absent.
 
 use std::{
-    fs::{self, File},
+    ffi::OsStr,
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use crate::{StoreError, fault};
 
-/// The ending of what is not complete.
+/// The ending of an incomplete file or directory.
 pub(crate) const PARTIAL: &str = "partial";
 
-/// Writes a file so that a reader, even after a loss of power, sees the old one or the new one.
+/// Writes a file so that a reader, even after a loss of power, sees the old one or the new one. Of
+/// several writers of one path, the last to finish wins.
 ///
-/// The bytes go to `<path>.partial`, which is synced and renamed; then the directory is synced,
-/// without which the new name itself could be lost.
+/// The bytes go to `<path>.<process>-<number>.partial`, which is synced and renamed; then the directory
+/// is synced, without which the new name itself could be lost.
 ///
 /// # Errors
 ///
-/// Where the system refuses; then `path` is as it was, and no partial file is left.
+/// Where the system refuses. No partial file is left then, and `path` is as it was, or holds the new
+/// file if only the sync of the directory failed.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let partial = with_ending(path, PARTIAL);
-    let written = write_synced(&partial, bytes)
-        .and_then(|()| fault::point().and_then(|()| fs::rename(&partial, path)))
-        .map_err(StoreError::io("write", path));
-    if written.is_err() {
-        // The first error is the one to report; a partial file that stays harms nobody.
-        let _ = fs::remove_file(&partial);
-    }
-    written?;
+    remove_abandoned(path);
+    let written = fault::point().and_then(|()| create_partial(path)).and_then(|(partial, file)| {
+        let written = write_and_sync(&file, bytes)
+            .and_then(|()| fault::point())
+            .and_then(|()| fs::rename(&partial, path));
+        if written.is_err() {
+            // The first error is the one to report; a leftover partial file is harmless.
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    });
+    written.map_err(StoreError::io("write", path))?;
     sync_directory(parent(path))
 }
 
-/// Gives a file another name in its directory, durably; a file that has the name already goes.
+/// Creates a partial file for `path` that no other writer has, locked for as long as it is open.
+fn create_partial(path: &Path) -> io::Result<(PathBuf, File)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let partial = with_ending(path, &format!("{}-{number}.{PARTIAL}", process::id()));
+        let file = match OpenOptions::new().write(true).create_new(true).open(&partial) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            opened => opened?,
+        };
+        // Before it was locked, another writer may have taken it for abandoned.
+        let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if locked && partial.exists() {
+            return Ok((partial, file));
+        }
+    }
+}
+
+/// Removes what killed writers of `path` left, as far as the system lets it: partial files that nobody
+/// holds a lock on.
+fn remove_abandoned(path: &Path) {
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
+    for entry in fs::read_dir(parent(path)).into_iter().flatten().flatten() {
+        if !entry.file_name().to_str().is_some_and(|entry| is_partial_of(entry, name)) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(file) = OpenOptions::new().write(true).open(&path) else { continue };
+        if file.try_lock().is_ok() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Whether `entry` is a name that [`create_partial`] gives to a partial file of `name`.
+fn is_partial_of(entry: &str, name: &str) -> bool {
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let middle = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    let middle = middle.and_then(|rest| rest.strip_suffix(PARTIAL)?.strip_suffix('.'));
+    middle
+        .and_then(|middle| middle.split_once('-'))
+        .is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+/// Renames a file within its directory, durably; replaces a file that has the new name already.
 ///
 /// # Errors
 ///
@@ -42,7 +94,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     sync_directory(parent(to))
 }
 
-/// Creates a directory and those above it, durably.
+/// Creates a directory and its missing parents, durably.
 ///
 /// # Errors
 ///
@@ -53,29 +105,31 @@ pub fn create_directory(path: &Path) -> Result<(), StoreError> {
     fault::point()
         .and_then(|()| fs::create_dir_all(path))
         .map_err(StoreError::io("create the directory", path))?;
-    // Each new name stands in the directory above it.
+    // A new name is an entry of the directory above it.
     std::iter::once(path).chain(new_above).try_for_each(|new| sync_directory(parent(new)))
 }
 
-/// Creates a directory, and those above it, where there is nothing of its name yet; returns whether
-/// that was so. Of several processes that ask for one name, one gets it.
+/// Creates a directory, and its missing parents, durably, unless something of that name exists; returns
+/// whether it was created. Of several processes that ask for one name, one gets it.
 ///
 /// # Errors
 ///
 /// Where the system refuses.
 pub fn create_new_directory(path: &Path) -> Result<bool, StoreError> {
-    let failed = |error| StoreError::io("create the directory", path)(error);
-    fault::point().and_then(|()| fs::create_dir_all(parent(path))).map_err(failed)?;
-    match fs::create_dir(path) {
+    if !parent(path).is_dir() {
+        create_directory(parent(path))?;
+    }
+    match fault::point().and_then(|()| fs::create_dir(path)) {
         Ok(()) => sync_directory(parent(path)).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(StoreError::io("create the directory", path)(error)),
     }
 }
 
-/// Removes a file or a directory with all that is in it; what is not there needs no removing.
+/// Removes a file, or a directory with its contents; succeeds where there is neither.
 ///
-/// A directory gets the name `<path>.partial` first, so that no half of it is taken for the whole.
+/// A directory is first renamed to `<path>.partial`, so that what is left of it after an interruption
+/// is not taken for the whole.
 ///
 /// # Errors
 ///
@@ -103,7 +157,10 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
 
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fault::point()?;
-    let mut file = File::create(path)?;
+    write_and_sync(&File::create(path)?, bytes)
+}
+
+fn write_and_sync(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     fault::point()?;
     file.write_all(bytes)?;
     fault::point()?;
@@ -111,9 +168,9 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    fault::point()
-        .and_then(|()| File::open(path)?.sync_all())
-        .map_err(StoreError::io("sync the directory", path))
+    // Windows opens no directory as a file.
+    let sync = || if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) };
+    fault::point().and_then(|()| sync()).map_err(StoreError::io("sync the directory", path))
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {
@@ -123,7 +180,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The path with `.` and `ending` after its name.
+/// The path with `.` and `ending` appended.
 pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -159,6 +216,33 @@ mod tests {
     }
 
     #[test]
+    fn two_writers_of_one_path_do_not_disturb_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (first, first_file) = create_partial(&path).unwrap();
+        write_and_sync(&first_file, b"the first").unwrap();
+        write_whole(&path, b"the second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"the second");
+        fs::rename(first, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"the first");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (left, file) = create_partial(&path).unwrap();
+        drop(file);
+        let others = ["other.1-2.partial", "file.1-2", "file.partial", "file.a-2.partial"];
+        for other in others {
+            fs::write(folder.path().join(other), "").unwrap();
+        }
+        write_whole(&path, b"new").unwrap();
+        assert!(!left.exists());
+        assert!(others.iter().all(|other| folder.path().join(other).exists()));
+    }
+
+    #[test]
     fn a_name_is_changed_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
@@ -180,20 +264,25 @@ mod tests {
 
     #[test]
     fn each_new_directory_is_synced_in_the_one_above() {
-        let mut faults = 0;
-        loop {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("a/b/c");
-            fault::arm(faults);
-            let result = create_directory(&path);
-            if fault::disarm() {
-                assert!(path.is_dir());
-                break;
+        type Create = fn(&Path) -> Result<bool, StoreError>;
+        let plain: Create = |path| create_directory(path).map(|()| true);
+        // All are created at once, or the last one by itself; then each is synced.
+        for (create, steps) in [(plain, 1 + 3), (create_new_directory, (1 + 2) + (1 + 1))] {
+            let mut faults = 0;
+            loop {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("a/b/c");
+                fault::arm(faults);
+                let result = create(&path);
+                if fault::disarm() {
+                    assert!(result.unwrap() && path.is_dir());
+                    break;
+                }
+                assert!(result.unwrap_err().to_string().contains("injected"), "fault {faults}");
+                faults += 1;
             }
-            assert!(result.unwrap_err().to_string().contains("injected"), "fault {faults}");
-            faults += 1;
+            assert_eq!(faults, steps);
         }
-        assert_eq!(faults, 4, "create, and sync three directories");
     }
 
     #[test]

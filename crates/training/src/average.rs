@@ -1,7 +1,7 @@
-//! The exponential moving average of the weights. It begins with those after the first update, as
-//! PyTorch's `AveragedModel` does, and keeps less of itself in the first updates, as TensorFlow's
-//! `ExponentialMovingAverage` with `num_updates` does; or a short run would end with an average
-//! that is mostly of its beginning.
+//! The exponential moving average of the weights. It begins with the weights after the first update,
+//! as PyTorch's `AveragedModel` does, and decays faster in the first updates, as TensorFlow's
+//! `ExponentialMovingAverage` with `num_updates` does; otherwise the average of a short run would be
+//! mostly of its beginning.
 
 use backend::{AutodiffBackend, Backend};
 use burn::{module::Module, tensor::ops::FloatTensor};
@@ -11,13 +11,13 @@ use crate::{
     values::{values, with_values},
 };
 
-/// The average of each parameter that is trained, in the order in which the model is visited;
-/// empty before the first update.
+/// The average of each trained parameter, in the order in which the model is visited; empty before
+/// the first update.
 #[derive(Clone, Debug)]
 pub(crate) struct Average<B: Backend>(pub(crate) Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Average<B> {
-    /// Takes in the weights after update number `update`, counted from 1.
+    /// Adds the weights after update number `update`, counted from 1.
     pub(crate) fn note<A, M>(
         &mut self,
         model: &M,
@@ -46,13 +46,13 @@ impl<B: Backend> Average<B> {
         }
     }
 
-    /// A model for evaluation, with the averages for its weights.
+    /// The model for evaluation, with the averages as its weights.
     pub(crate) fn apply<M: Module<B>>(&self, model: M) -> M {
         with_values(model, self.0.iter().cloned())
     }
 }
 
-/// The share of the average that an update leaves.
+/// The share of the average that an update keeps.
 fn decay_at(decay: f64, update: u64) -> f64 {
     let update = update as f64;
     decay.min((1.0 + update) / (10.0 + update))

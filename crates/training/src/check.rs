@@ -1,25 +1,27 @@
-//! That a trainer can do what it is told: each setting in its range, before the first step.
+//! Checks of a trainer's settings: each must be in its range before the first step.
 
 use std::fmt::Display;
 
-use crate::{OptimizerConfig, ScheduleConfig, ScheduleKind, TrainError, TrainerConfig};
+use crate::{
+    OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError, TrainerConfig,
+};
 
-/// What weights are computed in; a larger number would be infinite there.
+/// Weights are f32, in which a larger number would be infinite.
 const LARGEST: f64 = f32::MAX as f64;
 
-/// A setting that is out of its range.
+/// A setting that is out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The setting, as it is called in a recipe's file.
     pub key: String,
     /// Its value.
     pub value: String,
-    /// Its range: what it must be.
+    /// What it must be.
     pub expected: &'static str,
 }
 
 impl TrainerConfig {
-    /// Every setting that is out of its range, once.
+    /// Every setting that is out of range, once.
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut found = Mistakes::default();
         self.optimizer.check(&mut found);
@@ -37,7 +39,7 @@ impl TrainerConfig {
         let counted = u64::try_from(steps).ok().and_then(|steps| {
             u64::try_from(self.epochs).ok().and_then(|epochs| epochs.checked_mul(steps))
         });
-        let fewer = "so few that their updates can be counted";
+        let fewer = "so few that their updates can be counted in 64 bits";
         found.require("training.epochs", self.epochs, counted.is_some(), fewer);
         found.at_least_one("training.max_steps", self.max_steps);
         if let Some(norm) = self.clip_norm {
@@ -54,7 +56,7 @@ impl TrainerConfig {
 
     /// # Errors
     ///
-    /// [`TrainError::Config`] names the first setting that is out of its range.
+    /// [`TrainError::Config`] names the first setting that is out of range.
     pub(crate) fn check(&self) -> Result<(), TrainError> {
         self.mistakes().into_iter().next().map_or(Ok(()), |first| Err(TrainError::Config(first)))
     }
@@ -66,9 +68,13 @@ impl OptimizerConfig {
         found.below_one("optimizer.beta_1", self.beta_1);
         found.below_one("optimizer.beta_2", self.beta_2);
         found.below_one("optimizer.alpha", self.alpha);
-        // At 0 a weight without a gradient would be divided by nothing.
+        // At 0 an update without a gradient would be 0 / 0.
         found.above_zero("optimizer.epsilon", self.epsilon);
         found.below_one("optimizer.momentum", self.momentum);
+        let looks_ahead = self.kind == OptimizerKind::Sgd && self.nesterov;
+        let has_velocity = !looks_ahead || self.momentum > 0.0;
+        let above = "above 0 where `optimizer.nesterov` is true";
+        found.require("optimizer.momentum", self.momentum, has_velocity, above);
         found.at_least_zero("optimizer.weight_decay", self.weight_decay);
     }
 }
@@ -82,7 +88,7 @@ impl ScheduleConfig {
             let rises = minimum > 0.0 && (base / minimum).is_finite();
             found.require("schedule.minimum", minimum, rises, "well above 0 for a range");
         }
-        // A rate that is none has been named already.
+        // An invalid rate has been noted already.
         let below = base <= 0.0 || base.is_nan() || minimum <= base;
         found.require("schedule.minimum", minimum, below, "at most `optimizer.learning_rate`");
         let share = self.pct_start;
@@ -107,7 +113,7 @@ impl ScheduleConfig {
 struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
-    /// Notes a value that does not hold, unless the same setting was noted already.
+    /// Notes a setting that does not hold, unless it was noted already.
     fn require(&mut self, key: &str, value: impl Display, holds: bool, expected: &'static str) {
         if !holds && self.0.iter().all(|mistake| mistake.key != key) {
             self.0.push(Mistake { key: key.to_owned(), value: value.to_string(), expected });
@@ -140,7 +146,7 @@ impl Mistakes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{OptimizerKind, ParameterGroup};
+    use crate::ParameterGroup;
 
     fn config() -> TrainerConfig {
         TrainerConfig::new(OptimizerConfig::new(OptimizerKind::Adam, 1e-3), 2, 3)
@@ -158,7 +164,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 34] = [
+        let cases: [(&str, Change); 35] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -166,6 +172,10 @@ mod tests {
             ("`optimizer.beta_2` is 1.5,", |c| c.optimizer.beta_2 = 1.5),
             ("`optimizer.alpha` is -1,", |c| c.optimizer.alpha = -1.0),
             ("`optimizer.momentum` is NaN,", |c| c.optimizer.momentum = f64::NAN),
+            ("`optimizer.momentum` is 0, and must be above 0 where `optimizer.nesterov`", |c| {
+                c.optimizer = OptimizerConfig::new(OptimizerKind::Sgd, 1e-3);
+                c.optimizer.nesterov = true;
+            }),
             ("`optimizer.epsilon` is -1,", |c| c.optimizer.epsilon = -1.0),
             ("`optimizer.epsilon` is 0,", |c| c.optimizer.epsilon = 0.0),
             ("`optimizer.weight_decay` is inf,", |c| c.optimizer.weight_decay = f64::INFINITY),

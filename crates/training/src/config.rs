@@ -1,4 +1,4 @@
-//! What a trainer is told.
+//! The settings of a trainer.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use crate::{CheckpointConfig, Group, OptimizerConfig, RunLength, ScheduleConfig,
 /// How a trainer runs.
 #[derive(Clone, Debug)]
 pub struct TrainerConfig {
-    /// The rule of the updates.
+    /// The update rule.
     pub optimizer: OptimizerConfig,
-    /// The course of the learning rate.
+    /// The learning-rate schedule.
     pub schedule: ScheduleConfig,
-    /// Parameters with a learning rate of their own; the first group that fits one counts.
+    /// Parameters with a learning rate of their own; of several groups that match, the first counts.
     pub groups: Vec<ParameterGroup>,
-    /// Passes over the training data. A run that goes on may get another number of them, as of
-    /// `max_steps`, but none that it has passed; at what it has done it ends, in good order.
+    /// Passes over the training data. A resumed run may be given another number of them, as of
+    /// `max_steps`, but not one that it has passed; with as many as it has done it ends normally.
     pub epochs: usize,
     /// Updates in each pass.
     pub steps_per_epoch: usize,
-    /// The run is finished after so many updates, if that is sooner. One that ends within an epoch
-    /// can be made longer: its checkpoint is of that update, before the epoch's validation.
+    /// The run ends after this many updates, if that is sooner. A run that ends within an epoch can be
+    /// extended: its checkpoint is of that update, before the epoch's validation.
     pub max_steps: Option<u64>,
     /// The largest norm of all gradients together; a larger one is scaled down to it.
     pub clip_norm: Option<f64>,
-    /// Whether losses are scaled for the backward pass, which f16 needs: an update whose gradients
-    /// overflow is not made then, and the scale is lowered.
+    /// Whether losses are scaled for the backward pass, as f16 needs: an update whose gradients
+    /// overflow is then skipped, and the scale is lowered.
     pub loss_scaling: bool,
-    /// The share of the average of the weights that each update leaves, of update number n at most
-    /// (1 + n) / (10 + n); with one, the average is what is evaluated and returned.
+    /// The decay of the moving average of the weights, at update n at most (1 + n) / (10 + n); if set,
+    /// the average is what is evaluated and returned.
     pub ema: Option<f64>,
-    /// The run ends after so many epochs without a better validation loss.
+    /// The run ends after this many epochs without a better validation loss.
     pub patience: Option<usize>,
-    /// By how much a validation loss must be lower to be better.
+    /// By how much a validation loss must be lower to count as better.
     pub minimum_improvement: f64,
     /// Updates between two [`Event::Step`](crate::Event::Step).
     pub log_every_steps: u64,
@@ -40,10 +40,10 @@ pub struct TrainerConfig {
     pub keep_best: bool,
     /// When checkpoints are written, if the observer keeps them.
     pub checkpoint: CheckpointConfig,
-    /// Hashes, by name, of what the run rests on beside its settings, such as its data and weights
-    /// that are not trained. A run does not go on from a checkpoint that rests on something else.
+    /// Hashes, by name, of what the run depends on besides its settings, such as its data and frozen
+    /// weights. A run does not resume from a checkpoint that depends on something else.
     pub rests_on: BTreeMap<String, String>,
-    /// What a percentage of the device's peak follows from; none is told without it.
+    /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,
     /// The processes that train together.
     pub group: Group,
@@ -54,7 +54,7 @@ pub struct TrainerConfig {
 pub struct Work {
     /// Multiply-adds of training on one sample, the backward pass included.
     pub multiply_adds_per_sample: f64,
-    /// Multiply-adds in a second that the device reaches at best.
+    /// The device's peak, in multiply-adds per second.
     pub peak_per_second: f64,
 }
 
@@ -64,7 +64,7 @@ impl Work {
     }
 }
 
-/// Parameters with a learning rate of their own, for instance a backbone that is fine-tuned.
+/// Parameters with a learning rate of their own, for instance those of a backbone to fine-tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterGroup {
     /// Where they are in the module: `backbone`, or `backbone.layer1`.
@@ -74,7 +74,7 @@ pub struct ParameterGroup {
 }
 
 impl TrainerConfig {
-    /// A run at a constant learning rate that keeps its last weights, with nothing optional.
+    /// A run at a constant learning rate that keeps its last weights, without options.
     pub fn new(optimizer: OptimizerConfig, epochs: usize, steps_per_epoch: usize) -> Self {
         Self {
             optimizer,

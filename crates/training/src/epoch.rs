@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::progress::Handover;
 
-/// A request to stop after the current step, shared with whoever may make it.
+/// A request to stop after the current step, shared by all who may make it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
@@ -15,17 +15,17 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks for the stop.
+    /// Requests a stop.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for the stop after update number `step` of the run, counted from 1.
+    /// Requests a stop after update number `step` of the run, counted from 1.
     pub fn request_after(&self, step: u64) {
         self.after.store(step, Ordering::Relaxed);
     }
 
-    /// Whether it was asked for.
+    /// Whether a stop was requested.
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
@@ -51,14 +51,14 @@ pub struct Epoch {
     /// The step within the epoch to start at.
     pub position: usize,
     pub(crate) stops: [Stop; 2],
-    /// Whether the last batch was a part of an update that is not complete.
+    /// Whether the last batch left an update incomplete.
     pub(crate) in_update: Arc<AtomicBool>,
     pub(crate) handover: Arc<Handover>,
 }
 
 impl Epoch {
-    /// The batches of this epoch: ends them where training stops, though never within an update,
-    /// and measures the wait for each.
+    /// The batches of this epoch, until training stops, but never ending within an update; measures
+    /// the wait for each.
     pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
         let mut batches = batches.into_iter();
         let Self { stops, in_update, handover, .. } = self.clone();

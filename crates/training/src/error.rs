@@ -9,13 +9,13 @@ use crate::{GroupError, Mistake};
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A loss or a gradient was infinite or not a number; no such update was applied.
+    /// A loss or a gradient was infinite or NaN; no such update was applied.
     #[error(
         "training diverged: {what} is not finite after step {after}, noticed at step {step}, at \
          learning rate {}", in_digits(*learning_rate, 3)
     )]
     Diverged {
-        /// What it is at the last step, such as ``the gradient of `fc.weight` ``.
+        /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``.
         what: String,
         /// The last step known to be finite.
         after: u64,
@@ -24,10 +24,10 @@ pub enum TrainError {
         /// The learning rate at that step.
         learning_rate: f64,
     },
-    /// A setting is out of its range; nothing was begun.
+    /// A setting is out of range; nothing was started.
     #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
     Config(Mistake),
-    /// A step was given other losses than one for each sample.
+    /// A step was not given one loss for each sample.
     #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
     Losses {
         /// How many were given.
@@ -35,7 +35,7 @@ pub enum TrainError {
         /// As many as the part counts.
         samples: usize,
     },
-    /// A run that goes on was given an end that lies behind it.
+    /// A resumed run was given an end that it has passed.
     #[error("`{key}` is {value}, and the run has done {done} already")]
     Passed {
         /// `training.epochs` or `training.max_steps`.
@@ -56,26 +56,26 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
-    /// There are checkpoints, but none to go on from, and the run is not begun again over them.
-    #[error("{}, and there is no other to go on from", damaged.join("; "))]
+    /// There are checkpoints, but none to resume from, and no new run overwrites them.
+    #[error("{}; there is no other to resume from", damaged.join("; "))]
     NoneUsable {
         /// Why each of them cannot be used, a sentence each.
         damaged: Vec<String>,
     },
-    /// A checkpoint that is whole, but of another model or other data.
-    #[error("the checkpoint `{}` is of another run: {reason}", path.display())]
+    /// A whole checkpoint, but of another model or other data.
+    #[error("the checkpoint `{}` belongs to another run: {reason}", path.display())]
     OtherRun {
         /// The checkpoint.
         path: PathBuf,
         /// What does not fit.
         reason: String,
     },
-    /// A checkpoint that is whole, but that another version of the program wrote.
-    #[error("the checkpoint `{}` is of another version of this program: {reason}", path.display())]
+    /// A whole checkpoint, but written by another version of the program.
+    #[error("another version of this program wrote the checkpoint `{}`: {reason}", path.display())]
     OtherVersion {
         /// The checkpoint.
         path: PathBuf,
-        /// By what that shows.
+        /// How that shows.
         reason: String,
     },
     /// The processes can no longer train together.
@@ -97,7 +97,7 @@ impl TrainError {
             )),
             Self::Config(_) => None, // the message says it
             Self::Losses { .. } => Some(
-                "pass them before any mean or sum: what they are divided by follows from the part"
+                "pass them before any mean or sum: the part determines what they are divided by"
                     .to_owned(),
             ),
             Self::Passed { key: "training.max_steps", done, .. } => {
@@ -111,13 +111,13 @@ impl TrainError {
                 Some("check the disk, and who may read it; all checkpoints are kept".to_owned())
             }
             Self::NoneUsable { .. } => {
-                Some("bring one of them back from a copy, or begin another run".to_owned())
+                Some("restore one of them from a backup, or start a new run".to_owned())
             }
             Self::OtherRun { .. } => {
                 Some("resume with the data and settings that the run began with".to_owned())
             }
             Self::OtherVersion { .. } => {
-                Some("resume with the version that wrote it, or begin another run".to_owned())
+                Some("resume with the version that wrote it, or start a new run".to_owned())
             }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
@@ -125,7 +125,7 @@ impl TrainError {
     }
 }
 
-/// A number in so many significant digits, with an exponent only where there would be many zeros.
+/// A number with that many significant digits, and an exponent only where there would be many zeros.
 fn in_digits(value: f64, digits: usize) -> String {
     let kept: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
     match kept.abs() {

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on.
+//! What a run reports.
 
 use std::{collections::BTreeMap, error::Error, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Measured values by name; `loss` is always among them.
 pub type Metrics = BTreeMap<String, f64>;
 
-/// [`Metrics`] that come back from JSON, which knows no number that is not finite and writes null.
+/// [`Metrics`] that survive JSON, which writes numbers that are not finite as null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, Option<f64>>")]
 pub struct Measured(pub Metrics);
@@ -24,7 +24,7 @@ impl From<Measured> for Metrics {
     }
 }
 
-/// Something that happened. Epochs and steps are counted from 1, as people do.
+/// Something that happened. Epochs and steps count from 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {
@@ -37,7 +37,7 @@ pub enum Event {
         /// Numbers that are trained.
         trainable_parameters: usize,
     },
-    /// Training goes on from a checkpoint.
+    /// Training resumes from a checkpoint.
     Resume {
         /// Epochs of the whole run.
         epochs: usize,
@@ -74,9 +74,9 @@ pub enum Event {
         #[serde(flatten)]
         pace: Pace,
     },
-    /// What the model makes of the same question in each epoch, before the epoch is validated.
+    /// The model's answer to the same prompt in each epoch, before the epoch is validated.
     Sample {
-        /// The epoch that ends.
+        /// The epoch that is ending.
         epoch: usize,
         /// Steps done.
         step: u64,
@@ -85,9 +85,9 @@ pub enum Event {
         /// What it wrote.
         text: String,
     },
-    /// Work goes on before training can begin, or before it is up to speed.
+    /// Progress of work that comes before training, or before its full speed.
     Preparation {
-        /// What is done, as `decoding images`.
+        /// The work, such as `decoding images`.
         task: String,
         /// How much of it is done.
         done: usize,
@@ -117,7 +117,7 @@ pub enum Event {
     },
 }
 
-/// What is told at the log interval, since the last such event.
+/// What is reported at each log interval, about the steps since the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StepReport {
     /// The current epoch.
@@ -130,7 +130,7 @@ pub struct StepReport {
     pub learning_rate: f64,
     /// The norm of all gradients of the last step together, before they were clipped.
     pub gradient_norm: f64,
-    /// What losses are scaled by; none where they are not.
+    /// The factor by which losses are scaled; none where they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<f64>,
     /// How fast it went, and what took the time.
@@ -141,30 +141,30 @@ pub struct StepReport {
 /// How fast training went over a span of steps, and what took the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pace {
-    /// Samples learnt from in a second.
+    /// Training samples per second.
     pub samples_per_second: f64,
-    /// The share of the time that went into waiting for data.
+    /// The share of the time spent waiting for data.
     pub data_wait: f64,
-    /// The share of the time that went into adding up the gradients of all processes, which is
-    /// mostly waiting for the slowest one; none where there is one process.
+    /// The share of the time spent summing the gradients of all processes, mostly waiting for the
+    /// slowest one; none where there is only one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
-    /// Shares of the rest; none on a device that computes after it was told to, which shows only
-    /// in what waits for it.
+    /// Shares of the rest; none on an asynchronous device, whose time shows only where something
+    /// waits for it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub computing: Option<Shares>,
-    /// The multiply-adds of the network, as a percentage of those that the device reaches at best,
-    /// above 100 where a convolution needs fewer than its definition; none where
-    /// [`TrainerConfig::work`](crate::TrainerConfig::work) is.
+    /// The network's multiply-adds as a percentage of the device's peak, above 100 where a convolution
+    /// needs fewer than by its definition; none without
+    /// [`TrainerConfig::work`](crate::TrainerConfig::work).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
-    /// Memory in use at the end of the span, of the device, or on a CPU of the process; none where
-    /// the system does not tell.
+    /// The device's memory in use at the end of the span, or on a CPU the process's; none where the
+    /// system does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
 }
 
-/// Shares of the time that went into computing.
+/// The shares of the time spent computing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Shares {
     /// From a batch to its losses, augmentation included.
@@ -200,7 +200,7 @@ pub struct Best {
     pub value: f64,
 }
 
-/// What an [`Observer`] or a [`Keeper`] fails with.
+/// The error of an [`Observer`] or a [`Keeper`].
 pub type ObserverError = Box<dyn Error + Send + Sync>;
 
 /// Hears every [`Event`] of a run.
@@ -209,22 +209,22 @@ pub trait Observer {
     ///
     /// # Errors
     ///
-    /// An error ends the run; what only shows the run should never return one.
+    /// An error ends the run; an observer that only displays the run should never return one.
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError>;
 
-    /// Who keeps the run's checkpoints; by default nobody, and there are none.
+    /// What keeps the run's checkpoints; by default nothing does, and there are none.
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         None
     }
 }
 
-/// Keeps a run, so that it can go on after any kind of end.
+/// Keeps a run, so that it can be resumed however it ended.
 pub trait Keeper {
-    /// Where the checkpoints go; it need not exist.
+    /// The directory of the checkpoints; it need not exist.
     fn checkpoints(&self) -> PathBuf;
 
-    /// Makes durable what was observed so far, and says how far that is; the answer lies in the
-    /// checkpoint that is about to be written. By default nothing that was observed is kept.
+    /// Makes durable what was observed so far, and says how far that is; the answer is stored in the
+    /// checkpoint about to be written. By default nothing that was observed is kept.
     ///
     /// # Errors
     ///
@@ -233,8 +233,8 @@ pub trait Keeper {
         Ok(serde_json::Value::Null)
     }
 
-    /// Forgets what was observed since `mark`, which is that of the checkpoint from which the run
-    /// goes on; none where it begins. Called once, before the first event.
+    /// Discards what was observed since `mark`, that of the checkpoint from which the run resumes;
+    /// none where it starts anew. Called once, before the first event.
     ///
     /// # Errors
     ///

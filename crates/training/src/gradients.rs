@@ -12,14 +12,14 @@ use crate::{
     Group, GroupError,
     optimizer::{Learning, Rule, Slots},
     parameters::Parameter,
-    values::{from_host, to_host},
+    values::{Replace, from_host, to_host},
 };
 
 /// One gradient for each parameter, none where it has none.
 pub(crate) struct Gradients<B: Backend>(Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Gradients<B> {
-    /// Runs the backward pass of `loss` (`[1]`) and takes what it found for `model`.
+    /// Runs the backward pass of `loss` (`[1]`) and takes the gradients of `model`.
     pub(crate) fn of<A, M>(loss: &Tensor<A, 1>, model: &M) -> Self
     where
         A: AutodiffBackend<InnerBackend = B>,
@@ -39,8 +39,8 @@ impl<B: Backend> Gradients<B> {
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
     }
 
-    /// The gradients that the processes of a group found of their shares of an update, added up, and
-    /// their losses (`[1]`) with them. They travel as one message; also tells the seconds of that.
+    /// The sums of the gradients and losses (`[1]`) that the processes of a group computed on their
+    /// shares of an update, exchanged as one message; also returns the seconds that this took.
     pub(crate) fn sum_over(
         self,
         loss: Tensor<B, 1>,
@@ -100,7 +100,7 @@ pub(crate) struct SquareSums<B: Backend> {
 }
 
 impl<B: Backend> SquareSums<B> {
-    /// Of an update that has not come yet.
+    /// Before the first update.
     pub(crate) fn none() -> Self {
         Self { positions: Vec::new(), sums: None }
     }
@@ -110,8 +110,8 @@ impl<B: Backend> SquareSums<B> {
         self.sums.as_ref().map(|sums| sums.clone().sum_dim(0))
     }
 
-    /// The position of the first parameter with whose gradient the sum of squares is not finite any
-    /// more; waits for the device.
+    /// The position of the first parameter whose gradient makes the sum of squares infinite or NaN;
+    /// waits for the device.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
         let sums = self.sums.clone()?.into_data();
         let mut up_to = 0.0;
@@ -168,14 +168,15 @@ where
             slots[position] = Some(new_slots);
         }
     }
-    model.map(&mut PutBack(weights.into_iter()))
+    let put_back = |weight| A::float_set_require_grad(A::from_inner(weight), true);
+    model.map(&mut Replace(weights.into_iter().map(|weight| weight.map(put_back))))
 }
 
-/// Takes the weights that have a gradient out of a model, so that nobody else holds them.
+/// Takes the weights that have a gradient out of a model, so that nothing else refers to them.
 struct Take<A: AutodiffBackend, I> {
     each: I,
     taken: Vec<(usize, Learning<A::InnerBackend>)>,
-    /// A parameter is never without a tensor. Nobody looks at this one, whose shape is another.
+    /// A parameter must have a tensor. This one, of another shape, is never used.
     in_their_place: FloatTensor<A::InnerBackend>,
 }
 
@@ -197,21 +198,5 @@ where
         self.taken.push((position, Learning { weight, gradient, slots: slots.take() }));
         let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
-    }
-}
-
-/// Puts weights back to where they were taken from.
-struct PutBack<I>(I);
-
-impl<A, I> ModuleMapper<A> for PutBack<I>
-where
-    A: AutodiffBackend,
-    I: Iterator<Item = Option<FloatTensor<A::InnerBackend>>>,
-{
-    fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
-        let Some(Some(weight)) = self.0.next() else { return parameter };
-        let (id, _, mapper) = parameter.consume();
-        let weight = Tensor::from_primitive(TensorPrimitive::Float(weight));
-        Param::from_mapped_value(id, Tensor::from_inner(weight).require_grad(), mapper)
     }
 }

@@ -1,7 +1,8 @@
-//! One state, stepped: optimizers, schedules and the [`Trainer`] that a recipe's own loop drives.
+//! The training state and its steps: optimizers, schedules and the [`Trainer`] that a recipe's loop
+//! drives.
 //!
 //! The loop stays in the recipe. The trainer does the chores of each step (gradients, update,
-//! learning rate, sums, stopping) and tells an [`Observer`] what happened:
+//! learning rate, sums, stopping) and reports to an [`Observer`]:
 //!
 //! ```text
 //! while let Some(epoch) = trainer.next_epoch() {
@@ -23,7 +24,7 @@ mod optimizer;
 pub mod or_empty;
 mod schedule;
 
-// The state and what happens to it.
+// The state and its updates.
 mod average;
 mod gradients;
 mod loss_scale;
@@ -33,17 +34,17 @@ mod progress;
 mod state;
 mod values;
 
-// Who else works on it.
+// Several processes.
 mod group;
 
-// What of it lasts.
+// What is saved.
 mod checkpoint;
 
-// The loop's side of it.
+// What the loop uses.
 mod epoch;
 mod trainer;
 
-// What is told.
+// What is reported.
 mod error;
 mod event;
 

@@ -1,21 +1,21 @@
 //! Loss scaling, without which small gradients are lost in f16 (Micikevicius et al., 2018).
 //!
 //! The loss is multiplied before the backward pass and the gradients are divided after it. As in
-//! PyTorch's `GradScaler`, whose values these are, the scale is halved where a gradient is not
-//! finite, and that update is not made; it is doubled after many updates that were. All of it is
-//! computed on the device, which nobody waits for.
+//! PyTorch's `GradScaler`, whose constants these are, the scale is halved where a gradient is not
+//! finite, and that update is skipped; it is doubled after many updates that were made. All of it is
+//! computed on the device, without waiting for it.
 
 use backend::Backend;
 use burn::tensor::{ElementConversion, Tensor};
 
 const FIRST: f64 = 65536.0;
-/// A gradient that is not finite even so is none that a smaller scale would save.
+/// A gradient that is not finite at this scale would not be at a smaller one either.
 const SMALLEST: f64 = 1.0;
-/// Far below what f32 holds, for gradients that stay zero for long.
+/// Far below f32's largest number; reached only where gradients stay zero for long.
 const LARGEST: f64 = (1_u128 << 100) as f64;
 const UPDATES_BEFORE_GROWTH: f64 = 2000.0;
 
-/// What losses are multiplied by, and how many updates were made since it changed: `[1]` each.
+/// The factor of the losses, and the number of updates since it changed: `[1]` each.
 pub(crate) struct LossScale<B: Backend> {
     pub(crate) factor: Tensor<B, 1>,
     updates: Tensor<B, 1>,
@@ -26,7 +26,7 @@ impl<B: Backend> LossScale<B> {
         Self::restored([FIRST, 0.0], device)
     }
 
-    /// What it is now, for [`restored`](Self::restored); waits for the device.
+    /// The current values, for [`restored`](Self::restored); waits for the device.
     pub(crate) fn values(&self) -> [f64; 2] {
         [&self.factor, &self.updates].map(|value| value.clone().into_scalar().elem())
     }
@@ -41,8 +41,8 @@ impl<B: Backend> LossScale<B> {
         self.factor.ones_like() / self.factor.clone()
     }
 
-    /// Takes in whether the gradients of an update overflowed, `[1]`, zero if not; returns whether
-    /// training is lost by that.
+    /// Notes whether the gradients of an update overflowed, `[1]`, zero if not; returns whether
+    /// training has diverged, in the same form.
     pub(crate) fn note(&mut self, overflowed: Tensor<B, 1>) -> Tensor<B, 1> {
         let lost = overflowed.clone() * self.factor.clone().lower_equal_elem(SMALLEST).float();
         let updates = (self.updates.clone() + 1.0) * (overflowed.ones_like() - overflowed.clone());

@@ -20,7 +20,7 @@ pub enum OptimizerKind {
     RmsProp,
 }
 
-/// The table `[optimizer]`; what the chosen kind has no use for is left alone.
+/// The table `[optimizer]`; settings that the chosen kind does not use are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptimizerConfig {
@@ -38,11 +38,11 @@ pub struct OptimizerConfig {
     pub epsilon: f64,
     /// Gradient descent and RMSprop: the share of the velocity that is kept.
     pub momentum: f64,
-    /// Gradient descent: whether to look ahead along the velocity.
+    /// Gradient descent: whether to look ahead along the velocity; needs momentum.
     pub nesterov: bool,
-    /// Pull of every weight towards zero.
+    /// Weight decay.
     pub weight_decay: f64,
-    /// Whether the pull acts on parameters of one dimension too: biases, and the scales and
+    /// Whether weight decay also acts on parameters of one dimension: biases, and the scales and
     /// shifts of normalisation.
     pub decay_biases: bool,
 }
@@ -97,7 +97,7 @@ impl OptimizerConfig {
 
     /// The rule of update number `time` (from 1).
     ///
-    /// - `momentum_product`: of [`OptimizerConfig::momentum_of_nadam`] up to and with `time`
+    /// - `momentum_product`: of [`OptimizerConfig::momentum_of_nadam`] up to and including `time`
     pub(crate) fn rule(&self, learning_rate: f64, time: u64, momentum_product: f64) -> Rule {
         let &Self { beta_1, beta_2, alpha, epsilon, momentum, nesterov, weight_decay, .. } = self;
         match self.kind {
@@ -135,8 +135,8 @@ impl OptimizerConfig {
 }
 
 impl Rule {
-    /// The rule for a parameter whose learning rate is `factor` times the others', and which may
-    /// be spared the decay.
+    /// The rule for a parameter whose learning rate is `factor` times the others', with or without
+    /// weight decay.
     pub(crate) fn of(mut self, factor: f64, decays: bool) -> Self {
         let (learning_rate, weight_decay) = match &mut self {
             Self::Adam(step) => (&mut step.learning_rate, &mut step.weight_decay),
@@ -166,7 +166,7 @@ impl Rule {
     }
 }
 
-/// Runs an update that keeps so many slots, zeros at first.
+/// Runs an update whose optimizer keeps `SLOTS` tensors for each parameter, zeros at first.
 fn in_slots<B: Backend, const SLOTS: usize>(
     parameters: Vec<Learning<B>>,
     update: impl FnOnce(Vec<Parameter<B, SLOTS>>) -> Vec<Updated<B, SLOTS>>,

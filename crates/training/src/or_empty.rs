@@ -1,7 +1,6 @@
-//! Optional values in settings, `""` where there is none; to be named in
-//! `#[serde(default, with = "training::or_empty")]`.
+//! Optional settings, with `""` for none; for use as `#[serde(default, with = "training::or_empty")]`.
 //!
-//! In the settings of a recipe, a key that is left out would come back with the recipe's value.
+//! A key that is left out would get the recipe's own value when the settings are read again.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -9,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// # Errors
 ///
-/// As of the serializer.
+/// Those of the serializer.
 pub fn serialize<T: Serialize, S: Serializer>(
     value: &Option<T>,
     serializer: S,
@@ -20,11 +19,11 @@ pub fn serialize<T: Serialize, S: Serializer>(
     }
 }
 
-/// Reads a value, or none from `""` and from null.
+/// Reads a value, or none from `""` or null.
 ///
 /// # Errors
 ///
-/// Where there is something else.
+/// Where there is anything else.
 pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -39,8 +38,8 @@ pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         Unset(Empty),
         Value(Option<T>),
     }
-    // A format that is no text, as the tree that recipes read, says by itself what is not there,
-    // and what is wrong in words of its own.
+    // A format that is not text, such as the tree that recipes read, marks absent values itself and
+    // has better error messages.
     if !deserializer.is_human_readable() {
         return Option::deserialize(deserializer);
     }

@@ -1,7 +1,7 @@
-//! What is known of each parameter beside its values, in the order in which the model is visited.
+//! What is known of each parameter besides its values, in the order in which the model is visited.
 //!
-//! The order of a module's parameters is fixed by its definition, so a position stands for a
-//! parameter, without the random identities that Burn gives them.
+//! A module's definition fixes the order of its parameters, so a position identifies a parameter,
+//! without Burn's random ids.
 
 use backend::Backend;
 use burn::{
@@ -9,15 +9,15 @@ use burn::{
     tensor::Tensor,
 };
 
-use crate::config::TrainerConfig;
+use crate::{Mistake, TrainError, TrainerConfig};
 
-/// What is known of a parameter beside its values.
+/// What is known of a parameter besides its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     /// Where it is in the module, such as `layers.0.weight`.
     pub(crate) path: String,
     pub(crate) shape: Vec<usize>,
-    /// Whether it learns; running statistics and frozen weights do not.
+    /// Whether it is trained; running statistics and frozen weights are not.
     pub(crate) trained: bool,
     /// What the learning rate is multiplied by.
     pub(crate) factor: f64,
@@ -59,9 +59,10 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         let tensor = parameter.val();
-        let group = self.config.groups.iter().find(|group| begins_with(&self.path, &group.prefix));
+        let path = self.path.join(".");
+        let group = self.config.groups.iter().find(|group| begins_with(&path, &group.prefix));
         self.parameters.push(Parameter {
-            path: self.path.join("."),
+            path,
             shape: tensor.dims().to_vec(),
             trained: tensor.is_require_grad(),
             factor: group.map_or(1.0, |group| group.learning_rate_factor),
@@ -70,10 +71,27 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
     }
 }
 
-/// Whether the steps of `prefix` are the first ones of `path`: `layer1` is no prefix of `layer10`.
-fn begins_with(path: &[String], prefix: &str) -> bool {
-    let steps: Vec<&str> = prefix.split('.').collect();
-    path.len() >= steps.len() && path.iter().zip(&steps).all(|(name, step)| name == step)
+/// # Errors
+///
+/// [`TrainError::Config`] names the first group that has no parameters.
+pub(crate) fn check_groups(
+    parameters: &[Parameter],
+    config: &TrainerConfig,
+) -> Result<(), TrainError> {
+    let is_empty = |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
+    match config.groups.iter().find(|group| is_empty(&group.prefix)) {
+        None => Ok(()),
+        Some(group) => Err(TrainError::Config(Mistake {
+            key: "prefix of a parameter group".to_owned(),
+            value: format!("`{}`", group.prefix),
+            expected: "the path of a part of the model, or of a parameter",
+        })),
+    }
+}
+
+/// Whether `path` is `prefix` or lies in it: `layer10` does not lie in `layer1`.
+fn begins_with(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]
@@ -82,12 +100,12 @@ mod tests {
 
     #[test]
     fn a_prefix_ends_between_two_names() {
-        let path = ["backbone", "layer1", "weight"].map(str::to_owned);
+        let path = "backbone.layer1.weight";
         for prefix in ["backbone", "backbone.layer1", "backbone.layer1.weight"] {
-            assert!(begins_with(&path, prefix), "{prefix}");
+            assert!(begins_with(path, prefix), "{prefix}");
         }
-        for prefix in ["back", "backbone.layer", "layer1", "backbone.layer1.weight.more"] {
-            assert!(!begins_with(&path, prefix), "{prefix}");
+        for prefix in ["", "back", "backbone.layer", "layer1", "backbone.layer1.weight.more"] {
+            assert!(!begins_with(path, prefix), "{prefix}");
         }
     }
 }

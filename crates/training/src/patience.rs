@@ -1,5 +1,5 @@
-//! The best validation loss so far, and how long ago it was: what a plateau and an early end are
-//! told by.
+//! The best validation loss so far, and how long ago it was: the criterion of plateaus and of early
+//! stopping.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Notes the value of an epoch; it is an improvement where it is below `bar` of the best.
+    /// Notes the value of an epoch; it is an improvement if it is below `bar` of the best.
     pub(crate) fn note(&mut self, value: f64, bar: impl FnOnce(f64) -> f64) {
-        // What is not a number is below nothing.
+        // NaN is below nothing.
         if value < self.best.map_or(f64::INFINITY, bar) {
             self.best = Some(value);
             self.epochs_since = 0;

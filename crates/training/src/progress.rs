@@ -1,4 +1,4 @@
-//! How fast and how well it goes: training time, throughput and mean loss over a span of steps.
+//! Training time, throughput and mean loss over a span of steps.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Pace, Shares, Work};
 
-/// The time spent in training, which stands still during validation.
+/// The time spent training; it stands still during validation.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     before: Duration,
@@ -18,7 +18,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that stands at `seconds`.
+    /// A stopped clock that shows `seconds`.
     pub(crate) fn at(seconds: f64) -> Self {
         let before = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         Self { before, running_since: None }
@@ -42,12 +42,12 @@ impl Clock {
     }
 }
 
-/// When batches were waited for and came; the trainer shares it with whoever goes through them.
+/// When batches were waited for and arrived; shared by the trainer and the iterator over batches.
 #[derive(Debug)]
 pub(crate) struct Handover {
     origin: Instant,
-    waited: AtomicU64, // nanoseconds, as the next
-    came: AtomicU64,   // since the origin; 0 where the last batch was seen to
+    waited: AtomicU64, // in nanoseconds, like the next
+    came: AtomicU64,   // since the origin; 0 where the last batch's time was taken
 }
 
 impl Default for Handover {
@@ -67,12 +67,12 @@ impl Handover {
         batch
     }
 
-    /// Seconds of waiting since this was last asked.
+    /// Seconds of waiting since the last call.
     pub(crate) fn take_waited(&self) -> f64 {
         seconds(self.waited.swap(0, Ordering::Relaxed))
     }
 
-    /// Seconds since a batch came; none where this was asked before of the same one.
+    /// Seconds since a batch arrived; 0 at a second call for the same one.
     pub(crate) fn take_since_batch(&self) -> f64 {
         match self.came.swap(0, Ordering::Relaxed) {
             0 => 0.0,
@@ -91,7 +91,7 @@ fn seconds(nanoseconds: u64) -> f64 {
 
 /// Seconds by what they were spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)] // checkpoints of earlier versions know the first only
+#[serde(default)] // checkpoints of earlier versions have only the first
 pub(crate) struct Spent {
     /// Waiting for data.
     pub(crate) waited: f64,
@@ -115,7 +115,7 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// What was seen over a span of steps: a log interval, or an epoch.
+/// Sums over a span of steps: a log interval, or an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The clock's seconds when the span began.
@@ -135,7 +135,7 @@ impl Span {
         self.loss_sum / self.samples.max(1) as f64
     }
 
-    /// How fast it went until `now`, and what took the time.
+    /// The speed until `now`, and what took the time.
     pub(crate) fn pace(&self, now: f64, work: Option<Work>) -> Pace {
         let seconds = (now - self.since).max(1e-9);
         let samples_per_second = self.samples as f64 / seconds;

@@ -12,49 +12,49 @@ use crate::patience::Patience;
 pub enum ScheduleKind {
     /// The optimizer's learning rate, from the first step to the last.
     Constant,
-    /// A linear rise, then half a wave of the cosine down to `minimum` at the end of the run
-    /// (Loshchilov and Hutter, 2017).
+    /// A linear warm-up, then half a cosine wave down to `minimum` at the end of the run (Loshchilov
+    /// and Hutter, 2017).
     Cosine,
-    /// From low up to the optimizer's learning rate and down to nearly nothing, both along half a
-    /// wave of the cosine (Smith and Topin, 2018); the momentum stays as it is.
+    /// From a low rate up to the optimizer's and down to nearly zero, both along half a cosine wave
+    /// (Smith and Topin, 2018); the momentum stays as it is.
     OneCycle,
-    /// Times `gamma` at each of the `milestones`.
+    /// Multiplied by `gamma` at each of the `milestones`.
     Step,
-    /// Times `gamma` after each epoch.
+    /// Multiplied by `gamma` after each epoch.
     Exponential,
-    /// Times `gamma` whenever the validation loss has not improved for `patience` epochs.
+    /// Multiplied by `gamma` whenever the validation loss has not improved for `patience` epochs.
     Plateau,
     /// From `minimum` up to the optimizer's learning rate, by the same factor after each step: the
-    /// range test (Smith, 2017), which shows where learning begins and where it breaks.
+    /// range test (Smith, 2017), which shows where learning begins and where it breaks down.
     Range,
 }
 
-/// The table `[schedule]`; what the chosen kind has no use for is left alone.
+/// The table `[schedule]`; settings that the chosen kind does not use are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleConfig {
     /// How the learning rate changes over the run.
     pub kind: ScheduleKind,
-    /// Cosine: the steps of the rise from near zero.
+    /// Cosine: the steps of the warm-up from near zero.
     pub warmup_steps: u64,
     /// Cosine: the learning rate at the end. Plateau: the lowest one. Range: the first one.
     pub minimum: f64,
-    /// One cycle: the share of the run that rises.
+    /// One cycle: the share of the run during which the rate rises.
     pub pct_start: f64,
     /// One cycle: the optimizer's learning rate over that of the first step.
     pub div_factor: f64,
     /// One cycle: the learning rate of the first step over that of the last.
     pub final_div_factor: f64,
-    /// Step: the epochs, counted from 0, at whose start the learning rate falls. They are epochs
-    /// and not shares of the run, so a longer run begins as the shorter one did.
+    /// Step: the epochs, counted from 0, at whose start the learning rate falls; not shares of the
+    /// run, so that a longer run begins as a shorter one.
     pub milestones: Vec<usize>,
     /// Step, exponential and plateau: what the learning rate is multiplied by; unset it is
     /// 0.95 for exponential and 0.1 for the others.
     #[serde(default, with = "crate::or_empty")]
     pub gamma: Option<f64>,
-    /// Plateau: epochs to bear without an improvement.
+    /// Plateau: epochs to tolerate without an improvement.
     pub patience: usize,
-    /// Plateau: the share of the best loss by which another must be lower to be an improvement.
+    /// Plateau: by what share of the best loss a loss must be lower to be an improvement.
     pub threshold: f64,
 }
 
@@ -84,8 +84,8 @@ impl ScheduleConfig {
         }
     }
 
-    /// The learning rate of an update; `step` counts the updates before it. Of `plateau` it is
-    /// the one before any plateau.
+    /// The learning rate of an update, of which `step` updates were made before; for `plateau` that
+    /// before any plateau.
     pub fn learning_rate(&self, base: f64, step: u64, run: RunLength) -> f64 {
         let epoch = step / run.steps_per_epoch.max(1);
         match self.kind {
@@ -128,7 +128,7 @@ impl ScheduleConfig {
     }
 }
 
-/// From one value to another along half a wave of the cosine.
+/// From one value to another along half a cosine wave.
 fn between(from: f64, to: f64, share: f64) -> f64 {
     to + (from - to) / 2.0 * (1.0 + (PI * share.clamp(0.0, 1.0)).cos())
 }
@@ -157,7 +157,7 @@ impl Plateau {
         }
     }
 
-    /// The learning rate that the plateaus so far have left of `rate`.
+    /// `rate`, lowered by the plateaus so far.
     pub(crate) fn lower(&self, rate: f64, config: &ScheduleConfig) -> f64 {
         match config.kind {
             ScheduleKind::Plateau => (rate * self.factor).max(config.minimum.min(rate)),

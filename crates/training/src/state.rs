@@ -1,4 +1,4 @@
-//! Everything that the rest of a run follows from, as one value.
+//! Everything that determines the rest of a run, as one value.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{
     schedule::Plateau,
 };
 
-/// The state of a run. What lies on the device is here, what lies on the host in [`Record`].
+/// The state of a run: the part on the device, and in [`Record`] that on the host.
 pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) model: Option<M>, // none only while it is being replaced
     pub(crate) slots: Vec<Option<Slots<B::InnerBackend>>>,
@@ -32,7 +32,7 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) carried: BTreeMap<String, Tensor<B::InnerBackend, 2>>,
     /// Where losses are scaled.
     pub(crate) loss_scale: Option<LossScale<B::InnerBackend>>,
-    /// Not zero from the first value on that is not finite.
+    /// Nonzero once a value was not finite.
     pub(crate) diverged: Tensor<B::InnerBackend, 1>,
     /// The sum of the losses since the host last read it.
     pub(crate) interval_loss: Tensor<B::InnerBackend, 1>,
@@ -40,9 +40,9 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
     /// Whether this process had a share of the last update.
     pub(crate) last_counts: bool,
-    /// What processes tell each other of an update.
+    /// The message that processes exchange for an update.
     message: Vec<f32>,
-    /// The gradients of an update that is not complete.
+    /// The gradients of an incomplete update.
     accumulated: Option<Gradients<B::InnerBackend>>,
     /// Of the last update's gradients, before they were clipped.
     squares: SquareSums<B::InnerBackend>,
@@ -57,21 +57,21 @@ pub(crate) enum NotFinite {
     Gradient(usize),
 }
 
-/// The part of the state that lies on the host.
+/// The part of the state on the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Updates made.
     pub(crate) step: u64,
     /// Epochs that have ended.
     pub(crate) epochs_ended: usize,
-    /// Updates made in the epoch after those.
+    /// Updates made in the epoch that follows.
     pub(crate) position: usize,
     /// Samples seen, repetitions counted.
     pub(crate) samples: u64,
     /// Samples of the current or last update.
     pub(crate) update_samples: usize,
     /// The learning rate of the last update.
-    #[serde(default)] // earlier versions did not note it
+    #[serde(default)] // earlier versions did not record it
     pub(crate) learning_rate: f64,
     /// The product of NAdam's momenta over all updates.
     pub(crate) momentum_product: f64,
@@ -89,12 +89,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Epochs that have ended, and the one under way.
+    /// Epochs that have ended, and the current one.
     pub(crate) fn epochs_begun(&self) -> usize {
         self.epochs_ended + usize::from(self.position > 0)
     }
 
-    /// That the end of the run does not lie behind it; at it, the run is over at once.
+    /// Checks that the run has not passed its end; at its end, it is over at once.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.average.apply(self.model().valid())
     }
 
-    /// Runs the backward pass of a part of an update; returns all its gradients with the last one.
+    /// Runs the backward pass of a part of an update; the last part returns the gradients of all.
     pub(crate) fn accumulate(
         &mut self,
         losses: Tensor<B, 1>,
@@ -178,7 +178,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     ) -> Option<Gradients<B::InnerBackend>> {
         self.last_counts = part.samples > 0;
         let losses = if self.last_counts { losses } else { losses * 0.0 };
-        // Not by `sum`, which on a GPU may add in an order that changes from run to run.
+        // Not with `sum`, which on a GPU may add in another order each time.
         let sum = losses.sum_dim(0);
         let seen = sum.clone().inner();
         let mean = sum / part.of as f64;
@@ -205,8 +205,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         None
     }
 
-    /// The gradients of an update over all processes, of which this one found `gradients`, and the
-    /// seconds that they took to travel.
+    /// The sum over all processes of an update's gradients, this one's being `gradients`, and the
+    /// seconds that the exchange took.
     pub(crate) fn sum_over(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
@@ -218,7 +218,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         Ok((gradients, seconds))
     }
 
-    /// Makes an update, unless something is or was not finite.
+    /// Makes an update, unless a value is or was not finite.
     pub(crate) fn update(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
@@ -260,13 +260,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.model = Some(model);
     }
 
-    /// Notes whether an update with this sum of squares is finite; returns whether it must not be
-    /// made: `[1]`, zero if it may be.
+    /// Notes whether an update with this sum of squares is finite; returns whether to skip it: `[1]`,
+    /// zero if not.
     fn note_whether_finite(
         &mut self,
         squares: Tensor<B::InnerBackend, 1>,
     ) -> Tensor<B::InnerBackend, 1> {
-        // A mask over ones is fused into one kernel on a GPU; truth values as numbers would be three.
+        // On a GPU a mask over ones is fused into one kernel; booleans as numbers would take three.
         let not_finite = |value: Tensor<B::InnerBackend, 1>| {
             value.ones_like().mask_fill(value.lower_equal_elem(f32::MAX), 0.0)
         };
@@ -287,8 +287,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         diverged != 0.0
     }
 
-    /// What was not finite in the last update, by its position the first parameter whose gradient
-    /// was not; none where only an earlier update had such a value. Waits for the device.
+    /// What was not finite in the last update: the loss, or the first such gradient; none where only an
+    /// earlier update had such a value. Waits for the device.
     pub(crate) fn not_finite(&self) -> Option<NotFinite> {
         if !self.last_loss().is_finite() {
             return Some(NotFinite::Loss);
@@ -302,8 +302,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         squares.unwrap_or(0.0).sqrt()
     }
 
-    /// Reads the losses that were summed on the device since the last time; waits for it.
-    /// What was spent since then is noted with them.
+    /// Reads the losses summed on the device since the last call, and records the time spent with
+    /// them; waits for the device.
     pub(crate) fn read_losses(&mut self, spent: Spent) {
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
@@ -361,7 +361,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         config.patience.is_some_and(|patience| epochs >= patience)
     }
 
-    /// The learning rate of the update to come.
+    /// The learning rate of the next update.
     pub(crate) fn next_learning_rate(&self, config: &TrainerConfig) -> f64 {
         let base = config.optimizer.learning_rate;
         let rate = config.schedule.learning_rate(base, self.record.step, config.length());
@@ -369,9 +369,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     }
 }
 
-/// What gradients with this sum of squares (`[1]`) are multiplied by, so that their norm is at most
-/// `largest`; by the arithmetic of PyTorch's `clip_grad_norm_`.
+/// What to multiply gradients with this sum of squares (`[1]`) by, so that their norm is at most
+/// `largest`; with the arithmetic of PyTorch's `clip_grad_norm_`.
 fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
-    // Not by `recip`, of which ndarray computes twelve bits.
+    // Not with `recip`, of which ndarray computes only twelve bits.
     (squares.ones_like() * largest / (squares.sqrt() + 1e-6)).clamp_max(1.0)
 }

@@ -1,4 +1,4 @@
-//! The values of a model's parameters, in the order in which it is visited, as they come and go.
+//! The values of a model's parameters, in the order in which it is visited, read and replaced.
 
 use backend::{AutodiffBackend, Backend};
 use burn::{
@@ -15,7 +15,7 @@ pub(crate) fn values<B: Backend, M: Module<B>>(model: &M) -> Vec<FloatTensor<B>>
     collect.0
 }
 
-/// A model without gradients, with other values, in memory as the backend's operations read them; where
+/// A model without gradients, with other values, laid out as the backend's operations read them; where
 /// there are none, it keeps its own.
 pub(crate) fn with_values<B: Backend, M: Module<B>>(
     model: M,
@@ -24,7 +24,7 @@ pub(crate) fn with_values<B: Backend, M: Module<B>>(
     model.map(&mut Replace(values.into_iter().map(|value| value.map(B::laid_out))))
 }
 
-/// A model with other values, of whose parameters the same ones are trained as before.
+/// A model with other values; the same parameters are trained as before.
 pub(crate) fn trainable_with_values<B, M>(
     model: &M,
     values: impl IntoIterator<Item = FloatTensor<B::InnerBackend>>,
@@ -66,7 +66,8 @@ impl<B: Backend> ModuleVisitor<B> for Collect<B> {
     }
 }
 
-struct Replace<I>(I);
+/// Puts the values in the places of the parameters' own; where there are none, a parameter stays.
+pub(crate) struct Replace<I>(pub(crate) I);
 
 impl<B, I> ModuleMapper<B> for Replace<I>
 where

@@ -9,10 +9,10 @@ use super::messages::{
     TensorShape, TensorType, ValueInfo, ValueType,
 };
 
-/// The name of what flows from one node into others.
+/// The name of a node's output, by which other nodes take it as input.
 pub(super) type Value = String;
 
-/// A graph, and the weights that it has not taken in yet.
+/// A graph, and the weights that it does not contain yet.
 pub(super) struct Graph {
     weights: BTreeMap<String, StoredTensor>,
     message: GraphMessage,
@@ -44,10 +44,10 @@ impl Graph {
         name.to_owned()
     }
 
-    /// An input of the whole graph that need not be given, and is zero then.
+    /// An optional input of the whole graph, zeros if it is not given.
     ///
-    /// - `shape`: what may be given
-    /// - `default`: the shape of the zeros
+    /// - `shape`: that of the input
+    /// - `default`: that of the zeros
     pub(super) fn optional_input(
         &mut self,
         name: &str,
@@ -77,12 +77,12 @@ impl Graph {
         self.tensor(name, tensor)
     }
 
-    /// Takes out a weight that goes into the graph in another form.
+    /// Removes a weight, to be added to the graph in another form.
     pub(super) fn take(&mut self, name: &str) -> StoredTensor {
         self.take_if_any(name).expect("a network has the weights of its architecture, each once")
     }
 
-    /// As [`Graph::take`], for a weight that some networks have.
+    /// As [`Graph::take`], for a weight that not all networks have.
     pub(super) fn take_if_any(&mut self, name: &str) -> Option<StoredTensor> {
         self.weights.remove(name)
     }
@@ -133,7 +133,7 @@ impl Graph {
         output
     }
 
-    /// An operator with its first `N` outputs; an input that is left out is an empty name.
+    /// An operator with its first `N` outputs; an empty name omits an input.
     pub(super) fn node_of<const N: usize>(
         &mut self,
         operator: &str,

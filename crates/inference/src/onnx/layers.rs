@@ -37,7 +37,7 @@ impl Graph {
         self.node("Conv", &inputs, attributes)
     }
 
-    /// Batch normalisation by the stored statistics.
+    /// Batch normalisation by the running statistics.
     pub(super) fn batch_norm(&mut self, name: &str, input: &Value) -> Value {
         let [scale, shift, mean, variance] = ["weight", "bias", "running_mean", "running_var"]
             .map(|parameter| self.weight(&format!("{name}.{parameter}")));
@@ -49,12 +49,12 @@ impl Graph {
         self.node("Relu", &[input], Vec::new())
     }
 
-    /// The maximum of windows of 2x2.
+    /// 2x2 max pooling.
     pub(super) fn max_pool(&mut self, input: &Value) -> Value {
         self.node("MaxPool", &[input], vec![ints("kernel_shape", [2; 2]), ints("strides", [2; 2])])
     }
 
-    /// All but the batch in one dimension.
+    /// Flattens all dimensions but the batch.
     pub(super) fn flatten(&mut self, input: &Value) -> Value {
         self.node("Flatten", &[input], vec![int("axis", 1)])
     }
@@ -81,7 +81,7 @@ impl Graph {
         self.node("Transpose", &[input], vec![ints("perm", order.iter().copied())])
     }
 
-    /// Whole numbers without what stands after the point.
+    /// Truncated to integers.
     pub(super) fn integers_of(&mut self, input: &Value) -> Value {
         self.cast(input, ElementType::I64)
     }

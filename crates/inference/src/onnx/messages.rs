@@ -1,5 +1,4 @@
-//! The messages that an ONNX file consists of: those fields of `onnx.proto` that are used here,
-//! with their numbers there.
+//! The messages of an ONNX file: the fields of `onnx.proto` that are used here, with their numbers.
 
 use prost::Message;
 
@@ -20,7 +19,7 @@ pub(super) struct ModelMessage {
     pub(super) metadata_props: Vec<Property>,
 }
 
-/// `OperatorSetIdProto`; the domain that it has here, ONNX's own, is the empty one.
+/// `OperatorSetIdProto`; the empty domain, used here, is ONNX's own.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OperatorSet {
     #[prost(int64, tag = "2")]
@@ -66,7 +65,7 @@ pub(super) struct Node {
     pub(super) attribute: Vec<Attribute>,
 }
 
-/// `AttributeProto`; of the values there is one.
+/// `AttributeProto`; it has one of the values.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -124,7 +123,7 @@ pub(super) struct ValueInfo {
     pub(super) r#type: Option<ValueType>,
 }
 
-/// `TypeProto`, which is that of a tensor here.
+/// `TypeProto`, here always of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(message, optional, tag = "1")]

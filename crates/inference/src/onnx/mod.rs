@@ -4,7 +4,7 @@
 //! own names. It takes f32 `images` `[batch, channels, height, width]` that are normalised already,
 //! f32 `features` `[batch, features]` of a table, or i64 `tokens` `[batch, time]`, and gives
 //! `logits`, or the f64 `value` of a regression in the unit of its table. A network that writes text
-//! takes and gives its state as well, so that a caller can go on token by token.
+//! takes and returns its state as well, so that a caller can continue token by token.
 //!
 //! The file's properties hold what else `predict` needs: `classes`, the names in the order of the
 //! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`,
@@ -34,7 +34,7 @@ use crate::{Description, InferenceError};
 const OPERATORS: i64 = 17;
 const IR_VERSION: i64 = 8;
 
-/// What a protobuf message may hold.
+/// The largest protobuf message.
 const LARGEST_BYTES: usize = i32::MAX as usize;
 
 /// The bytes of an ONNX file.

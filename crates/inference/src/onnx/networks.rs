@@ -1,4 +1,4 @@
-//! The networks that read rows and images, each as its `forward` in `models` reads.
+//! The networks that read rows and images, each following its `forward` in `models`.
 
 use models::{FeatureEmbedding, MlpConfig, ResNetConfig, Shortcut, VggClassifierConfig};
 
@@ -14,7 +14,7 @@ pub(super) fn mlp(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Va
     graph.dense(&format!("layers.{}", config.hidden.len()), &value)
 }
 
-/// Puts vectors in the places of indices.
+/// Replaces indices by vectors.
 fn embed(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Value {
     if config.embeddings.is_empty() {
         return features.clone();
@@ -44,8 +44,8 @@ fn columns(graph: &mut Graph, features: &Value, from: usize, to: usize) -> Value
 /// - `images`: `[batch, channels, height, width]`
 /// - returns logits: `[batch, classes]`
 pub(super) fn cnn(graph: &mut Graph, images: &Value) -> Value {
-    let maps = conv_relu_max_pool(graph, "conv1", images, 0);
-    let maps = conv_relu_max_pool(graph, "conv2", &maps, 0);
+    let maps = conv_relu_max_pool(graph, "conv1", images);
+    let maps = conv_relu_max_pool(graph, "conv2", &maps);
     let maps = graph.conv("conv3", &maps, 1, 0);
     let maps = graph.relu(&maps);
     let hidden = graph.flatten(&maps);
@@ -55,17 +55,17 @@ pub(super) fn cnn(graph: &mut Graph, images: &Value) -> Value {
 
 /// Shapes as in [`cnn`].
 pub(super) fn simplenet(graph: &mut Graph, images: &Value) -> Value {
-    let maps = conv_relu_max_pool(graph, "conv1", images, 0);
-    let maps = conv_relu_max_pool(graph, "conv2", &maps, 0);
+    let maps = conv_relu_max_pool(graph, "conv1", images);
+    let maps = conv_relu_max_pool(graph, "conv2", &maps);
     let hidden = graph.flatten(&maps);
     let hidden = graph.dense_relu("fc1", &hidden);
     let hidden = graph.dense_relu("fc2", &hidden);
     graph.dense("fc3", &hidden)
 }
 
-/// A convolution, ReLU, and the maximum of windows of 2x2.
-fn conv_relu_max_pool(graph: &mut Graph, name: &str, input: &Value, padding: usize) -> Value {
-    let maps = graph.conv(name, input, 1, padding);
+/// A convolution, ReLU, and 2x2 max pooling.
+fn conv_relu_max_pool(graph: &mut Graph, name: &str, input: &Value) -> Value {
+    let maps = graph.conv(name, input, 1, 0);
     let maps = graph.relu(&maps);
     graph.max_pool(&maps)
 }
@@ -89,7 +89,7 @@ pub(super) fn resnet(graph: &mut Graph, config: &ResNetConfig, images: &Value) -
 
 /// A residual block.
 ///
-/// - `shortcut`: of a block that halves its maps, with their number after it
+/// - `shortcut`: for a block that halves its maps, with their number after it
 fn block(
     graph: &mut Graph,
     name: &str,

@@ -1,4 +1,4 @@
-//! What a graph for rows of a table has around its network, and what its file says of the columns.
+//! What a graph for rows of a table has around its network, and its file's description of the columns.
 
 use data::{Column, ColumnKind, TablePreprocessing};
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Preprocessing;
 
-/// The features with 0 for those whose column had one number only, which count for nothing.
+/// The features with 0 for those whose column was constant in training, which have no effect.
 ///
 /// - `features`: `[batch, features]`
 pub(super) fn without_constants(
@@ -31,8 +31,8 @@ pub(super) fn without_constants(
     graph.node("Mul", &[features, &counts], Vec::new())
 }
 
-/// Makes the output of a regression that of the whole graph, in the units of the training data. As
-/// f64, since an f32 has too few digits for values that lie close together and far from 0.
+/// Makes a regression's output the graph's, in the units of the training data; as f64, since an f32 has
+/// too few digits for values that are close together and far from 0.
 ///
 /// - `output`: `[batch, 1]`
 pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation: f64) {
@@ -44,8 +44,8 @@ pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation
     graph.output(&value, "value", ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
 }
 
-/// The preprocessing for programs that know nothing of this one: no deviation is 0, by which they
-/// would divide, and it is said what is added to an index.
+/// The preprocessing as other programs need it: no deviation is 0, since they would divide by it, and
+/// the offset of an index is given.
 pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
     let mut preprocessing =
         serde_json::to_value(preprocessing).expect("a description has a form in JSON");

@@ -1,4 +1,4 @@
-//! The network that writes text, as its `forward` in `models` reads.
+//! The network that writes text, following its `forward` in `models`.
 
 use models::{Positions, TextLstmConfig};
 use store::StoredTensor;
@@ -8,15 +8,15 @@ use super::{
     messages::ElementType,
 };
 
-/// Where ONNX's gates (input, output, forget, cell) stand in PyTorch's order (input, forget, cell,
+/// The places of ONNX's gates (input, output, forget, cell) in PyTorch's order (input, forget, cell,
 /// output).
 const GATES: [usize; 4] = [0, 3, 1, 2];
 
 /// The whole network, its inputs and outputs included:
 ///
 /// - `tokens`: `[batch, time]`
-/// - `h`, `c`: the hidden units and cells of each layer, `[layers, batch, hidden]`; zeros where they
-///   are not given
+/// - `h`, `c`: the hidden units and cells of each layer, `[layers, batch, hidden]`; zeros if they are
+///   not given
 /// - `logits`: `[batch, time, vocabulary]`, or `[batch, 1, vocabulary]` where only the last position
 ///   predicts
 /// - `h_next`, `c_next`: the state after the last token
@@ -82,7 +82,8 @@ fn lstm_layers(
 /// The state before the first token, `[layers, batch, hidden]`.
 fn state(graph: &mut Graph, name: &str, tokens: &Value, [layers, hidden]: [usize; 2]) -> Value {
     let shape = [Size::Fixed(layers), Size::Named("batch"), Size::Fixed(hidden)];
-    // A default cannot know the size of the batch, so it is that of one sample, repeated.
+    // The default cannot depend on the size of the batch, so it is one sample's, repeated. ONNX Runtime
+    // warns of every input with a default; without one it would have to be given.
     let given = graph.optional_input(name, &shape, [layers, 1, hidden]);
     let batch = graph.node("Shape", &[tokens], vec![int("start", 0), int("end", 1)]);
     let one = graph.integers(&[1]);
@@ -111,7 +112,7 @@ fn weights(graph: &mut Graph, layer: usize, hidden: usize) -> [Value; 3] {
     [weight, recurrent, bias]
 }
 
-/// The values with their gates in ONNX's order, `gate` of them a gate.
+/// The values with their gates in ONNX's order, `gate` values for each.
 fn reordered(tensor: &StoredTensor, gate: usize) -> Vec<f32> {
     GATES.iter().flat_map(|place| &tensor.values()[place * gate..][..gate]).copied().collect()
 }

@@ -13,8 +13,9 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Law, MlpConfig, Network, Positions,
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law, MlpConfig, Positions,
     ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
+    weights,
 };
 use store::StoredTensor;
 
@@ -80,7 +81,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
 }
 
-/// Of values, by features of which the second was the same in all rows.
+/// A regression on features of which the second was the same in all rows.
 fn regression(name: &'static str) -> Case {
     let mut case = mlp(name, vec![6], Vec::new());
     let Description { architecture, preprocessing, classes, .. } = &mut case.description;
@@ -165,14 +166,6 @@ pub(crate) fn noise(name: &str) -> impl Fn(usize) -> f32 + use<> {
 
 /// The weights of a new network.
 pub(crate) fn blank(architecture: &Architecture) -> BTreeMap<String, StoredTensor> {
-    let device = Device::default();
-    let network = match architecture {
-        Architecture::Mlp(config) => Network::<Selected>::Mlp(config.init(0, &device)),
-        Architecture::Cnn(config) => Network::Cnn(config.init(0, &device)),
-        Architecture::SimpleNet(config) => Network::SimpleNet(config.init(0, &device)),
-        Architecture::ResNet(config) => Network::ResNet(config.init(0, &device)),
-        Architecture::TextLstm(config) => Network::TextLstm(config.init(0, &device)),
-        Architecture::Vgg(config) => Network::Vgg(config.init(0, &device)),
-    };
-    network.to_tensors()
+    let initializer = Initializer::<Selected>::seeded(0, &Device::default());
+    weights::to_tensors(&architecture.build(&initializer))
 }

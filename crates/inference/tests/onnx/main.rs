@@ -97,8 +97,8 @@ fn logits(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
     }
 }
 
-/// What is predicted where the constant column is what it was, as by 0; in the graph what stands
-/// there counts for nothing.
+/// What is predicted where the constant column has its value from training, encoded as 0; the graph
+/// ignores what is given there.
 fn values(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
     let (rows, width) = (inputs.shape()[0], inputs.shape()[1]);
     let mut features = inputs.values().to_vec();

@@ -16,8 +16,8 @@ pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 
 /// Batch normalisation of each channel (Ioffe and Szegedy, 2015).
 ///
-/// In a training pass it normalises by the batch, and leaves the batch's statistics in the pass,
-/// which moves the running ones ([`Pass::update_statistics`]); else by the running ones.
+/// In training it normalises by the batch's statistics, and leaves them in the pass, which moves the
+/// running ones ([`Pass::update_statistics`]); in evaluation it normalises by the running ones.
 #[derive(Module, Debug)]
 pub struct BatchNorm2d<B: Backend> {
     /// The scale, `[channels]`.

@@ -24,7 +24,7 @@ pub struct Conv2dConfig {
     pub stride: usize,
     /// Rows and columns of zeros at each side.
     pub padding: usize,
-    /// Whether a bias is added; needless before batch normalisation.
+    /// Whether a bias is added; unnecessary before batch normalisation.
     pub bias: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Conv2d<B: Backend> {
 }
 
 impl Conv2dConfig {
-    /// A kernel of 3x3 with bias, moved one by one, without padding.
+    /// A 3x3 kernel with bias, of stride 1, without padding.
     pub fn three_by_three(inputs: usize, outputs: usize) -> Self {
         Self { inputs, outputs, kernel: 3, stride: 1, padding: 0, bias: true }
     }
@@ -75,7 +75,7 @@ impl<B: Backend> Conv2d<B> {
         conv2d(input, self.weight.val(), self.bias(), &options)
     }
 
-    /// As [`Conv2d::forward`], then ReLU and the maximum of windows of 2x2.
+    /// As [`Conv2d::forward`], then ReLU and 2x2 max pooling.
     pub fn forward_relu_max_pool(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
         match self.bias() {
             Some(bias) => conv2d_relu_max_pool(input, self.weight.val(), bias, &self.options),

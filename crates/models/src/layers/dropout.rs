@@ -5,11 +5,11 @@ use burn::{module::Module, tensor::Tensor};
 
 use crate::Pass;
 
-/// Inverted dropout: in a training pass each element is zero with `probability`, else enlarged,
-/// so that its mean stays; in evaluation nothing happens.
+/// Inverted dropout: in training each element is zeroed with `probability`, else scaled up to preserve
+/// the mean; in evaluation nothing happens.
 ///
-/// Which elements are zeroed depends on the seed, the step, the layer's number in the pass, the
-/// sample and the element, and on nothing else.
+/// Which elements are zeroed depends only on the seed, the step, the layer's number in the pass, the
+/// sample and the element.
 #[derive(Module, Clone, Debug)]
 pub struct Dropout {
     /// In `0..=1`; it is rounded to a multiple of 2^-16.

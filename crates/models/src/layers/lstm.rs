@@ -21,8 +21,8 @@ pub struct Lstm<B: Backend> {
     pub weight_hh: Param<Tensor<B, 2>>,
     /// `[4 hidden]`
     pub bias_ih: Param<Tensor<B, 1>>,
-    /// `[4 hidden]`; Keras's layer has none. It is redundant, but as it is updated as well,
-    /// PyTorch's bias learns twice as fast.
+    /// `[4 hidden]`; Keras's layer has none. It is redundant, but since it is updated too, PyTorch's
+    /// bias learns twice as fast.
     pub bias_hh: Option<Param<Tensor<B, 1>>>,
 }
 

@@ -1,8 +1,8 @@
 //! Layers over the fused operations of `backend`.
 //!
-//! They differ from Burn's own in three ways: they call [`backend::functional`], so that each
-//! backend's kernels are used; what a pass needs to know beside its input is an argument
-//! ([`Pass`](crate::Pass)); and their parameters have PyTorch's names.
+//! They differ from Burn's own in three ways: they call [`backend::functional`], which uses each
+//! backend's kernels; what a pass needs besides its input is an argument ([`Pass`](crate::Pass)); and
+//! their parameters have PyTorch's names.
 
 mod batch_norm;
 mod conv2d;

@@ -1,4 +1,4 @@
-//! Stages one after the other, numbered like PyTorch's `nn.Sequential`.
+//! Stages in sequence, numbered like PyTorch's `nn.Sequential`.
 
 use backend::{
     Backend,
@@ -16,8 +16,7 @@ use crate::{
 
 /// A stage of a sequence of layers on maps.
 ///
-/// Stages without parameters hold their place, so that a parameter's number is the one that it has
-/// in PyTorch.
+/// Stages without parameters keep their place, so that parameters are numbered as in PyTorch.
 #[derive(Module, Debug)]
 pub enum Stage<B: Backend> {
     /// A convolution.
@@ -26,9 +25,9 @@ pub enum Stage<B: Backend> {
     Norm(BatchNorm2d<B>),
     /// ReLU.
     Relu(Parameterless),
-    /// The maximum of windows of 2x2.
+    /// 2x2 max pooling.
     MaxPool(Parameterless),
-    /// A stage that ran before, as part of another sequence.
+    /// A stage that another sequence ran already.
     Elsewhere(Parameterless),
 }
 
@@ -36,7 +35,7 @@ pub enum Stage<B: Backend> {
 #[derive(Module, Clone, Debug)]
 pub struct Parameterless;
 
-/// Runs all stages, those that follow each other in one operation where there is one.
+/// Runs all stages, fused where there is an operation for several.
 ///
 /// - `input`: `[batch, channels, height, width]`
 pub fn forward<B: Backend>(

@@ -1,4 +1,4 @@
-//! The format since PyTorch 1.6: a ZIP archive of a pickle and one entry a storage.
+//! The format since PyTorch 1.6: a ZIP archive of a pickle and one entry for each storage.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ pub(super) fn read<R: BufRead + Seek>(
 ) -> Result<BTreeMap<String, StoredTensor>, Fault> {
     let mut archive = ZipArchive::new(file).map_err(|error| match error {
         ZipError::Io(error) => error.into(),
-        // The directory stands at the end of an archive.
+        // The directory is at the end of an archive.
         _ => Fault::Truncated("its directory of entries is missing".to_owned()),
     })?;
     let folder = archive
@@ -62,7 +62,8 @@ fn entry<R: BufRead + Seek>(
         archive.by_index(index).map_err(|error| Fault::Damaged(format!("an entry: {error}")))?;
     let size = entry.size();
     if entry.compression() != CompressionMethod::Stored || size > length {
-        let message = format!("its entry `{}` is not stored as it is", entry.name());
+        let message =
+            format!("its entry `{}` is compressed, or larger than the file", entry.name());
         return Err(Fault::Damaged(message));
     }
     let mut bytes = Vec::with_capacity(size as usize); // at most the size of the file

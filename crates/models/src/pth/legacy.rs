@@ -1,6 +1,6 @@
-//! The format before PyTorch 1.6, in which torchvision's VGG weights still are: a magic number,
-//! a version, facts about the machine, the tensors and the keys of their storages, a pickle each;
-//! then the storages in that order, each after its number of elements.
+//! The format before PyTorch 1.6, which torchvision's VGG weights still use: a magic number, a version,
+//! facts about the machine, the tensors, and the keys of their storages, a pickle each; then the
+//! storages in that order, each after its number of elements.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -61,7 +61,7 @@ fn places<R: BufRead + Seek>(
         let mut elements = [0; 8];
         file.read_exact(&mut elements)?;
         let start = file.stream_position()?;
-        // A storage that no tensor looks at is that of a counter, of 8 bytes an element.
+        // A storage that no tensor views belongs to a counter, of 8 bytes per element.
         let size = sizes.get(&key).unwrap_or(&8).checked_mul(u64::from_le_bytes(elements));
         let end = size.and_then(|size| start.checked_add(size)).filter(|&end| end <= length);
         let (Some(size), Some(end)) = (size, end) else {

@@ -1,9 +1,9 @@
 //! PyTorch's checkpoints (`.pth`, `.pt`): the ZIP archives of today, and the format before 1.6.
 //!
-//! Either is a pickle that describes tensors, and storages that they are views of. A pickle is a
-//! program; here it is read by a machine that knows the few operations which a dictionary of tensors
-//! needs ([`pickle`]), so nothing in a file can be executed. Strides are followed, and a storage of
-//! another length than the pickle says is an error.
+//! Both consist of a pickle that describes tensors, and storages that these are views of. A pickle is
+//! a program; here it is read by a machine with only the operations that a dictionary of tensors needs
+//! ([`pickle`]), so nothing in a file can be executed. Strides are followed, and a storage of another
+//! length than the pickle says is an error.
 
 mod archive;
 mod legacy;
@@ -21,9 +21,9 @@ use store::StoredTensor;
 /// Why a file cannot be read as a checkpoint.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// It ends too early.
+    /// It ends too soon.
     Truncated(String),
-    /// It contradicts itself, or holds what this reader does not know.
+    /// It contradicts itself, or holds something that this reader does not know.
     Damaged(String),
     /// It names something that weights do not need.
     Refused(String),

@@ -1,7 +1,7 @@
 //! The machine that reads a pickle: a stack, a memo, and the operations that weights need.
 //!
-//! Python's module `pickletools` describes the operations. Whatever is not listed here, or asks for
-//! a name that [`Global::find`] does not know, ends the reading.
+//! Python's module `pickletools` describes the operations. An operation that is not listed here, or a
+//! name that [`Global::find`] does not know, is an error.
 
 use std::{collections::HashMap, io::Read};
 
@@ -10,17 +10,17 @@ use crate::pth::{
     value::{Global, Id, Storage, Value, Values, View},
 };
 
-/// A pickle of weights has some hundred bytes a tensor; this is beyond any.
+/// A pickle of weights has some hundred bytes per tensor; this is beyond any.
 const LARGEST_PICKLE: u64 = 64 << 20;
-/// A tensor has some twenty values. One of a byte in the file may take a hundred in memory, so they
-/// are counted as well, and what stands on the stack or in the memo, and the marks.
+/// A tensor has some twenty values. One that takes a byte in the file may take a hundred in memory, so
+/// values are limited too, and so are the stack, the memo, and the marks.
 const MOST_VALUES: usize = 1 << 20;
-/// Bounds of what is copied each time that it is recalled, without which a small file could ask
-/// for much work: dimensions, and letters of a storage's key.
+/// Limits on what each recall copies, without which a small file could cause much work: dimensions,
+/// and bytes of a storage's key.
 const LARGEST_RANK: usize = 16;
 const LARGEST_KEY: usize = 64;
 
-/// Reads one pickle; what follows it stays in `source`.
+/// Reads one pickle, and nothing beyond it.
 pub(super) fn read(source: &mut impl Read) -> Result<(Values, Id), Fault> {
     let mut machine = Machine {
         source: source.take(LARGEST_PICKLE),
@@ -146,13 +146,13 @@ impl<R: Read> Machine<R> {
             0x93 => {
                 let parts = self.pop_many(2)?;
                 let [module, name] = [0, 1].map(|part| self.values.text(parts[part]));
-                let names = module.zip(name).ok_or_else(|| damaged("a name is no text"))?;
+                let names = module.zip(name).ok_or_else(|| damaged("a name is not text"))?;
                 let (module, name) = (names.0.to_owned(), names.1.to_owned());
                 self.global(&module, &name)?;
             }
             b'Q' => self.persistent()?,
             b'R' => self.call()?,
-            b'b' => drop(self.pop()?), // attributes of what stays on the stack
+            b'b' => drop(self.pop()?), // attributes of the value below
             _ => {
                 let message = format!("its pickle has the operation 0x{operation:02x}");
                 return Err(Fault::Damaged(message));
@@ -168,7 +168,7 @@ impl<R: Read> Machine<R> {
         self.push(Value::Global(global))
     }
 
-    /// `("storage", type, key, device, elements)`, and in old files what part of another one it is.
+    /// `("storage", type, key, device, elements)`, and in old files which part of another one it is.
     fn persistent(&mut self) -> Result<(), Fault> {
         let id = self.pop()?;
         let storage = self.storage(id).ok_or_else(|| damaged("a storage is not described"))?;
@@ -193,7 +193,7 @@ impl<R: Read> Machine<R> {
         let arguments = self.pop()?;
         let function = self.pop()?;
         let &Value::Global(function) = self.values.get(function) else {
-            return Err(damaged("something is called that is no function"));
+            return Err(damaged("something is called that is not a function"));
         };
         let arguments = self.values.parts(arguments).unwrap_or_default();
         let result = match (function, arguments) {
@@ -209,8 +209,8 @@ impl<R: Read> Machine<R> {
         self.push(result)
     }
 
-    /// The entries of a dictionary from a list of pairs, as Python 2 wrote it. The list is left
-    /// empty: nothing else needs it.
+    /// The entries of a dictionary from a list of pairs, as Python 2 wrote it. Empties the list, which
+    /// nothing else needs.
     fn take_pairs(&mut self, list: Id) -> Option<Vec<(Id, Id)>> {
         let Value::List(pairs) = self.values.get_mut(list) else { return None };
         let pairs = std::mem::take(pairs);
@@ -241,7 +241,7 @@ impl<R: Read> Machine<R> {
         let list = self.top()?;
         match self.values.get_mut(list) {
             Value::List(list) => list.extend(parts),
-            _ => return Err(damaged("something is appended to what is no list")),
+            _ => return Err(damaged("something is appended to a value that is not a list")),
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl<R: Read> Machine<R> {
         let dict = self.top()?;
         match self.values.get_mut(dict) {
             Value::Dict(entries) => entries.extend(new),
-            _ => return Err(damaged("an entry is made in what is no dictionary")),
+            _ => return Err(damaged("an entry is set in a value that is not a dictionary")),
         }
         Ok(())
     }
@@ -307,7 +307,7 @@ impl<R: Read> Machine<R> {
     }
 
     fn recall(&mut self, slot: u32) -> Result<(), Fault> {
-        let id = self.memo.get(&slot).ok_or_else(|| damaged("an empty memo is recalled"))?;
+        let id = self.memo.get(&slot).ok_or_else(|| damaged("an empty memo slot is recalled"))?;
         self.push_again(*id)
     }
 
@@ -317,7 +317,7 @@ impl<R: Read> Machine<R> {
         self.push_again(id)
     }
 
-    /// Puts a value that is known already on the stack.
+    /// Pushes an existing value.
     fn push_again(&mut self, id: Id) -> Result<(), Fault> {
         within_bounds(self.stack.len())?;
         self.stack.push(id);
@@ -351,17 +351,17 @@ fn pairs(parts: &[Id]) -> Result<Vec<(Id, Id)>, Fault> {
     Ok(pairs.iter().map(|&[key, value]| (key, value)).collect())
 }
 
-/// That one more is not too many.
+/// Checks that one more is not too many.
 fn within_bounds(values: usize) -> Result<(), Fault> {
     if values < MOST_VALUES {
         Ok(())
     } else {
-        Err(damaged("there are more values than weights have"))
+        Err(damaged("there are more values than weights need"))
     }
 }
 
 fn damaged(what: &str) -> Fault {
-    Fault::Damaged(format!("in its pickle {what}"))
+    Fault::Damaged(format!("in its pickle, {what}"))
 }
 
 fn empty() -> Fault {

@@ -1,4 +1,4 @@
-//! From the views that a pickle describes, and the bytes of their storages, to tensors.
+//! Tensors from the views that a pickle describes and the bytes of their storages.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::pth::{
     value::{Id, Kind, Storage, Value, Values, View},
 };
 
-/// A count that PyTorch's batch normalisation keeps, and nothing needs.
+/// A counter of PyTorch's batch normalisation that nothing needs.
 const COUNTER: &str = "num_batches_tracked";
 
-/// The views by name: of the dictionary itself, or of the one that it has under `state_dict`.
+/// The views by name, of the dictionary itself or of the one under its key `state_dict`.
 pub(super) fn views(
     values: &Values,
     root: Id,
@@ -32,10 +32,10 @@ pub(super) fn views(
             continue;
         }
         let Value::Tensor(view) = values.get(value) else {
-            return Err(Fault::Damaged(format!("`{name}` is no tensor")));
+            return Err(Fault::Damaged(format!("`{name}` is not a tensor")));
         };
         if views.insert(name.to_owned(), view.clone()).is_some() {
-            return Err(Fault::Damaged(format!("`{name}` is there twice")));
+            return Err(Fault::Damaged(format!("it holds `{name}` twice")));
         }
     }
     Ok(views)
@@ -43,8 +43,8 @@ pub(super) fn views(
 
 /// Reads each storage once, in the order of their keys, and cuts the tensors out of it.
 ///
-/// `length` is that of the file, in bytes. No more numbers are made, and no more bytes read, however
-/// many views or storages share them; else a small file could fill the memory.
+/// `length` is that of the file, in bytes. Neither more bytes are read than that nor more numbers made,
+/// even where views or storages share them; otherwise a small file could fill the memory.
 pub(super) fn tensors(
     views: BTreeMap<String, View>,
     length: u64,
@@ -61,8 +61,13 @@ pub(super) fn tensors(
     let bytes = storages.map(|(_, View { storage, .. })| storage).try_fold(0u64, |sum, storage| {
         sum.checked_add(storage.elements.checked_mul(storage.kind.bytes())?)
     });
-    if [sum, bytes].iter().any(|most| most.is_none_or(|most| most > length)) {
-        return Err(Fault::Truncated("its tensors are larger than itself".to_owned()));
+    let fits = |sum: Option<u64>| sum.is_some_and(|sum| sum <= length);
+    if !fits(bytes) {
+        return Err(Fault::Truncated("its tensors need more bytes than it has".to_owned()));
+    }
+    if !fits(sum) {
+        let what = "its tensors are expanded views, with more numbers than the file has bytes";
+        return Err(Fault::Damaged(what.to_owned()));
     }
     let mut tensors = BTreeMap::new();
     for views in by_storage.into_values() {
@@ -93,13 +98,13 @@ fn decode(name: &str, storage: &Storage, bytes: &[u8]) -> Result<Vec<f32>, Fault
         Kind::Float => Ok(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect()),
         Kind::Half => Ok(pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect()),
         Kind::BFloat16 => Ok(pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect()),
-        Kind::Other(kind, _) => {
-            Err(Fault::Damaged(format!("`{name}` has numbers of type {kind}, not of f32 or less")))
-        }
+        Kind::Other(kind, _) => Err(Fault::Damaged(format!(
+            "`{name}` has numbers of type {kind}, not f32, f16 or bf16"
+        ))),
     }
 }
 
-/// The view's values in row-major order, none where it reaches beyond `values`.
+/// The view's values in row-major order; none if it reaches beyond `values`.
 fn cut(values: &[f32], view: &View) -> Option<Vec<f32>> {
     let View { offset, shape, stride, .. } = view;
     let mut cut = Vec::new();
@@ -115,8 +120,8 @@ fn cut(values: &[f32], view: &View) -> Option<Vec<f32>> {
     let mut at = *offset;
     loop {
         cut.push(values[at]);
-        // Counts up like an odometer: the last axis turns fastest. The stride of an axis of one
-        // element may be anything; what it overflows by when it is added is taken away again.
+        // Counts up like an odometer: the last axis turns fastest. An axis of one element may have any
+        // stride, so adding it may overflow; subtracting it undoes that.
         let mut axis = shape.len();
         loop {
             let Some(next) = axis.checked_sub(1) else { return Some(cut) };

@@ -1,9 +1,9 @@
-//! What a pickle of weights may consist of.
+//! The values in a pickle of weights.
 
 /// Position of a value in its [`Values`].
 pub(super) type Id = usize;
 
-/// A value; its parts are positions, so that neither a deep nor a circular value is a danger.
+/// A value; its parts are positions, so that deep and circular values do no harm.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     None,
@@ -24,7 +24,7 @@ pub(super) enum Value {
 pub(super) enum Global {
     OrderedDict,
     Size,
-    /// With or without what came with the second version: hooks, and whether a gradient is wanted.
+    /// With or without the second version's arguments: hooks, and whether a gradient is wanted.
     RebuildTensor,
     RebuildParameter,
     StorageOf(Kind),
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Float,
     Half,
     BFloat16,
-    /// Numbers that f32 does not hold, with their name and size in bytes.
+    /// Numbers that f32 cannot represent, with their name and size in bytes.
     Other(&'static str, u64),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct View {
 }
 
 impl Global {
-    /// The name in the module, if weights need it.
+    /// That name in that module, if weights need it.
     pub(super) fn find(module: &str, name: &str) -> Option<Self> {
         Some(match (module, name) {
             ("collections", "OrderedDict") => Self::OrderedDict,

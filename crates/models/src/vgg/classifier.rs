@@ -13,7 +13,7 @@ use crate::{
     vgg::{Head, HeadConfig, Vgg, VggConfig, head::classify},
 };
 
-/// The plan of a [`VggClassifier`].
+/// The sizes of a [`VggClassifier`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VggClassifierConfig {
     /// The features.
@@ -75,13 +75,13 @@ impl<B: Backend> VggClassifier<B> {
         Self { features: features.into_stages(), classifier, dropout }
     }
 
-    /// The network with the front that its features were computed by.
+    /// The network with the front that computed its features.
     pub fn after(self, front: Vgg<B>) -> Self {
         let features = Vgg::from_stages(self.features).after(front).into_stages();
         Self { features, ..self }
     }
 
-    /// - `images`: `[batch, channels, height, width]`, for a tail what its front returned
+    /// - `images`: `[batch, channels, height, width]`; for a tail, its front's output
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 2> {
         let features = sequence::forward(&self.features, images, pass);

@@ -1,4 +1,4 @@
-//! The plans of VGG networks.
+//! The sizes of VGG networks.
 
 use backend::Backend;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::{
     vgg::Vgg,
 };
 
-/// The plan of a [`Vgg`].
+/// The sizes of a [`Vgg`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VggConfig {
     /// The channels of each convolution, a list for each block; pooling ends a block.
@@ -50,7 +50,7 @@ impl VggConfig {
         Self { blocks, batch_norm: true, channels: 3, size: 32 }
     }
 
-    /// Values that the features of an image consist of.
+    /// The number of features of an image.
     pub fn features(&self) -> usize {
         let side = self.blocks.iter().fold(self.size, |side, _| side / 2);
         let last = self.blocks.iter().flatten().last();
@@ -65,7 +65,7 @@ impl VggConfig {
         ArchitectureError::unless_large("vgg", self.size, smallest)
     }
 
-    /// The features with their initial weights, by He's law.
+    /// The features with their initial weights, from He's distribution.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Vgg<B> {
         self.build(&Initializer::seeded(seed, device))
     }

@@ -23,7 +23,7 @@ impl<B: Backend> Vgg<B> {
         self.features
     }
 
-    /// The first `blocks` blocks, and the others. Parameters keep their names.
+    /// The first `blocks` blocks, and the others; parameters keep their names.
     pub fn split(self, blocks: usize) -> (Self, Self) {
         let mut front = self.features;
         let pools =
@@ -38,14 +38,14 @@ impl<B: Backend> Vgg<B> {
         (Self { features: front }, Self { features: before.chain(rest).collect() })
     }
 
-    /// A tail with its front again, the reverse of [`split`](Self::split).
+    /// A tail joined to its front, the reverse of [`split`](Self::split).
     pub fn after(self, front: Self) -> Self {
         let own =
             self.features.into_iter().skip_while(|stage| matches!(stage, Stage::Elsewhere(_)));
         Self { features: front.features.into_iter().chain(own).collect() }
     }
 
-    /// - `images`: `[batch, channels, height, width]`, for a tail what its front returned
+    /// - `images`: `[batch, channels, height, width]`; for a tail, its front's output
     /// - returns features: `[batch, channels, height, width]`
     pub fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
         sequence::forward(&self.features, images, pass)

@@ -12,7 +12,7 @@ use crate::{
 /// The sizes of a [`Head`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeadConfig {
-    /// Values that the features of an image consist of.
+    /// The number of features of an image.
     pub inputs: usize,
     /// Units of each hidden layer, the first one first.
     pub hidden: Vec<usize>,
@@ -30,7 +30,7 @@ pub struct Head<B: Backend> {
 }
 
 impl HeadConfig {
-    /// The head with its initial weights, by Keras's law.
+    /// The head with its initial weights, from Keras's distributions.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Head<B> {
         self.build(&Initializer::seeded(seed, device))
     }

@@ -3,7 +3,7 @@
 //! A pretrained [`Vgg`] is split into a front, which stays frozen on the backend without gradients,
 //! and a tail, which may be tuned; a [`Head`] is put on top. Names are torchvision's, in each part
 //! as in the whole: `features.0.weight`, `classifier.0.weight`. The initial weights of the features
-//! follow He's law, as in torchvision, those of a head Keras's.
+//! are drawn from He's distribution, as in torchvision, those of a head from Keras's.
 //!
 //! ```
 //! use backend::{Selected, device::Device};

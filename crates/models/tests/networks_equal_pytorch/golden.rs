@@ -40,7 +40,7 @@ pub(crate) fn device() -> Device {
     Device::default()
 }
 
-/// Held by whoever needs the process's way to compute convolutions to stay as it is.
+/// Held by tests that need the process's setting for convolutions to stay the same.
 static CONVOLUTION: Mutex<()> = Mutex::new(());
 
 /// The error allowed, relative to the largest value of a tensor.

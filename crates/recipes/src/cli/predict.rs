@@ -46,7 +46,7 @@ pub(super) struct PredictArguments {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
-    Class { input: String, class: &'a str, probability: f32, top: &'a [Probability] },
+    Class { input: String, class: &'a str, probability: f32, top: &'a [Probability<'a>] },
     Value { input: String, value: f64 },
 }
 
@@ -193,7 +193,7 @@ fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 impl Printer<'_> {
-    fn print(&mut self, input: String, prediction: &Prediction) -> Result<(), Failure> {
+    fn print(&mut self, input: String, prediction: &Prediction<'_>) -> Result<(), Failure> {
         let line = match prediction {
             Prediction::Value(value) => Line::Value { input, value: *value },
             Prediction::Class { top } => {
@@ -237,7 +237,7 @@ impl Printer<'_> {
                 for (index, named) in top.iter().enumerate() {
                     let rank = if index == 0 { String::new() } else { format!("_{}", index + 1) };
                     columns.extend([format!("class{rank}"), format!("probability{rank}")]);
-                    cells.extend([named.class.clone(), named.probability.to_string()]);
+                    cells.extend([named.class.to_owned(), named.probability.to_string()]);
                 }
             }
         }
@@ -254,7 +254,7 @@ fn text(line: &Line<'_>, deviation: f64) -> String {
             format!("{input}: {}\n", told_apart(*value, DIGITS, deviation))
         }
         Line::Class { input, top, .. } => {
-            let percent = |Probability { class, probability }: &Probability| {
+            let percent = |Probability { class, probability }: &Probability<'_>| {
                 format!("{class} ({:.1} %)", probability * 100.0)
             };
             let named: Vec<String> = top.iter().map(percent).collect();

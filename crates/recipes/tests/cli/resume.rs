@@ -193,7 +193,7 @@ fn a_run_whose_data_moved_goes_on_with_them_but_not_with_others() {
     };
     let ran = resume("other.csv", 4);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
-    assert!(ran.stderr.contains("its data were others when it began"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("its data have changed since it began"), "{}", ran.stderr);
     resume("moved.csv", 4).succeeded();
     assert_eq!(folder.json("run/summary.json")["epochs"], 4);
     folder.run("eval run").succeeded();

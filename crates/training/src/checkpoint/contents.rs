@@ -1,4 +1,4 @@
-//! The state as files, and back: the two functions that nothing else may bypass.
+//! The state as files, and back, by two functions that nothing may bypass.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -42,25 +42,28 @@ const TENSOR_FILES: [&str; 5] = [MODEL, OPTIMIZER, AVERAGE, BEST, CARRIED];
 pub(crate) struct SavedState {
     pub(crate) record: Record,
     steps_per_epoch: usize,
-    /// By what the weights were updated.
+    /// The optimizer that updated the weights.
     optimizer: OptimizerKind,
-    /// Whether their average was taken.
+    /// Whether their moving average was computed.
     averages: bool,
+    /// Whether the best epoch's model was kept.
+    #[serde(default)] // earlier versions did not record it
+    keep_best: Option<bool>,
     /// As in [`TrainerConfig`].
     #[serde(default)]
     rests_on: BTreeMap<String, String>,
-    /// Sums on the device, which are f32 and so are f64 without a loss.
+    /// Sums on the device, which are f32 and therefore exact as f64.
     interval_loss: f64,
     update_loss: f64,
     /// Where losses are scaled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     loss_scale: Option<[f64; 2]>,
-    /// What the run wanted to be kept along.
+    /// What [`Keeper::mark`](crate::Keeper::mark) returned.
     pub(crate) mark: serde_json::Value,
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
-    /// What is carried, of all processes.
+    /// The carried state of all processes.
     pub(crate) fn carried_by_all(&self, group: &Group) -> Result<Tensors, GroupError> {
         let gather = |(name, rows): (&String, &Tensor<B::InnerBackend, 2>)| {
             let [_, width] = rows.dims();
@@ -78,9 +81,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.carried.iter().map(gather).collect()
     }
 
-    /// All that the rest of the run follows from, as it is between two updates.
+    /// Everything that determines the rest of the run, between two updates.
     ///
-    /// - `carried`: as [`carried_by_all`](Self::carried_by_all) tells it
+    /// - `carried`: from [`carried_by_all`](Self::carried_by_all)
     pub(crate) fn save(
         &self,
         carried: Tensors,
@@ -119,6 +122,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 steps_per_epoch: config.steps_per_epoch,
                 optimizer: config.optimizer.kind,
                 averages: config.ema.is_some(),
+                keep_best: Some(config.keep_best),
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
@@ -128,12 +132,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
     }
 
-    /// Becomes the state that was saved.
+    /// Replaces this state by the saved one.
     ///
     /// # Errors
     ///
-    /// Names the first tensor that is missing, of another shape, or too many, or what shows that
-    /// the data or the settings are others. The state is then of no use.
+    /// Names the first tensor that is missing, has another shape, or does not belong, or how the data or
+    /// the settings differ. The state is then unusable.
     pub(crate) fn restore(
         &mut self,
         contents: Contents,
@@ -188,8 +192,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         Ok(())
     }
 
-    /// Makes the model what it would be if it came from a checkpoint: the same values, and in memory
-    /// as those, since the order of a sum may depend on how a matrix lies.
+    /// Lays the model out in memory as if it came from a checkpoint, since the order of a sum may depend
+    /// on the layout of a matrix.
     pub(crate) fn lay_out_as_restored(&mut self, parameters: &[Parameter]) {
         let device = self.diverged.device();
         let weights = values(&self.model().valid());
@@ -205,17 +209,17 @@ impl SavedState {
         serde_json::from_slice(bytes).map_err(|error| format!("`{STATE}`: {error}"))
     }
 
-    /// That the run goes on as it began.
+    /// Checks that the run continues as it began.
     fn check(&self, config: &TrainerConfig) -> Result<(), String> {
         let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
         if then != now {
             return Err(format!(
-                "its epochs have {then} updates instead of {now}, so its data are others"
+                "its epochs have {then} updates instead of {now}, so its data are different"
             ));
         }
         for (name, hash) in &self.rests_on {
-            if config.rests_on.get(name).is_some_and(|now| now != hash) {
-                return Err(format!("{name} were others when it began"));
+            if config.rests_on.get(name) != Some(hash) {
+                return Err(format!("{name} have changed since it began"));
             }
         }
         let (then, now) = (self.optimizer, config.optimizer.kind);
@@ -224,11 +228,16 @@ impl SavedState {
         }
         for (what, then, now) in [
             ("an average of the weights", self.averages, config.ema.is_some()),
-            ("scaling of the loss", self.loss_scale.is_some(), config.loss_scaling),
+            ("loss scaling", self.loss_scale.is_some(), config.loss_scaling),
+            (
+                "keeping the best model",
+                self.keep_best.unwrap_or(config.keep_best),
+                config.keep_best,
+            ),
         ] {
             if then != now {
                 let [then, now] = [then, now].map(|there| if there { "with" } else { "without" });
-                return Err(format!("it began {then} {what} and goes on {now}"));
+                return Err(format!("it began {then} {what} and would continue {now}"));
             }
         }
         Ok(())
@@ -236,7 +245,7 @@ impl SavedState {
 }
 
 impl Contents {
-    /// What the first process of a group found, for all of them.
+    /// Sends what the first process of a group found to all of them.
     ///
     /// # Errors
     ///
@@ -261,16 +270,16 @@ impl Contents {
             return Ok(None);
         }
         let path = directory.to_owned();
-        let contents = Self::from_files(&received, directory);
+        let contents = Self::from_files(received, directory);
         contents.map(Some).map_err(|reason| TrainError::Unreadable { path, reason })
     }
 
-    /// The files of the checkpoint at `directory`, all but the manifest. The tensors of each go
-    /// when its bytes are there.
+    /// The files of the checkpoint at `directory`, without the manifest. The tensors of each are freed
+    /// once it is serialised.
     ///
     /// # Errors
     ///
-    /// Where a tensor's name has no place in the format, or the state would not be read again.
+    /// Where a tensor's name does not fit the format, or the state would not be readable.
     pub(super) fn into_files(
         self,
         directory: &Path,
@@ -286,21 +295,21 @@ impl Contents {
         Ok(files)
     }
 
-    /// The contents of files that were verified.
+    /// The contents of verified files, each freed as soon as it is parsed.
     ///
     /// # Errors
     ///
     /// Where one of them is missing or is not what its name says.
     pub(super) fn from_files(
-        files: &BTreeMap<String, Vec<u8>>,
+        mut files: BTreeMap<String, Vec<u8>>,
         directory: &Path,
     ) -> Result<Self, String> {
-        let state = files.get(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
-        let state = SavedState::from_bytes(state)?;
+        let state = files.remove(STATE).ok_or_else(|| format!("`{STATE}` is missing"))?;
+        let state = SavedState::from_bytes(&state)?;
         let mut tensor_files = BTreeMap::new();
         for name in TENSOR_FILES {
-            let Some(bytes) = files.get(name) else { continue };
-            let file = TensorFile::from_bytes(bytes, &directory.join(name));
+            let Some(bytes) = files.remove(name) else { continue };
+            let file = TensorFile::from_bytes(&bytes, &directory.join(name));
             tensor_files.insert(name, file.map_err(|error| error.to_string())?);
         }
         Ok(Self { files: tensor_files, state })
@@ -328,7 +337,7 @@ fn one<B: Backend>(
     }
 }
 
-/// What the optimizer keeps for a parameter; none for one that never had a gradient.
+/// The optimizer's state for a parameter; none for one that never had a gradient.
 fn slots_of<B: Backend>(
     Parameter { path, shape, .. }: &Parameter,
     kind: OptimizerKind,
@@ -365,7 +374,7 @@ fn take(
     }
 }
 
-/// This process's rows of what is carried: `[streams, width]`.
+/// This process's rows of the carried state: `[streams, width]`.
 fn own_rows<B: Backend>(
     name: &str,
     carried: StoredTensor,
@@ -375,12 +384,12 @@ fn own_rows<B: Backend>(
     let all = match carried.shape() {
         &[all, _] if all > 0 => all,
         shape => {
-            return Err(format!("`{name}` has the shape {shape:?}, which has no rows of streams"));
+            return Err(format!("`{name}` has the shape {shape:?}, which has no rows for streams"));
         }
     };
     let own = group.share().range(0..all);
     let rows = float::<B, 2>(loaded::<B>(carried, device));
-    // Where none is this process's own, any stands in, as one does in its batches.
+    // A process without rows takes any one as a placeholder, as in its batches.
     Ok(rows.narrow(0, own.start.min(all - 1), own.len().max(1)))
 }
 

@@ -1,4 +1,4 @@
-//! `manifest.json`: by what a checkpoint is known to be whole.
+//! `manifest.json`, which tells whether a checkpoint is whole.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use crate::parameters::Parameter;
 
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// What this program writes, and the only format that it reads.
+/// The format that this program writes, and the only one that it reads.
 const FORMAT: u32 = 2;
 
-/// What belongs to a checkpoint.
+/// The files of a checkpoint.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,
@@ -32,20 +32,20 @@ struct Entry {
     sha256: String,
 }
 
-/// Of a manifest of any format.
+/// The part of a manifest that all formats have.
 #[derive(Deserialize)]
 struct Version {
     format: u32,
 }
 
-/// Why the files of a checkpoint are of no use, in words.
+/// Why the files of a checkpoint cannot be used.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// They are not those that were written.
+    /// They are not what was written.
     Damaged(String),
-    /// The system did not give them, so they may be as they were.
+    /// The system refused to read them, so they may be intact.
     Unreadable(String),
-    /// They are as they were, but another version's.
+    /// They are intact, but another version wrote them.
     OtherVersion(String),
 }
 
@@ -61,7 +61,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Says what is missing, of another size or content, or cannot be read.
+    /// Names what is missing, differs in size or content, or cannot be read.
     pub(super) fn verified(directory: &Path) -> Result<(Self, BTreeMap<String, Vec<u8>>), Fault> {
         let manifest = Self::read(directory)?;
         let mut files = BTreeMap::new();
@@ -73,7 +73,7 @@ impl Manifest {
         Ok((manifest, files))
     }
 
-    /// As [`verified`](Self::verified), with no file in memory.
+    /// As [`verified`](Self::verified), without keeping files in memory.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Entry {
         Ok(Self { bytes: file.metadata()?.len(), sha256: sha256_hex_of(file)? })
     }
 
-    /// That what was `found` under this name is what was written.
+    /// Checks that what was `found` under this name is what was written.
     fn check(&self, name: &str, found: &Self) -> Result<(), Fault> {
         if found.bytes != self.bytes {
             let reason = format!("`{name}` has {} bytes instead of {}", found.bytes, self.bytes);
@@ -126,7 +126,7 @@ impl Entry {
 }
 
 impl Fault {
-    /// That of a file that the system did not give.
+    /// The fault of a file that could not be read.
     fn of(name: &str) -> impl Fn(io::Error) -> Self {
         move |error| {
             let reason = format!("`{name}`: {error}");
@@ -138,7 +138,7 @@ impl Fault {
     }
 }
 
-/// The signature of a model: a checkpoint of another one does not fit.
+/// The signature of a model; a checkpoint fits only a model of the same one.
 pub(super) fn signature(parameters: &[Parameter]) -> String {
     let line = |parameter: &Parameter| {
         let Parameter { path, shape, trained, .. } = parameter;

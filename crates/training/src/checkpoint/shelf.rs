@@ -1,4 +1,4 @@
-//! Where the checkpoints of a run stand: writing one, choosing one, and clearing old ones away.
+//! The directory of a run's checkpoints: writing one, choosing one, and removing old ones.
 
 use std::{
     fs, io,
@@ -21,7 +21,7 @@ pub(crate) struct Shelf {
     signature: String,
 }
 
-/// A checkpoint to resume from, and what is to be said of newer ones.
+/// A checkpoint to resume from, and warnings about newer ones.
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     pub(crate) found: Option<(PathBuf, Contents)>,
@@ -33,7 +33,7 @@ pub(crate) struct Newest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     step: u64,
-    is_current: bool, // not one that is about to be replaced
+    is_current: bool, // rather than one that is being replaced
 }
 
 impl Shelf {
@@ -50,9 +50,8 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// Where the directory cannot be read, or a checkpoint that may be whole cannot, where none is
-    /// whole, and where the newest that is is of another network or version. Only what is damaged is
-    /// passed over.
+    /// Where the directory, or a checkpoint that may be whole, cannot be read; where all are damaged;
+    /// and where the newest whole one is of another network or version. Only damaged ones are skipped.
     pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
@@ -66,10 +65,10 @@ impl Shelf {
                 Err(fault) => return Err(fault.at(path)),
             };
             if manifest.signature != self.signature {
-                let reason = "its parameters are others, or others are trained".to_owned();
+                let reason = "its parameters differ, or different ones are trained".to_owned();
                 return Err(TrainError::OtherRun { path, reason });
             }
-            let contents = Contents::from_files(&files, &path);
+            let contents = Contents::from_files(files, &path);
             let contents = contents
                 .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
             return Ok(Newest { found: Some((path, contents)), damaged });
@@ -96,7 +95,7 @@ impl Shelf {
             create_directory(&self.directory)?;
         }
         write_directory(&path, &files)?;
-        drop(files); // they may be most of what memory there is
+        drop(files); // they may take most of the memory
         Manifest::verify(&path).map_err(|fault| fault.at(path))?;
         self.clear(step)
     }
@@ -110,7 +109,7 @@ impl Shelf {
             let epochs = self.config.keep_every_epochs.unwrap_or(0) as u64;
             epochs > 0 && name.step.is_multiple_of(epochs.saturating_mul(self.steps_per_epoch))
         };
-        // Newer ones are damaged, or this one would not have been reached from an older one.
+        // Newer ones are damaged: otherwise the run would have resumed from them.
         let (current, mut superfluous): (Vec<_>, Vec<_>) = self
             .checkpoints()?
             .into_iter()
@@ -147,8 +146,8 @@ impl Shelf {
     }
 }
 
-/// The number of updates after which the newest of the checkpoints in a directory was written; none
-/// where there are none. None of them is verified.
+/// The number of updates at the newest checkpoint in a directory, unverified; none where there are no
+/// checkpoints.
 pub fn newest_step(checkpoints: &Path) -> Option<u64> {
     let entries = fs::read_dir(checkpoints).ok()?;
     entries.filter_map(|entry| Some(Name::of(&entry.ok()?.path())?.step)).max()

@@ -1,7 +1,7 @@
 //! The processes that train one model together, each on its share of every batch; or one alone.
 //!
-//! Whatever they do together begins with a word from each: whether it was asked to stop, and whether
-//! it failed. So all of them stop after the same update, and when one fails, none waits for it.
+//! Every collective operation begins with a status word from each: whether it was asked to stop, and
+//! whether it failed. So all of them stop after the same update, and when one fails, none waits for it.
 
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -15,7 +15,7 @@ use std::{
 
 use backend::Share;
 
-/// How long a process that failed waits for the others to hear of it, before it ends them.
+/// How long a failed process waits for the others to learn of it, before it ends them.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The processes that train together, as one of them sees them; copies are the same group.
@@ -25,7 +25,7 @@ pub struct Group {
     state: Rc<State>,
 }
 
-/// What the processes of a group do together, each call by all of them.
+/// The collective operations of a group; each must be called by all processes.
 trait Processes {
     /// Which one this is, of how many.
     fn share(&self) -> Share;
@@ -33,20 +33,20 @@ trait Processes {
     /// The same among the processes on this host.
     fn on_host(&self) -> Share;
 
-    /// What of the cores that it may use is its own, where others on the host may use the same.
+    /// Its share of the cores that it may use, among the processes on the host that may use the same.
     fn share_of_cores(&self) -> Share;
 
-    /// A word from each.
+    /// The word of each.
     fn words(&self, word: u32) -> Vec<u32>;
 
-    /// As [`words`](Self::words), for a process that says its last one; none where not all of them
-    /// came within `patience`, after which nothing else can be done together.
+    /// As [`words`](Self::words), for the last word of a process; none if not all of them came within
+    /// `patience`, after which no other operation is possible.
     fn last_words(&self, word: u32, patience: Duration) -> Option<&'static [u32]>;
 
     /// Sends the piece at each position, all of one length, to the process of that rank.
     fn exchange(&self, pieces: &[f32], received: &mut [f32]);
 
-    /// Puts the pieces of all, of one length, one after another.
+    /// Concatenates the pieces of all, of one length.
     fn join(&self, piece: &[f32], joined: &mut [f32]);
 
     /// As [`join`](Self::join).
@@ -64,7 +64,7 @@ struct State {
     asked_to_stop: Cell<bool>,
     stops: Cell<bool>,
     lost: Cell<Option<Lost>>,
-    /// What goes out and what comes in, kept from sum to sum.
+    /// What is sent and what is received, kept from sum to sum.
     buffers: RefCell<[Vec<f32>; 2]>,
 }
 
@@ -78,15 +78,15 @@ struct Lost {
 /// The processes of a group can no longer train together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// Another process failed, and tells why.
+    /// Another process failed, and reports why.
     #[error("rank {rank} failed")]
     Another {
         /// Which one.
         rank: usize,
-        /// What it ends with.
+        /// Its exit code.
         exit_code: u8,
     },
-    /// This process has something else than rank 0.
+    /// Something of this process differs from rank 0's.
     #[error("rank {rank} has {what} than rank 0")]
     Differs {
         /// This process.
@@ -97,8 +97,8 @@ pub enum GroupError {
     /// A launcher started several processes of a program without MPI, which know nothing of each
     /// other.
     #[error(
-        "started as one of {processes} processes by a launcher of MPI, by a program that was built \
-         without MPI: each would train by itself, and into one run directory"
+        "started as one of {processes} processes by an MPI launcher, but built without MPI: each \
+         would train by itself, into the same run directory"
     )]
     WithoutMpi {
         /// How many.
@@ -118,8 +118,8 @@ impl Group {
         Self::default()
     }
 
-    /// The group of the processes that `mpirun` or `srun` started with this one, on the calling
-    /// thread; the process by itself where it was started alone, without MPI then. To be called once.
+    /// The group of the processes that `mpirun` or `srun` started with this one, on the calling thread;
+    /// a process that was started alone does not use MPI. To be called once.
     ///
     /// # Errors
     ///
@@ -148,17 +148,17 @@ impl Group {
         self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share())
     }
 
-    /// The same among the processes on this host: by this each has a device of its own.
+    /// The same among the processes on this host; it gives each a device of its own.
     pub fn on_host(&self) -> Share {
         self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.on_host())
     }
 
-    /// What of the cores that this process may use is its own.
+    /// Its share of the cores that this process may use.
     pub fn share_of_cores(&self) -> Share {
         self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share_of_cores())
     }
 
-    /// Whether this is the process that writes and tells.
+    /// Whether this is the process that writes and prints.
     pub fn leads(&self) -> bool {
         self.share().rank == 0
     }
@@ -168,12 +168,12 @@ impl Group {
         self.share().of > 1
     }
 
-    /// Asks all processes to stop; they agree on it with what they do together next.
+    /// Asks all processes to stop; they agree on it in the next collective operation.
     pub(crate) fn ask_to_stop(&self) {
         self.state.asked_to_stop.set(true);
     }
 
-    /// Forgets that they agreed to stop, for another run of the same processes.
+    /// Clears the agreement to stop, for another run of the same processes.
     pub(crate) fn begin(&self) {
         self.state.asked_to_stop.set(false);
         self.state.stops.set(false);
@@ -184,17 +184,16 @@ impl Group {
         self.state.stops.get()
     }
 
-    /// Waits until all processes have come here.
+    /// Waits until all processes have called it.
     ///
     /// # Errors
     ///
-    /// [`GroupError::Another`], as all that is done together.
+    /// [`GroupError::Another`], as for every collective operation.
     pub fn meet(&self) -> Result<(), GroupError> {
         self.together(|_| ())
     }
 
-    /// Lets the first process on each host do something before the others do it, who may find it
-    /// done.
+    /// Lets the first process on each host act before the others, which may then find the work done.
     ///
     /// # Errors
     ///
@@ -216,8 +215,8 @@ impl Group {
 
     /// Adds up the values of all processes, in the order of their ranks.
     ///
-    /// Each process sums one piece of all, so that as many bytes travel as there are values, twice,
-    /// however many processes there are.
+    /// Each process sums one piece for all, so that each value is sent twice, however many processes
+    /// there are.
     ///
     /// # Errors
     ///
@@ -296,9 +295,9 @@ impl Group {
         Ok(bytes.unwrap_or_default())
     }
 
-    /// Checks that this process has the same of something as the first one.
+    /// Checks that `value` is the same as in the first process.
     ///
-    /// - `other`: what it has if not, such as `other data`
+    /// - `other`: what this process has if not, such as `other data`
     ///
     /// # Errors
     ///
@@ -310,8 +309,8 @@ impl Group {
         Err(GroupError::Differs { rank: self.share().rank, what: other.to_owned() })
     }
 
-    /// Lets the others know that this process failed, and has it told why by `tell`, unless another
-    /// one tells. Does not return where the others do not hear of it.
+    /// Informs the others that this process failed, and reports why with `tell`, unless another process
+    /// reports its own failure. Does not return where the others do not respond.
     pub fn fail(&self, exit_code: u8, tell: impl FnOnce()) {
         let Some(processes) = &self.processes else { return tell() };
         if self.state.lost.get().is_some() {
@@ -332,7 +331,7 @@ impl Group {
         }
     }
 
-    /// Does something together, if no process has failed.
+    /// Runs a collective operation, if no process has failed.
     fn together(&self, act: impl FnOnce(&dyn Processes)) -> Result<(), GroupError> {
         let state = &*self.state;
         let Some(processes) = &self.processes else { return Ok(()) };
@@ -350,7 +349,7 @@ impl Group {
     }
 }
 
-/// In the word of a process: it was asked to stop. Below it stands the exit code of one that failed.
+/// The bit of a word that asks to stop. The bits below are the exit code of a failed process.
 const STOP: u32 = 1 << 8;
 
 /// The first process that failed.
@@ -360,8 +359,8 @@ fn lost(words: &[u32]) -> Option<Lost> {
     Some(Lost { rank, exit_code })
 }
 
-/// How many processes a launcher of MPI started together, this one included. Found without MPI, in
-/// what launchers set in the environment.
+/// How many processes an MPI launcher started together, this one included, according to the
+/// environment variables that launchers set.
 fn launched_processes() -> usize {
     // Open MPI; MPICH, Intel MPI and Slurm's PMI-2; Slurm.
     let variables = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
@@ -388,7 +387,7 @@ impl GroupError {
                 Some("build with `--features mpi`, or start it without the launcher".to_owned())
             }
             Self::Unusable { .. } => Some(
-                "start the program by the `mpirun` of the library that it was built with"
+                "start the program with the `mpirun` of the library that it was built with"
                     .to_owned(),
             ),
         }

@@ -17,7 +17,7 @@ use mpi::{
 
 use super::Processes;
 
-/// Bytes of one message, which MPI counts with 32 bits.
+/// Bytes of one message; MPI counts them in 32 bits.
 const MOST_AT_ONCE: usize = 1 << 30;
 
 /// All processes of the job. Where one of them is lost, MPI ends the others.
@@ -25,16 +25,16 @@ pub(super) struct World {
     world: SimpleCommunicator,
     on_host: Share,
     share_of_cores: Share,
-    /// Ends MPI with the value, after what uses it.
+    /// Finalises MPI when it is dropped, last of all.
     _universe: Universe,
 }
 
 impl World {
     pub(super) fn begin() -> Result<Self, &'static str> {
         let (universe, threading) =
-            initialize_with_threading(Threading::Funneled).ok_or("it was begun before")?;
+            initialize_with_threading(Threading::Funneled).ok_or("it was initialised before")?;
         if threading < Threading::Funneled {
-            return Err("it knows no programs of several threads");
+            return Err("it does not support programs with several threads");
         }
         let world = universe.world();
         let host = world.split_shared(world.rank());
@@ -44,8 +44,8 @@ impl World {
     }
 }
 
-/// What of the cores that this process may use is its own, among the processes of the host that may
-/// use the same ones, as Linux tells. A launcher may have bound each to some.
+/// This process's share of the cores that it may use, among the processes on the host that may use the
+/// same ones, according to Linux. A launcher may have bound each to some.
 fn share_of_cores(host: &SimpleCommunicator) -> Share {
     const ALLOWED: &str = "Cpus_allowed:";
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -80,7 +80,7 @@ impl Processes for World {
     fn words(&self, word: u32) -> Vec<u32> {
         let mut words = vec![0; self.share().of];
         scope(|scope| {
-            // The kind of call that `last_words` makes, since one does not answer another kind.
+            // The same kind of call as in `last_words`, since different kinds do not match.
             self.world
                 .immediate_all_gather_into(scope, &word, &mut words[..])
                 .wait_without_status();
@@ -89,7 +89,7 @@ impl Processes for World {
     }
 
     fn last_words(&self, word: u32, patience: Duration) -> Option<&'static [u32]> {
-        // What comes too late is written all the same, so it has a place for good.
+        // MPI may still write here after the deadline, so the memory is never freed.
         let word = Box::leak(Box::new(word));
         let words = vec![0; self.share().of].leak();
         let mut request = self.world.immediate_all_gather_into(StaticScope, word, words);

@@ -1,4 +1,4 @@
-//! When the trainer writes a checkpoint, and how it goes on from one.
+//! When the trainer writes a checkpoint, and how it resumes from one.
 
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
-    /// Goes on where the newest checkpoint stopped, if the observer keeps any; else begins.
+    /// Resumes from the newest checkpoint, if the observer keeps any; else begins.
     pub(super) fn begin_or_resume(&mut self) -> Result<(), TrainError> {
         let group = self.config.group.clone();
         group.begin();
@@ -55,7 +55,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         })
     }
 
-    /// Looks where the observer keeps checkpoints, if it does.
+    /// Opens the observer's checkpoints, if it keeps any.
     fn open_shelf(&mut self) -> Result<Newest, TrainError> {
         let Some(keeper) = self.observer.keeper() else { return Ok(Newest::default()) };
         let directory = keeper.checkpoints();
@@ -75,14 +75,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         })
     }
 
-    /// Writes a checkpoint between two updates of an epoch where one is due. What is due at the
+    /// Writes a checkpoint between two updates of an epoch if one is due. One that is due after the
     /// epoch's last update waits for its validation.
     pub(super) fn checkpoint_in_epoch(&mut self) -> Result<(), TrainError> {
         let within = self.state.record.position > 0;
         if within && self.is_due_by_steps() { self.checkpoint() } else { Ok(()) }
     }
 
-    /// Writes a checkpoint between two epochs where one is due, and at the end of the run.
+    /// Writes a checkpoint between two epochs if one is due, and at the end of the run.
     pub(super) fn checkpoint_after_epoch(&mut self) -> Result<(), TrainError> {
         let epochs = self.state.record.epochs_ended;
         let by_epochs =
@@ -91,12 +91,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if due { self.checkpoint() } else { Ok(()) }
     }
 
-    /// Writes a checkpoint, unless this very state is in the last one or is the initial one.
+    /// Writes a checkpoint, unless the last one holds this state or it is the initial one.
     pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
-        if self.kept == Some(self.place()) || self.step_number() == 0 {
-            return Ok(());
-        }
-        if !self.keeps {
+        if !self.keeps || self.kept == Some(self.place()) || self.step_number() == 0 {
             return Ok(());
         }
         let clock_ran = self.clock.stop();
@@ -107,7 +104,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             self.shelf = Some(shelf);
             written?;
         }
-        // It counts once all processes know that it is there.
+        // It counts once all processes know of it.
         self.config.group.meet()?;
         self.kept = Some(self.place());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
@@ -129,7 +126,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.config.checkpoint.every_steps.is_some_and(|every| step.is_multiple_of(every))
     }
 
-    /// By what one state of a run differs from all others: updates made, epochs ended.
+    /// What identifies a state within its run: updates made, epochs ended.
     fn place(&self) -> (u64, usize) {
         (self.step_number(), self.state.record.epochs_ended)
     }

@@ -1,4 +1,4 @@
-//! The trainer: the state of a run, and what a recipe's loop does with it.
+//! The trainer: the state of a run, and the methods that a recipe's loop calls.
 
 mod checkpoints;
 mod processes;
@@ -18,12 +18,12 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::Parameter,
+    parameters::{self, Parameter},
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
 
-/// A trained model and how it came about.
+/// A trained model, and how its training went.
 #[derive(Debug)]
 pub struct Trained<M> {
     /// The model, without gradients.
@@ -34,15 +34,15 @@ pub struct Trained<M> {
     pub epochs: usize,
     /// Updates made.
     pub steps: u64,
-    /// Samples seen, repetitions counted.
+    /// Samples seen, repetitions included.
     pub samples: u64,
-    /// Numbers of the model that were trained.
+    /// The number of trained values.
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
-    /// The mean loss over the last epoch's samples.
+    /// The mean loss over the last epoch's samples, as far as it went.
     pub train_loss: f64,
-    /// What validation measured of this model.
+    /// What validation measured of this model; none where it was interrupted within an epoch.
     pub validation: Option<Metrics>,
     /// The best epoch, where there is a validation split.
     pub best: Option<Best>,
@@ -73,7 +73,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     state: State<B, M>,
     observer: &'run mut dyn Observer,
     interrupt: Stop, // asked of this process
-    stop: Stop,      // what all processes agreed to
+    stop: Stop,      // agreed on by all processes
     done: Stop,
     in_update: Arc<AtomicBool>, // between the parts of an update
     finite_until: u64,
@@ -87,15 +87,15 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
 }
 
 impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
-    /// A run from its first step, or from its newest checkpoint where the observer is the
+    /// A run from its first step, or from its newest checkpoint if the observer is the
     /// [`Keeper`](crate::Keeper) of any.
     ///
     /// # Errors
     ///
-    /// [`TrainError::Config`] where a setting is out of its range; [`TrainError::OtherRun`] where
-    /// the checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run
-    /// is to end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it
-    /// may be whole but cannot be read; [`TrainError::Observer`].
+    /// [`TrainError::Config`] where a setting is out of range; [`TrainError::OtherRun`] where the
+    /// checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run is to
+    /// end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it may be whole
+    /// but cannot be read; [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -105,6 +105,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config);
+        parameters::check_groups(&parameters, &config)?;
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
@@ -141,13 +142,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.state.map_model(map);
     }
 
-    /// Updates made so far; what is random in a step is seeded with it.
+    /// Updates made so far; the seed of a step's random numbers includes it.
     pub fn step_number(&self) -> u64 {
         self.state.record.step
     }
 
-    /// What a recurrent network left under `name` after the last update of this epoch, one row a
-    /// stream of the data: `[streams, width]`.
+    /// What a recurrent network left under `name` after the last update of this epoch, one row for
+    /// each stream of the data: `[streams, width]`.
     pub fn carried(&self, name: &str) -> Option<Tensor<B::InnerBackend, 2>> {
         self.state.carried.get(name).cloned()
     }
@@ -169,7 +170,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.state.carried.clear();
         }
         if record.step >= self.config.length().steps {
-            self.done.request(); // what is left of this epoch is its end
+            self.done.request(); // only the end of this epoch is left
         }
         Some(Epoch {
             index: record.epochs_ended,
@@ -182,24 +183,23 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
 
     /// Learns from a batch: backward, and the update once `part` completes it.
     ///
-    /// - `losses`: one for each of the part's samples, consumed, so that the graph goes with them
+    /// - `losses`: one for each of the part's samples, consumed, so that the graph is freed with them
     ///
     /// # Errors
     ///
-    /// [`TrainError::Losses`] where there is not one for each sample;
-    /// [`TrainError::Diverged`], noticed at the log interval, though no update was made from the
-    /// first value on that was not finite; [`TrainError::Observer`]; [`TrainError::Store`] and
+    /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Diverged`], noticed
+    /// at the log interval, though no update was made since the first value that was not finite;
+    /// [`TrainError::Observer`]; [`TrainError::Store`] and
     /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
         let ([given], samples) = (losses.dims(), part.samples);
-        // Where none of the samples counts, any losses stand in.
+        // Without samples, any losses are placeholders.
         if samples > 0 && given != samples {
             return Err(TrainError::Losses { losses: given, samples });
         }
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.load(Ordering::Relaxed) {
-            // Only now is all that belongs to the update before in its place: running statistics,
-            // and what is carried.
+            // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
         }
         let start = Instant::now();
@@ -223,7 +223,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Ends a pass: measures the model by `validate`, which returns none where there is no
+    /// Ends an epoch: measures the model with `validate`, which returns none where there is no
     /// validation split, and tells the observer. After an interruption nothing is measured.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Ok(());
         }
         let cut = self.checkpoint_in_cut_epoch()?;
-        self.read_losses()?; // which waits for the device, so it belongs to the epoch's time
+        self.read_losses()?; // waits for the device, so it is part of the epoch's time
         self.clock.stop();
         self.share_statistics()?;
         let model = self.state.evaluated();
@@ -268,8 +268,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Tells what the model writes by `write` on `prompt`, so that its progress can be read; to be
-    /// called before the end of an epoch. After an interruption nothing is written.
+    /// Reports what the model writes with `write` on `prompt`, to show its progress; to be called
+    /// before the end of an epoch. After an interruption nothing is written.
     ///
     /// # Errors
     ///
@@ -310,6 +310,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         };
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
+            self.read_losses()?; // which fails where training has diverged
         }
         self.share_statistics()?;
         let epochs = self.epochs_begun();
@@ -322,6 +323,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let (best, of_best) = record.best.unzip();
         let (model, validation) = match self.state.best_model {
             Some(model) => (model, of_best.map(Metrics::from)),
+            // Within an epoch the last validation measured another model.
+            None if record.position > 0 => (last, None),
             None => (last, record.validation.map(Metrics::from)),
         };
         Ok(Trained {
@@ -338,8 +341,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         })
     }
 
-    /// Writes the checkpoint of a run that ends within an epoch, and says whether it does. One that
-    /// is made longer goes on there, and has seen nothing of what comes at an epoch's end.
+    /// Writes the checkpoint of a run that ends within an epoch; returns whether it does. If the run is
+    /// extended it continues there, as if the epoch had not ended.
     fn checkpoint_in_cut_epoch(&mut self) -> Result<bool, TrainError> {
         let cut = self.state.is_cut(&self.config);
         if cut {

@@ -1,4 +1,4 @@
-//! What a trainer does together with those of the other processes.
+//! What a trainer does together with the other processes' trainers.
 
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
-    /// The gradients of the whole update, of which this process found those of its share; learns
-    /// along with them whether any process was asked to stop.
+    /// The sum of all processes' gradients, which makes those of the whole update; also learns whether
+    /// any process was asked to stop.
     pub(super) fn sum_over_processes(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
@@ -31,7 +31,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(gradients)
     }
 
-    /// Takes over from the first process what it did not learn but measured, such as running
+    /// Takes over from the first process what is measured rather than trained, such as running
     /// statistics, of which each process has those of its own batches.
     pub(super) fn share_statistics(&mut self) -> Result<(), TrainError> {
         let group = &self.config.group;

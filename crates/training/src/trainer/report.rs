@@ -1,4 +1,4 @@
-//! What the trainer reads from the device now and then, and tells its observer.
+//! What the trainer reads from the device from time to time, and reports to its observer.
 
 use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
 use burn::module::AutodiffModule;
@@ -8,7 +8,7 @@ use crate::{
     state::NotFinite,
 };
 
-/// The first updates have all operations of those that follow.
+/// These updates run all operations that later ones do.
 const TUNING_UPDATES: u64 = 3;
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
@@ -16,21 +16,21 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.observer.observe(event).map_err(TrainError::Observer)
     }
 
-    /// Tells how far the first updates are, in which a GPU backend tries several kernels for each
-    /// operation, which may take minutes.
+    /// Reports the progress of the first updates, during which a GPU backend tries several kernels for
+    /// each operation, which may take minutes.
     pub(super) fn tell_of_tuning(&mut self) -> Result<(), TrainError> {
         let done = self.step_number() - self.began_at;
         let of = TUNING_UPDATES.min(self.config.length().steps.saturating_sub(self.began_at));
         if COMPUTES_AT_ONCE || done > of || of == 0 {
             return Ok(());
         }
-        self.check_finite()?; // by which the device has come so far
-        let task = "first updates, with which kernels are tuned".to_owned();
+        self.check_finite()?; // waits for the device
+        let task = "first updates, which tune kernels".to_owned();
         let [done, of] = [done, of].map(|updates| updates as usize);
         self.tell(&Event::Preparation { task, done, of })
     }
 
-    /// Fails where training has diverged, and tells so; waits for the device.
+    /// Fails where training has diverged, and reports it; waits for the device.
     pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
         let step = self.step_number();
         if self.state.has_diverged() {
@@ -54,7 +54,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    /// Reads from the device what was summed there since the last time.
+    /// Reads from the device what was summed there since the last call.
     pub(super) fn read_losses(&mut self) -> Result<(), TrainError> {
         self.check_finite()?;
         let mut spent = std::mem::take(&mut self.spent);
@@ -63,7 +63,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    /// Tells of the log interval that ends with this step.
+    /// Reports the log interval that ends with this step.
     pub(super) fn log(&mut self) -> Result<(), TrainError> {
         self.read_losses()?;
         let gradient_norm = self.state.gradient_norm();
@@ -83,7 +83,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Step(report))
     }
 
-    /// Tells of the epoch that has just ended.
+    /// Reports the epoch that has just ended.
     pub(super) fn report_epoch(
         &mut self,
         validation_seconds: Option<f64>,
@@ -105,7 +105,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&event)
     }
 
-    /// Tells, after the first epoch, of settings that wait for a validation loss in vain.
+    /// Warns, after the first epoch, of settings that need a validation loss where there is none.
     pub(super) fn warn_of_no_validation(&mut self) -> Result<(), TrainError> {
         if self.state.record.epochs_ended > 0 {
             return Ok(());

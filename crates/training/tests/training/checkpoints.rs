@@ -1,4 +1,4 @@
-//! A run that was stopped, killed, or failed to write goes on as if nothing had been.
+//! A run that was stopped, killed, or failed to write continues as if nothing had happened.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ use training::{
 
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
 
-/// A run directory, and what a run told: all that remains of a process that ended.
+/// A run directory, and the events of a run: all that remains of a process that ended.
 pub(crate) struct Kept {
     folder: TempDir,
     events: Vec<Event>,
@@ -150,7 +150,7 @@ pub(crate) fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outco
             let mean = errors.clone().inner().mean().reshape([1, 1]);
             let mut losses = errors.flatten::<1>(0, 1).square();
             if trainer.step_number() == 1 && scales {
-                // Adds zeros, the gradients of which are no numbers.
+                // Adds zeros whose gradients are NaN.
                 losses = losses.clone() + (losses * 0.0).sqrt();
             }
             trainer.step(losses, Part { first: start % BATCH, samples, of: BATCH, last })?;
@@ -172,7 +172,7 @@ fn weight(outcome: Outcome) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// Everything that could be forgotten, five epochs of two steps.
+/// Everything that a checkpoint could leave out, for five epochs of two steps.
 pub(crate) fn everything(kind: OptimizerKind) -> TrainerConfig {
     let mut settings = settings(optimizer(kind));
     settings.log_every_steps = 3;

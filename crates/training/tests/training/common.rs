@@ -93,6 +93,18 @@ pub(crate) fn train_validated(
     settings: TrainerConfig,
     micro_batch: usize,
     recorder: &mut Recorder,
+    validate: impl FnMut() -> Option<Metrics>,
+) -> Result<Trained<LinearModel<Selected>>, TrainError> {
+    train_until(problem, settings, micro_batch, recorder, Stop::default(), validate)
+}
+
+/// As [`train_validated`], until `stop` is requested.
+pub(crate) fn train_until(
+    problem: &Problem,
+    settings: TrainerConfig,
+    micro_batch: usize,
+    recorder: &mut Recorder,
+    stop: Stop,
     mut validate: impl FnMut() -> Option<Metrics>,
 ) -> Result<Trained<LinearModel<Selected>>, TrainError> {
     let device = Device::default();
@@ -103,7 +115,7 @@ pub(crate) fn train_validated(
     let targets = tensor(&problem.targets, [SAMPLES, 1]);
     let model = LinearModel { weight: Param::from_tensor(tensor(&problem.start, [3, 1])) };
 
-    let mut trainer = Trainer::new(model, settings, &device, recorder, Stop::default())?;
+    let mut trainer = Trainer::new(model, settings, &device, recorder, stop)?;
     while let Some(epoch) = trainer.next_epoch() {
         let parts = (epoch.position * BATCH..SAMPLES).step_by(BATCH).flat_map(|update| {
             let end = update + BATCH;

@@ -9,13 +9,13 @@ use burn::{
     tensor::{Tensor, backend::Backend},
 };
 use training::{
-    Event, Observer, OptimizerConfig, OptimizerKind, ParameterGroup, Stop, Trained, Trainer,
-    TrainerConfig,
+    Event, Observer, OptimizerConfig, OptimizerKind, ParameterGroup, Stop, TrainError, Trained,
+    Trainer, TrainerConfig,
 };
 
 type Recorded = Autodiff<Selected>;
 
-/// A normalisation in the manner of batch norm: what is not trained stands between what is.
+/// A layer like batch normalisation: an untrained parameter stands between trained ones.
 #[derive(Module, Debug)]
 struct Normalized<B: Backend> {
     weight: Param<Tensor<B, 2>>,
@@ -129,9 +129,22 @@ fn a_group_has_its_own_learning_rate() {
     };
     let mut settings = settings(OptimizerKind::Sgd);
     settings.optimizer.weight_decay = 1.0;
-    settings.groups = vec![group("first.bias", 0.0), group("first", 0.5), group("sec", 7.0)];
+    settings.groups = vec![group("first.bias", 0.0), group("first", 0.5)];
     let model = train(settings, true).model;
     assert_eq!(first(&model.first.bias), 1.0, "the first group that fits counts");
     assert!((first(&model.first.weight) - 0.95f32.powi(3)).abs() < 1e-6);
     assert!((first(&model.second.weight) - 0.9f32.powi(3)).abs() < 1e-6);
+}
+
+#[test]
+fn a_group_without_parameters_is_refused() {
+    let group = ParameterGroup { prefix: "sec".to_owned(), learning_rate_factor: 7.0 };
+    let settings = TrainerConfig { groups: vec![group], ..settings(OptimizerKind::Sgd) };
+    let device = Device::default();
+    let model =
+        Network::<Recorded> { first: Normalized::ones(&device), second: Normalized::ones(&device) };
+    let (mut nobody, stop) = (Nobody, Stop::default());
+    let error = Trainer::new(model, settings, &device, &mut nobody, stop).err().unwrap();
+    assert!(matches!(error, TrainError::Config(_)), "{error}");
+    assert!(error.to_string().contains("is `sec`, and must be the path of"), "{error}");
 }

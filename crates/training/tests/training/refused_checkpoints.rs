@@ -43,7 +43,7 @@ fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
         assert_eq!(kept.warnings(), [""; 0], "{error}");
         error
     };
-    // A file that the system does not give, whoever asks: it is a directory.
+    // A file that nobody can read: it is a directory.
     for file in ["manifest.json", "model.safetensors", "state.json"] {
         let stopped = stopped();
         let path = stopped.0.directory().join("step-7").join(file);
@@ -110,10 +110,11 @@ fn a_checkpoint_of_other_tensors_is_refused() {
 #[test]
 fn a_checkpoint_of_other_settings_is_refused() {
     type Change = fn(&mut TrainerConfig);
-    let cases: [(Change, &str); 3] = [
+    let cases: [(Change, &str); 4] = [
         (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
-        (|c| c.ema = None, "it began with an average of the weights and goes on without"),
-        (|c| c.loss_scaling = false, "it began with scaling of the loss and goes on without"),
+        (|c| c.ema = None, "it began with an average of the weights and would continue"),
+        (|c| c.loss_scaling = false, "it began with loss scaling and would continue without"),
+        (|c| c.keep_best = false, "it began with keeping the best model and would continue"),
     ];
     for (change, expected) in cases {
         let (mut kept, mut settings) = stopped();
@@ -132,8 +133,10 @@ fn a_checkpoint_that_rests_on_something_else_is_refused() {
     let stop = Stop::default();
     stop.request_after(3);
     run(&mut kept, settings.clone(), stop).unwrap();
-    let other = TrainerConfig { rests_on: on("b"), ..settings.clone() };
-    let error = run(&mut kept, other, Stop::default()).unwrap_err();
-    assert!(error.to_string().contains("the data were others"), "{error}");
+    for other in [on("b"), BTreeMap::new()] {
+        let other = TrainerConfig { rests_on: other, ..settings.clone() };
+        let error = run(&mut kept, other, Stop::default()).unwrap_err();
+        assert!(error.to_string().contains("the data have changed since it began"), "{error}");
+    }
     assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }

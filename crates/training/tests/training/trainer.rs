@@ -8,7 +8,8 @@ use training::{
 };
 
 use crate::common::{
-    BATCH, LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_validated,
+    BATCH, LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_until,
+    train_validated,
 };
 
 fn weight(trained: &Trained<LinearModel<Selected>>) -> Vec<f32> {
@@ -96,7 +97,7 @@ fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
     let scales: Vec<f64> = recorder.0.iter().filter_map(scale).collect();
     let halves: Vec<f64> = (6..16).rev().map(|power| f64::from(1 << power)).collect();
     assert_eq!(scales, halves);
-    // What overflows at any scale does not come from it.
+    // What overflows at any scale is not caused by the scale.
     let error = train(&problem(), settings(10), BATCH, &mut Recorder::default()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 17, .. }), "{error}");
     assert!(error.to_string().contains("the gradient of `weight` is not finite"), "{error}");
@@ -186,6 +187,30 @@ fn a_run_without_improvement_ends_early_with_its_best_epoch() {
     };
     assert_eq!(run(0.0), (9, 6));
     assert_eq!(run(0.2), (5, 5), "too small an improvement is none, though it is the best");
+}
+
+#[test]
+fn an_interrupted_run_returns_the_numbers_of_its_own_model() {
+    let run = |problem: &Problem, steps, log_every_steps| {
+        let settings = TrainerConfig { log_every_steps, ..settings(optimizer(OptimizerKind::Sgd)) };
+        let stop = Stop::default();
+        stop.request_after(steps);
+        let mut recorder = Recorder::default();
+        let validate = || Some(Metrics::from([("loss".to_owned(), 1.0)]));
+        let trained = train_until(problem, settings, BATCH, &mut recorder, stop, validate)?;
+        assert_eq!((trained.status, trained.steps), (EndStatus::Interrupted, steps));
+        Ok::<_, TrainError>((trained, recorder.losses()))
+    };
+    let (_, losses) = run(&Problem::drawn(), 3, 1).unwrap();
+    for (steps, expected) in [(1, losses[0]), (3, losses[2])] {
+        let (trained, _) = run(&Problem::drawn(), steps, 100).unwrap();
+        assert!((trained.train_loss - expected).abs() < 1e-6, "{steps}: {}", trained.train_loss);
+        assert_eq!(trained.validation, None, "of another model");
+    }
+    let mut poisoned = Problem::drawn();
+    poisoned.targets[0] = f32::NAN;
+    let error = run(&poisoned, 1, 100).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { step: 1, .. }), "{error}");
 }
 
 #[test]
