@@ -128,7 +128,8 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks what a web page would link, where Rust's library for it is installed.
+/// Checks what a web page would link. It is skipped without Rust's library for that target, even with
+/// `REQUIRE_ALL=1`: rustup installs it, but not every machine that runs CI can download it.
 fn check_wasm(shell: &Shell) -> anyhow::Result<Outcome> {
     const TARGET: &str = "wasm32-unknown-unknown";
     let sysroot = cmd!(shell, "rustc --print sysroot").read()?;

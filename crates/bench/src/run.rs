@@ -52,7 +52,7 @@ pub struct Options {
     pub threads: usize,
     /// Measured rounds of each entry.
     pub rounds: usize,
-    /// A folder with data sets, MNIST's in `mnist`.
+    /// A folder with MNIST's files.
     pub data: Option<PathBuf>,
     /// A folder for files that trials are given.
     pub scratch: PathBuf,

@@ -63,6 +63,9 @@ fn every_kind_of_benchmark_runs() {
     // A sample's 20 features twice and 11 results five times, and 221 parameters ten times.
     assert_eq!(step.bytes, Some((4 * (40 * (2 * 20 + 5 * 11) + 10 * 221)) as f64));
     assert!(step.percent_of_peak.unwrap() > 0.0 && step.percent_of_bandwidth.unwrap() > 0.0);
+    // The stages are those of the recipe: `cnn` does not augment.
+    assert!(named("stage/resnet/augment").batch == 128 && named("stage/cnn/upload").batch == 128);
+    assert!(entries.iter().all(|entry| entry.name != "stage/cnn/augment"));
     assert!(named("cnn-latency").batch == 1 && named("cnn-throughput").batch == 256);
     assert!(named("memory-growth/mlp").memory_growth_bytes.is_some());
     assert!(named("source/image-folder-cached/training").data_wait.is_some());

@@ -56,7 +56,9 @@ impl Page<'_> {
              that needs it, so what stays in caches can pass it too. Memory is that of the process, on a\n\
              GPU what the framework has reserved there. Of the parts of a step `update` is a difference\n\
              of medians, that of a step without its forward pass and of a backward pass; where it comes\n\
-             out below nothing it is left out.\n\
+             out below nothing it is left out. `-latency`, `-throughput` and `-forward` time the forward\n\
+             pass alone, on random inputs that lie on the device: no preprocessing, and no outputs read\n\
+             back.\n\
              \n\
              {charts}\
              {against}\
@@ -155,8 +157,8 @@ fn table(entries: &[Entry]) -> String {
     table
 }
 
-/// What README shows of a device: the entries that have peers, a column each, but those of series;
-/// none where there is none.
+/// README's table of a device, with a column for each peer: the entries that have peers and were measured
+/// with all cores, without the series; none where there are no such entries.
 pub(super) fn summary(
     date: &str,
     machine: &Machine,
@@ -167,6 +169,7 @@ pub(super) fn summary(
         .iter()
         .filter(|entry| entry.peers.iter().any(|peer| !peer.version.is_empty()))
         .filter(|entry| !entry.name.starts_with("scaling-"))
+        .filter(|entry| entry.threads.is_none_or(|threads| threads == machine.cores as u64))
         .cloned()
         .collect();
     if compared.is_empty() {
@@ -294,5 +297,8 @@ pub(super) mod tests {
         let of_gpu = summary("2026-11-21", &gpu(), &entries, folder).unwrap();
         assert!(of_gpu.starts_with("2026-11-21, NVIDIA H200, cuda, driver 580.65, commit 0123abc"));
         assert!(summary("2026-11-21", &machine(), &entries[1..], folder).is_none());
+        // Times of 2 threads say nothing about a machine of 4 cores.
+        let larger = Machine { cores: 4, ..machine() };
+        assert!(summary("2026-11-21", &larger, &entries, folder).is_none());
     }
 }

@@ -129,8 +129,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     fs::copy(found(&options.cpu_program, None)?, &cpu)?;
     let gpu = found(&options.program, Some(backend.name()))?;
     let check = Check {
-        cpu: &cpu,
-        gpu: &gpu,
+        cpu: Side { program: &cpu, name: "cpu" },
+        gpu: Side { program: &gpu, name: "gpu" },
         folder: folder.path(),
         steps: options.steps,
         tolerance: options.tolerance.unwrap_or(backend.tolerance()),
@@ -171,10 +171,17 @@ pub(crate) fn hold_kernels(shell: &Shell, backend: Backend) -> anyhow::Result<()
     Ok(cmd!(shell, "cargo test {quick...} {packages...} {tests...}").run()?)
 }
 
+/// One of the two programs. Each has a cache of its own: features that one computed would hide what the
+/// other computes.
+struct Side<'a> {
+    program: &'a Path,
+    name: &'static str,
+}
+
 /// Two programs, and how they are compared.
 struct Check<'a> {
-    cpu: &'a Path,
-    gpu: &'a Path,
+    cpu: Side<'a>,
+    gpu: Side<'a>,
     folder: &'a Path,
     steps: u64,
     tolerance: f64,
@@ -208,33 +215,33 @@ impl std::fmt::Display for Differences {
 
 impl Check<'_> {
     fn recipe(&self, name: &str, settings: &str) -> anyhow::Result<Differences> {
-        let train = |program: &Path, run: &str| -> anyhow::Result<Outcome> {
+        let train = |side: &Side<'_>, run: &str| -> anyhow::Result<Outcome> {
             let options = ["--progress", "quiet", "--run-dir", run];
             let steps = self.steps.to_string();
             let mut arguments = vec!["train", name, "--max-steps", &steps];
             arguments.extend(options);
-            self.call(program, &arguments, settings)?;
+            self.call(side, &arguments, settings)?;
             Outcome::read(&self.folder.join(run))
         };
-        let [cpu_run, gpu_run] = ["cpu", "gpu"].map(|backend| format!("{name}-{backend}"));
-        let cpu = train(self.cpu, &cpu_run)?;
-        let gpu = train(self.gpu, &gpu_run)?;
-        let kept = self.folder.join("cache/kernels");
-        ensure!(holds_something(&kept)?, "what was tuned is not in `{}`", kept.display());
+        let [cpu_run, gpu_run] = [&self.cpu, &self.gpu].map(|side| format!("{name}-{}", side.name));
+        let cpu = train(&self.cpu, &cpu_run)?;
+        let gpu = train(&self.gpu, &gpu_run)?;
+        let kept = self.cache(&self.gpu).join("kernels");
+        ensure!(holds_something(&kept)?, "the results of autotune are not in `{}`", kept.display());
 
-        let measure = |program: &Path, run: &str| -> anyhow::Result<f64> {
-            let told = self.call(program, &["eval", run, "--json"], "")?;
+        let measure = |side: &Side<'_>, run: &str| -> anyhow::Result<f64> {
+            let told = self.call(side, &["eval", run, "--json"], "")?;
             told["metrics"]["loss"].as_f64().context("no loss was measured")
         };
         let mut evaluation = 0.0_f64;
         for run in [&cpu_run, &gpu_run] {
-            let (there, here) = (measure(self.gpu, run)?, measure(self.cpu, run)?);
+            let (there, here) = (measure(&self.gpu, run)?, measure(&self.cpu, run)?);
             evaluation = evaluation.max(outcome::relative(there, here));
         }
 
         let steps = self.steps.to_string();
         let arguments = ["verify-resume", name, "--steps", &steps, "--json"];
-        let resumed = self.call(self.gpu, &arguments, settings)?;
+        let resumed = self.call(&self.gpu, &arguments, settings)?;
         let identical = resumed["identical"] == true;
         let resume = if identical { Some(0.0) } else { resumed["largest_difference"].as_f64() };
         Ok(Differences {
@@ -245,11 +252,16 @@ impl Check<'_> {
         })
     }
 
+    /// Where a program keeps features and the results of autotune.
+    fn cache(&self, side: &Side<'_>) -> PathBuf {
+        self.folder.join(format!("cache-{}", side.name))
+    }
+
     /// What a command prints, as JSON; null where it prints nothing.
-    fn call(&self, program: &Path, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
-        let mut command = Command::new(program);
+    fn call(&self, side: &Side<'_>, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
+        let mut command = Command::new(side.program);
         command.current_dir(self.folder).args(arguments);
-        command.env("BURN_RECIPES_DATA", self.folder.join("cache"));
+        command.env("BURN_RECIPES_DATA", self.cache(side));
         if !settings.is_empty() {
             let settings = settings.split(' ').chain(SHARED.split(' '));
             command.args(settings.flat_map(|setting| ["--set", setting]));
@@ -283,6 +295,23 @@ fn holds_something(folder: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn each_program_has_a_cache_of_its_own() -> anyhow::Result<()> {
+        let shell = Path::new("sh");
+        let check = Check {
+            cpu: Side { program: shell, name: "cpu" },
+            gpu: Side { program: shell, name: "gpu" },
+            folder: &std::env::temp_dir(),
+            steps: 1,
+            tolerance: 1e-4,
+        };
+        let cache = |side| check.call(side, &["-c", r#"printf '"%s"' "$BURN_RECIPES_DATA""#], "");
+        let (cpu, gpu) = (cache(&check.cpu)?, cache(&check.gpu)?);
+        assert!(cpu.is_string() && gpu.is_string() && cpu != gpu, "{cpu} and {gpu}");
+        Ok(())
+    }
 
     #[test]
     fn a_difference_that_is_no_number_is_none_that_may_be() {

@@ -61,7 +61,7 @@ pub const CASES: &[Case] = &[
     usual("vgg-pretrain-step", "a step of a small VGG: 3x32x32, batch 128", steps::vgg_pretrain),
     usual("lstm-step", "a step of Keras's generator: 20 words, 128 units, batch 128", steps::lstm),
     usual("lstm-char-step", "a step by characters: 64 of them, 256 units", steps::lstm_char),
-    usual("inference", "latency at batch 1 and throughput of the networks", parts::inference),
+    usual("inference", "the forward pass alone: latency at batch 1, throughput", parts::inference),
     usual("vgg16-forward", "the features of VGG-16 on 8 of 3x224x224", parts::vgg16_forward),
     usual("vgg-head-epoch", "an epoch of a head: kept features, or VGG-16", parts::vgg_head_epoch),
     usual("first-step", "from the process's start to the end of a step", steps::first_step),

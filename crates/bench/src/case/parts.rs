@@ -53,10 +53,9 @@ pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {
     };
     let decode = What::Stage { stage: Stage::Decode, recipe: "cnn", settings: Vec::new() };
     let mut stages = vec![Trial::new("stage/decode", &[], decode)];
-    for recipe in ["cnn", "resnet"] {
-        stages.push(of(recipe, Stage::Upload, "upload"));
-        stages.push(of(recipe, Stage::Augment, "augment"));
-    }
+    stages.push(of("cnn", Stage::Upload, "upload"));
+    stages.push(of("resnet", Stage::Upload, "upload"));
+    stages.push(of("resnet", Stage::Augment, "augment")); // `cnn` has no augmentation by default
     for recipe in ["cnn", "resnet", "lstm"] {
         stages.push(of(recipe, Stage::Forward, "forward"));
         stages.push(of(recipe, Stage::Backward, "backward"));

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
 use training::{OptimizerConfig, OptimizerKind};
 
+pub(crate) use self::images::Images;
 use crate::{ON_GPU, WARM};
 
 /// What a peer computes.
@@ -133,11 +134,10 @@ impl Exchange {
         let exchange = match recipe {
             "mlp" => tables::mlp(settings, batches)?,
             "lstm" => texts::lstm(settings, batches)?,
-            "cnn" => images::cnn(settings, batches)?,
-            "simplenet" => images::simplenet(settings, batches)?,
-            "resnet" => images::resnet(settings, batches)?,
-            "vgg-pretrain" => images::vgg_pretrain(settings, batches)?,
-            _ => return Ok(None),
+            _ => {
+                let images = Images::of(recipe, settings)?;
+                return images.map(|images| images.exchange(batches)).transpose();
+            }
         };
         Ok(Some(exchange))
     }
@@ -145,7 +145,7 @@ impl Exchange {
     /// All full batches of the first epoch of `cnn`, and the split on which `accuracy` is to be
     /// reached.
     pub(crate) fn of_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Self> {
-        images::cnn_goal(settings, accuracy)
+        Images::of("cnn", settings)?.context("`cnn` trains on images")?.goal(accuracy)
     }
 
     /// A network with its initial weights, and random inputs.
