@@ -25,7 +25,7 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     (output, results.entries)
 }
 
-/// Whether Python can run the script; says so if it cannot.
+/// Whether Python can run the script; prints a note if it cannot.
 fn pytorch_is_there() -> bool {
     let imports = Command::new("python3").args(["-c", "import numpy, safetensors, torch"]).output();
     if imports.is_ok_and(|output| output.status.success()) {
@@ -39,7 +39,7 @@ fn pytorch_is_there() -> bool {
 
 #[test]
 fn every_kind_of_benchmark_runs() {
-    // One of each kind, but those that compute VGG-16 or need files; others differ in nothing but a
+    // One of each kind, except those that compute VGG-16 or need files; the others differ only in a
     // recipe or a number.
     let kinds = [
         "mlp-step",
@@ -88,7 +88,7 @@ fn pytorch_comes_to_the_same_losses() {
     for entry in entries {
         assert!(entry.refused.is_empty(), "{entry:?}");
         let pytorch = entry.peers.iter().find(|peer| peer.name == "pytorch").unwrap();
-        // By Winograd's algorithm convolutions round otherwise than PyTorch's do.
+        // With Winograd's algorithm convolutions round differently from PyTorch's.
         let most = if ["mlp-step", "lstm-step"].contains(&&*entry.name) { 1e-5 } else { 1e-4 };
         assert!(pytorch.largest_difference.unwrap() < most, "{pytorch:?}");
         assert!(pytorch.ratio > 0.0 && !pytorch.version.is_empty(), "{pytorch:?}");

@@ -15,27 +15,27 @@ use self::results::{Results, merge};
 
 #[derive(Clone, clap::Args)]
 pub(crate) struct Options {
-    /// The machine's name in the results' folder [default: its first device]
+    /// The machine's name in the name of the results' folder [default: that of its first device]
     #[arg(long)]
     machine: Option<String>,
-    /// Backends to measure, each beside the peers that run on its device
+    /// Backends to measure, each compared with the peers that run on its device
     #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
     backends: Vec<Backend>,
     /// The Python that runs the peers, or `none` [default: python3]
     #[arg(long, value_name = "PYTHON")]
     peer: Option<String>,
-    /// Measured rounds of each benchmark
+    /// Rounds to measure of each benchmark
     #[arg(long)]
     rounds: Option<usize>,
     /// Threads that compute on the CPU, ours and the peers' [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Measures nothing: files that `bench run --json` wrote, here or on another machine
+    /// Use files that `bench run --json` wrote, here or on another machine, instead of measuring
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = [
         "backends", "peer", "rounds", "threads", "arguments",
     ])]
     results: Vec<PathBuf>,
-    /// What `bench run` is given, such as the names of benchmarks
+    /// Arguments for `bench run`, such as the names of benchmarks
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -81,7 +81,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             "cargo run --release --package bench --features {backend} --
                 run {arguments...} --json {json}"
         );
-        // A benchmark that failed has said why; the others count, and so do other backends.
+        // A benchmark that failed has said why; the others and the other backends still count.
         let ended = measured.run();
         let read = Results::read(&json);
         if ended.is_err() || read.is_err() {
@@ -128,7 +128,7 @@ fn keep(
     }
     let page = page::Page { date: &date, rustc: &rustc, command: &command(options) };
     shell.write_file(at.join("README.md"), page.text(all, &entries))?;
-    // A part of the benchmarks is no summary of the project.
+    // A selection of benchmarks is no summary of the project.
     if options.arguments.is_empty() {
         for (results, entries) in all.iter().zip(&shown) {
             if let Some(table) = page::summary(&date, &results.machine, entries, folder) {
@@ -166,7 +166,7 @@ fn update_readme(shell: &Shell, path: &Path, device: &str, table: &str) -> anyho
     Ok(shell.write_file(path, readme::with_table(&text, device, table)?)?)
 }
 
-/// The commit, and whether anything that is built differs from it; results and pages do not count.
+/// The commit, and whether anything that is built differs from it; results and pages may.
 fn commit(shell: &Shell) -> anyhow::Result<String> {
     let commit = cmd!(shell, "git rev-parse --short HEAD").quiet().read()?;
     let built = ["crates", "xtask", "examples", "Cargo.toml", "Cargo.lock"];
@@ -175,7 +175,7 @@ fn commit(shell: &Shell) -> anyhow::Result<String> {
     Ok(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
-/// What `bench run` is given.
+/// The arguments of `bench run`.
 fn arguments(options: &Options) -> Vec<String> {
     let Options { peer, rounds, threads, arguments, .. } = options;
     let mut all = arguments.clone();
@@ -190,7 +190,7 @@ fn arguments(options: &Options) -> Vec<String> {
     all
 }
 
-/// What to type to measure again.
+/// The command that measures again.
 fn command(options: &Options) -> String {
     let mut command = "cargo xtask bench".to_owned();
     if let Some(machine) = &options.machine {

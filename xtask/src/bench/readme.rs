@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-/// Where README has them.
+/// The lines around them in README.
 const BEGINS: &str = "<!-- the newest results, written by `cargo xtask bench` -->\n";
 const ENDS: &str = "<!-- end of the results -->\n";
 /// How the table of a device begins.
@@ -20,11 +20,11 @@ pub(super) fn lost_rows<'a>(readme: &'a str, device: &str, table: &str) -> Vec<&
     names(old).filter(|&name| names(table).all(|new| new != name)).collect()
 }
 
-/// The text with a device's table where its old one was, or behind the others.
+/// The text with a device's table in place of its old one, or after the others.
 pub(super) fn with_table(readme: &str, device: &str, table: &str) -> anyhow::Result<String> {
-    let begins = readme.find(BEGINS).context("README has no place for the results")?;
+    let begins = readme.find(BEGINS).context("README has no line that begins the results")?;
     let begins = begins + BEGINS.len();
-    let length = readme[begins..].find(ENDS).context("the results in README have no end")?;
+    let length = readme[begins..].find(ENDS).context("README has no line that ends the results")?;
     let (before, after) = (&readme[..begins], &readme[begins + length..]);
     let tables = &readme[begins..begins + length];
     let mark = format!("{DEVICE}{device} -->\n");

@@ -1,4 +1,4 @@
-//! Files of results as `bench run --json` writes them, from here or from another machine.
+//! Files of results that `bench run --json` wrote, here or on another machine.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::entry::Entry;
 pub(super) struct Results {
     pub(super) machine: Machine,
     pub(super) peaks: Peaks,
-    /// With all that no page shows.
+    /// With the keys that no page shows, too.
     pub(super) entries: Vec<serde_json::Value>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Machine {
     pub(super) commit: String,
 }
 
-/// What the device does at best.
+/// What the device can do at best.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Peaks {
     pub(super) multiply_adds_per_second: f64,
@@ -42,10 +42,10 @@ pub(super) struct Peaks {
 impl Results {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text =
-            std::fs::read(path).with_context(|| format!("no results in `{}`", path.display()))?;
+        let text = std::fs::read(path)
+            .with_context(|| format!("cannot read results from `{}`", path.display()))?;
         serde_json::from_slice(&text)
-            .with_context(|| format!("`{}` is not of `bench run --json`", path.display()))
+            .with_context(|| format!("`{}` was not written by `bench run --json`", path.display()))
     }
 
     /// What a page shows of the entries.
@@ -61,7 +61,7 @@ impl Machine {
         ["cuda", "wgpu"].contains(&self.backend.as_str())
     }
 
-    /// The device: what tells results in README apart.
+    /// The device, by which README tells results apart.
     pub(super) fn title(&self) -> String {
         let Self { backend, device, processor, cores, .. } = self;
         match backend.as_str() {

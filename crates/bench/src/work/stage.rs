@@ -36,7 +36,7 @@ pub struct StageJob {
     pub stage: Stage,
     /// The recipe whose first batch it is measured on.
     pub recipe: String,
-    /// What is set beyond the recipe's own settings.
+    /// Settings that differ from the recipe's own.
     pub settings: Vec<String>,
     /// Repetitions in a round.
     pub repetitions: usize,
@@ -82,7 +82,7 @@ pub(super) fn open(job: &StageJob) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Repeated { samples: samples as u64, repetitions: job.repetitions, work }))
 }
 
-/// Seconds that each of so many repetitions took.
+/// From a number of repetitions to the seconds that each takes.
 type Timed = Box<dyn FnMut(usize) -> anyhow::Result<f64>>;
 
 struct Repeated {
@@ -193,7 +193,7 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
     })
 }
 
-/// How forward, backward and update are told apart.
+/// Times forward, backward and update separately.
 struct Steps {
     stage: Stage,
     config: TrainerConfig,
@@ -244,7 +244,7 @@ impl Steps {
                 drop(gradients);
                 let again = losses(trainer.model(), &mut pass());
                 let part = Part::whole(again.dims()[0]);
-                let mut again = Some(again); // consumed, so that the graph goes with it
+                let mut again = Some(again); // consumed, so that the graph is dropped with it
                 times[2].push(seconds(&mut || {
                     Ok(trainer.step(again.take().context("no losses")?, part)?)
                 })?);
