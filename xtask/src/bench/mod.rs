@@ -60,8 +60,8 @@ impl Backend {
     }
 }
 
-/// Writes a new folder `crates/bench/results/<date>-<machine>/` and the tables in README, again after each
-/// backend; nothing where no benchmark succeeds.
+/// Writes a new folder `crates/bench/results/<date>-<machine>/` and the tables in README, again after
+/// each backend; nothing where no benchmark succeeds.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if !options.results.is_empty() {
         let read =

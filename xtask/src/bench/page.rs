@@ -156,8 +156,8 @@ fn table(entries: &[Entry]) -> String {
     table
 }
 
-/// README's table of a device, with a column for each peer: the entries that have peers and were measured
-/// with all cores, without the series; none where there are no such entries.
+/// README's table of a device, with a column for each peer: the entries that have peers and were
+/// measured with all cores, but no series; none where there are no such entries.
 pub(super) fn summary(
     date: &str,
     machine: &Machine,

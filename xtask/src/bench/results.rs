@@ -80,8 +80,8 @@ impl Machine {
     }
 }
 
-/// Joins the results of each device, which must be of one commit. Of entries with the same name the last
-/// counts, in the place of the first; the peaks are the last ones measured.
+/// Joins the results of each device, which must be of one commit. Of entries with the same name the
+/// last counts, in the place of the first; the peaks are the last ones measured.
 pub(super) fn merge(all: Vec<Results>) -> anyhow::Result<Vec<Results>> {
     let mut merged: Vec<Results> = Vec::new();
     for results in all {

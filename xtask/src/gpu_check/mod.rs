@@ -306,7 +306,9 @@ mod tests {
             steps: 1,
             tolerance: 1e-4,
         };
-        let cache = |side| check.call(side, &["-c", r#"printf '"%s"' "$BURN_RECIPES_DATA""#], "");
+        let cache = |side: &Side<'_>| {
+            check.call(side, &["-c", r#"printf '"%s"' "$BURN_RECIPES_DATA""#], "")
+        };
         let (cpu, gpu) = (cache(&check.cpu)?, cache(&check.gpu)?);
         assert!(cpu.is_string() && gpu.is_string() && cpu != gpu, "{cpu} and {gpu}");
         Ok(())
