@@ -29,17 +29,17 @@ pub(crate) enum Step {
     Docs,
     /// Clippy with each of the other backends
     Features,
-    /// `inference` for the browser, without a system below it
+    /// `inference` for the browser, where there is no operating system
     Wasm,
     /// `cargo test`
     Tests,
-    /// Twenty kills of a training that must end as if there had been none
+    /// Twenty kills of a training, which must end as if it had not been killed
     Kills,
-    /// Jobs of several processes under MPI, and twenty kills of one of two
+    /// Jobs of several processes under MPI, and twenty kills of one of two processes
     Ranks,
-    /// Operations, networks and augmentation against PyTorch's values, with ndarray
+    /// Operations, networks and augmentation compared with PyTorch's values, on ndarray
     Ndarray,
-    /// Kernels and a short training on a Vulkan adapter, held against the CPU's
+    /// Kernels and a short training on a Vulkan adapter, compared with the CPU's
     Wgpu,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(shell: &Shell, skip: &[Step]) -> anyhow::Result<()> {
     for &step in Step::value_variants() {
         let start = Instant::now();
         let result = if skip.contains(&step) {
-            Ok(Outcome::Skipped("as asked"))
+            Ok(Outcome::Skipped("by --skip"))
         } else {
             println!("\n== {step}");
             step.run(shell)
@@ -108,7 +108,7 @@ impl Step {
 
 /// Checks the code behind the `cfg` of each backend that is not the default.
 ///
-/// Clippy does what `cargo check` does, on the same artefacts of the dependencies, and no other
+/// Clippy does what `cargo check` does, with the same artefacts of the dependencies, and no other
 /// step sees this code.
 fn check_features(shell: &Shell) -> anyhow::Result<()> {
     let metadata = Metadata::read(shell)?;
@@ -128,7 +128,8 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks what a web page would link, where Rust's library for it is installed.
+/// Checks what a web page would link. It is skipped without Rust's library for that target, even with
+/// `REQUIRE_ALL=1`: rustup installs it, but not every machine that runs CI can download it.
 fn check_wasm(shell: &Shell) -> anyhow::Result<Outcome> {
     const TARGET: &str = "wasm32-unknown-unknown";
     let sysroot = cmd!(shell, "rustc --print sysroot").read()?;
@@ -170,7 +171,7 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Holds wgpu against the CPU: each kernel, and the recipe that Vulkan in software trains within a
+/// Compares wgpu with the CPU: each kernel, and the recipe that Vulkan in software trains within a
 /// minute.
 fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {

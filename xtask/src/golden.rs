@@ -1,12 +1,12 @@
-//! The golden values of the tests: makes them again, to show that they still come from their scripts,
-//! and holds a backend against them.
+//! The golden values of the tests: regenerates them, to show that they still come from their scripts,
+//! and compares a backend with them.
 
 use anyhow::ensure;
 use xshell::{Shell, cmd};
 
-/// The scripts that make golden values, each beside its own, as a pattern of git.
+/// The scripts that make golden values, each beside its own, as a git pathspec.
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
-/// Everything beside them but themselves.
+/// Everything beside them.
 const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"];
 
 /// The tests that compare with PyTorch's values, and their packages.
@@ -20,7 +20,7 @@ const TESTS: [&str; 6] = [
 ];
 const TESTED: [&str; 6] = ["--package", "backend", "--package", "data", "--package", "models"];
 
-/// Holds operations, networks and augmentation on a backend against PyTorch's values.
+/// Compares operations, networks and augmentation on a backend with PyTorch's values.
 pub(crate) fn hold(shell: &Shell, backend: &str) -> anyhow::Result<()> {
     let features = format!("backend/{backend},data/sources");
     Ok(cmd!(shell, "cargo test {TESTED...} --no-default-features --features {features} {TESTS...}")

@@ -1,5 +1,5 @@
-//! Kills training at random moments, resumes it, and holds the end against a run that was left
-//! alone. Of several ranks one is killed, and the others must end by themselves.
+//! Kills training at random moments, resumes it, and compares the result with an undisturbed run. Of
+//! several ranks one is killed, and the others must end by themselves.
 
 use std::{
     env, fs,
@@ -20,37 +20,37 @@ pub(crate) struct Options {
     /// How many times to kill
     #[arg(long, default_value_t = 100)]
     pub(crate) times: usize,
-    /// The program `recipes` to kill; without it, one is built
+    /// The program `recipes` to kill [default: one is built]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
-    /// The profile to build it with
+    /// The Cargo profile to build it with
     #[arg(long, value_name = "PROFILE", default_value = "release")]
     pub(crate) profile: String,
-    /// What the moments follow from; by default the time
+    /// The seed of the random moments [default: the time]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Ranks of each run, one of which is killed; by default a process by itself
+    /// Ranks of each run, one of which is killed [default: one process without MPI]
     #[arg(long, value_name = "N")]
     pub(crate) ranks: Option<usize>,
 }
 
 /// Everything that a resume could forget: order, schedule, average, best epoch, partial sums; and
-/// so many checkpoints that many a kill hits one.
+/// enough checkpoints that many kills hit one.
 const TRAIN: &str = "train mlp --progress quiet --run-dir run --set data.labels=linear \
     --set data.order=shuffled --set training.batch_size=30 \
     --set training.micro_batch=20 --set training.ema=0.9 --set training.clip_norm=1.0 \
     --set schedule.kind=one_cycle --set checkpoint.every_steps=31";
 const RESUME: &str = "resume run --progress quiet";
 
-/// The columns of `metrics.csv` that tell of time; they are the last.
+/// The last columns of `metrics.csv`, which hold times.
 const TIME_COLUMNS: usize = 3;
 
-/// Kills until `options.times` is reached; an error if a run that was killed ends otherwise than
-/// one that was not.
+/// Kills until `options.times` is reached; an error if a killed run ends differently from one that
+/// was not killed.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let feature = options.ranks.map(|_| "mpi");
     let program = match &options.program {
-        Some(program) => program.canonicalize().context("the program cannot be found")?,
+        Some(program) => program.canonicalize().context("cannot find the program")?,
         None => program::build(shell, &options.profile, feature)?,
     };
     let job = Job { program, ranks: options.ranks };
@@ -64,7 +64,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     ended(job.spawn(alone.path(), &job.train())?)?;
     let length = began.elapsed();
     let expected = Outcome::read(alone.path())?;
-    println!("left alone, a run takes {:.2} s", length.as_secs_f64());
+    println!("an undisturbed run takes {:.2} s", length.as_secs_f64());
 
     let mut tally = Tally::default();
     while tally.kills < options.times {
@@ -74,13 +74,13 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let outcome = Outcome::read(folder.path())?;
         ensure!(
             outcome == expected,
-            "a run that was killed ended otherwise; the folder is kept: {}",
+            "a killed run ended differently; its folder is kept: {}",
             keep(folder.path())?.display()
         );
     }
     println!(
-        "{} kills, {} of them before there was a run and {} before its first checkpoint; \
-         {} runs ended, all bit for bit as the one that was left alone",
+        "{} kills, {} of them before the run began and {} before its first checkpoint; \
+         {} runs ended, all bit for bit like the undisturbed one",
         tally.kills, tally.before_run, tally.before_checkpoint, tally.runs
     );
     Ok(())
@@ -94,7 +94,7 @@ struct Tally {
     runs: usize,
 }
 
-/// Starts a run, kills and resumes it until it ends by itself.
+/// Starts a run, and kills and resumes it until it ends by itself.
 fn run_to_the_end(
     job: &Job,
     folder: &Path,
@@ -134,11 +134,11 @@ struct Job {
     ranks: Option<usize>,
 }
 
-/// The other ranks of a job have to end so soon after one was killed.
+/// How soon the other ranks of a job must end after one was killed.
 const SOON: Duration = Duration::from_secs(10);
 
 impl Job {
-    /// Ranks take most of a second to find each other, so they train for longer.
+    /// Ranks take most of a second to connect, so they train for longer.
     fn train(&self) -> String {
         let epochs = if self.ranks.is_some() { 80 } else { 40 };
         format!("{TRAIN} --set training.epochs={epochs}")
@@ -165,11 +165,11 @@ impl Job {
             .with_context(|| format!("`{}` does not start", self.program.display()))
     }
 
-    /// By SIGKILL, of which nothing in the program hears.
+    /// By SIGKILL, which the program cannot handle.
     fn kill(&self, child: &mut Child, moments: &mut Moments) -> anyhow::Result<()> {
         let ranks = if self.ranks.is_some() { living_children(child.id())? } else { Vec::new() };
         if ranks.is_empty() {
-            child.kill()?; // the process itself, or a launcher that has started none yet
+            child.kill()?; // the process itself, or a launcher that has not started any rank yet
         } else {
             let rank = ranks[moments.bits() as usize % ranks.len()];
             Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
@@ -180,14 +180,14 @@ impl Job {
     }
 }
 
-/// Waits until no rank is left. Open MPI's launcher itself may then still hang, where a rank was
-/// gone before it had told of itself.
+/// Waits until no rank is left. Open MPI's launcher itself may still hang then, if a rank was killed
+/// before it had registered.
 fn others_end(launcher: &mut Child) -> anyhow::Result<()> {
     let killed = Instant::now();
     while launcher.try_wait()?.is_none() {
         if killed.elapsed() > SOON {
             let left = living_children(launcher.id())?.len();
-            ensure!(left == 0, "{left} ranks hang after one of them is gone");
+            ensure!(left == 0, "{left} ranks hang after one of them was killed");
             println!("no rank was left, but `mpirun` hung");
             launcher.kill()?;
             break;
@@ -197,7 +197,7 @@ fn others_end(launcher: &mut Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The processes that a process started and that have not ended, as Linux tells.
+/// The child processes that have not ended, according to Linux.
 fn living_children(parent: u32) -> anyhow::Result<Vec<u32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -215,7 +215,7 @@ fn living_children(parent: u32) -> anyhow::Result<Vec<u32>> {
     Ok(children)
 }
 
-/// Waits for the end of a run that nobody kills.
+/// Waits for the end of a run that is not killed.
 fn ended(child: Child) -> anyhow::Result<()> {
     let output = child.wait_with_output()?;
     if !output.status.success() {
@@ -224,7 +224,7 @@ fn ended(child: Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a run leaves, without what tells of time.
+/// What a run leaves, without times.
 #[derive(PartialEq)]
 struct Outcome {
     model: Vec<u8>,
@@ -249,8 +249,8 @@ impl Outcome {
 struct Moments(u64);
 
 impl Moments {
-    /// Half of them while a run starts or begins to go on; the others in its first half, so that it
-    /// ends in spite of all.
+    /// Half of them while a run starts or resumes; the others in its first half, so that it ends
+    /// nevertheless.
     fn next(&mut self, length: Duration, begun: bool) -> Duration {
         let share = match (self.bits() & 1 == 0, begun) {
             (true, false) => 0.02,
@@ -278,7 +278,7 @@ impl Moments {
     }
 }
 
-/// Moves a folder out of the way of its removal.
+/// Moves a folder to where it is not removed.
 fn keep(folder: &Path) -> anyhow::Result<PathBuf> {
     let kept = env::temp_dir().join(format!("kill-test-{}", std::process::id()));
     fs::rename(folder, &kept)?;

@@ -1,10 +1,10 @@
-//! The project's own chores, as `cargo xtask <chore>`: everything a contributor or CI runs that
-//! plain cargo does not.
+//! The project's developer commands, as `cargo xtask <command>`: everything that a contributor or CI
+//! runs and plain cargo does not.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore reports to the person who ran it"
+    reason = "a command reports to the person who ran it"
 )]
 
 // What CI runs.
@@ -17,7 +17,7 @@ mod golden;
 mod gpu_check;
 mod kill_test;
 
-// What the chores share.
+// What the commands share.
 mod metadata;
 mod program;
 
@@ -31,31 +31,31 @@ use xshell::Shell;
 #[command(bin_name = "cargo xtask", about)]
 struct Arguments {
     #[command(subcommand)]
-    chore: Chore,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Command {
     /// Run every check, stopping at the first that fails
     Ci {
         /// Leave a step out; may be repeated
         #[arg(long, value_name = "STEP")]
         skip: Vec<ci::Step>,
     },
-    /// Check the project's conventions; each finding names file, line and remedy
+    /// Check the project's conventions; each finding names a file, a line and a remedy
     Tidy,
     /// Run the benchmarks in release and keep their results
     Bench(bench::Options),
-    /// Make the golden values again and say whether they differ from the committed ones
+    /// Regenerate the golden values and report whether they differ from the committed ones
     Golden,
-    /// Hold a GPU backend against the CPU, recipe by recipe
+    /// Compare a GPU backend with the CPU, recipe by recipe
     GpuCheck(gpu_check::Options),
-    /// Kill training at random moments, resume it, and compare its end with a run left alone
+    /// Kill training at random moments, resume it, and compare the result with an undisturbed run
     KillTest(kill_test::Options),
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse().chore) {
+    match run(&Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -64,16 +64,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(chore: &Chore) -> anyhow::Result<()> {
+fn run(command: &Command) -> anyhow::Result<()> {
     let shell = Shell::new()?;
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    shell.change_dir(xtask.parent().context("`xtask` lies in no repository")?);
-    match chore {
-        Chore::Ci { skip } => ci::run(&shell, skip),
-        Chore::Tidy => tidy::run(&shell),
-        Chore::Bench(options) => bench::run(&shell, options),
-        Chore::Golden => golden::run(&shell),
-        Chore::GpuCheck(options) => gpu_check::run(&shell, options),
-        Chore::KillTest(options) => kill_test::run(&shell, options),
+    shell.change_dir(xtask.parent().context("`xtask` is not in a repository")?);
+    match command {
+        Command::Ci { skip } => ci::run(&shell, skip),
+        Command::Tidy => tidy::run(&shell),
+        Command::Bench(options) => bench::run(&shell, options),
+        Command::Golden => golden::run(&shell),
+        Command::GpuCheck(options) => gpu_check::run(&shell, options),
+        Command::KillTest(options) => kill_test::run(&shell, options),
     }
 }

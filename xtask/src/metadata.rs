@@ -1,4 +1,4 @@
-//! What `cargo metadata` tells about the workspace and everything it is built from.
+//! What `cargo metadata` reports about the workspace and everything it is built from.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use xshell::{Shell, cmd};
 
-/// The platform that is built and tested; crates that only another one needs are not fetched.
+/// The platform that is built and tested; crates that only others need are not fetched.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// The backends that a build can be asked for, by the names of their features.
+/// The features that choose a backend.
 pub(crate) const BACKEND_FEATURES: [&str; 4] = ["cpu", "ndarray", "wgpu", "cuda"];
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Package {
     pub(crate) version: String,
     /// An SPDX expression; some old crates write `/` for `OR`.
     pub(crate) license: Option<String>,
-    /// Where the package was fetched from; members of the workspace come from nowhere.
+    /// Where the package was fetched from; none for members of the workspace.
     pub(crate) source: Option<String>,
     #[serde(default)]
     pub(crate) dependencies: Vec<Dependency>,
@@ -49,7 +49,7 @@ impl Metadata {
         )
         .quiet()
         .read()?;
-        serde_json::from_str(&json).context("`cargo metadata` printed what xtask cannot read")
+        serde_json::from_str(&json).context("xtask cannot read what `cargo metadata` printed")
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {

@@ -1,11 +1,11 @@
-//! The program `recipes`, built for a chore that runs it.
+//! The program `recipes`, built for a command that runs it.
 
 use std::{env, path::PathBuf};
 
 use anyhow::Context as _;
 use xshell::{Shell, cmd};
 
-/// Builds `recipes` and says where it is.
+/// Builds `recipes` and returns its path.
 ///
 /// - `feature`: the backend, if not the default, or `mpi`
 pub(crate) fn build(
@@ -14,21 +14,21 @@ pub(crate) fn build(
     feature: Option<&str>,
 ) -> anyhow::Result<PathBuf> {
     match feature {
-        // As the tests of several ranks build it.
+        // Built as by the tests of several ranks.
         Some("mpi") => {
             let workspace = ["--workspace", "--bin", "recipes", "--features", "recipes/mpi"];
             cmd!(shell, "cargo build {workspace...} --profile {profile}").run()?
         }
-        // By README's command for a GPU, so that what that builds is used.
+        // By README's command for a GPU, so that its build is used.
         Some(feature) => {
             cmd!(shell, "cargo build --package recipes --features {feature} --profile {profile}")
                 .run()?
         }
-        // As the tests build it.
+        // Built as by the tests.
         None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,
     }
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let folder = if profile == "dev" { "debug" } else { profile };
     let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
-    shell.current_dir().join(program).canonicalize().context("cargo built no program")
+    shell.current_dir().join(program).canonicalize().context("cargo did not build the program")
 }

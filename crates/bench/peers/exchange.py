@@ -1,4 +1,4 @@
-"""What a peer reads and says: the same for every framework.
+"""What a peer reads and prints: the same for every framework.
 
 `case.json`, `weights.safetensors` and `batches.safetensors` lie in the folder that the program
 names. The peer prints a line of JSON when it is ready, and one for each line that it is sent.
@@ -28,7 +28,7 @@ def read_validation(folder):
 
 
 def peak_memory_bytes():
-    """The most that this process had on the host; none where the system does not tell."""
+    """Peak memory of this process; none where the system does not report it."""
     try:
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
@@ -48,9 +48,9 @@ def serve(version, losses, steps, run, synchronise=lambda: None, memory=process_
     """Answers until there are no more lines: `round` asks for the time of `steps` steps, `round N`
     for that of N.
 
-    `run(steps)` returns a function that runs them, with all that is not to be timed done before.
-    A device is waited for by `synchronise` before the clock starts and before it stops. Batches lie
-    there from the beginning: ours takes them from data that lie there, within its time.
+    `run(steps)` returns a function that runs them; what is not timed is done before. `synchronise`
+    waits for the device before the clock starts and before it stops. Batches are on the device from
+    the beginning; ours gathers them from data that are there, within its time.
     """
     say(version=version, losses=losses)
     for line in sys.stdin:

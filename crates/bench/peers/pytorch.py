@@ -30,7 +30,7 @@ def synchronise():
 
 
 def memory():
-    """Ours tells what is reserved on a GPU."""
+    """On a GPU what is reserved there, as ours reports."""
     if not on_gpu:
         return exchange.process_memory()
     return dict(peak_memory_bytes=torch.cuda.max_memory_reserved(),
@@ -80,7 +80,7 @@ def simplenet(sizes):
 
 
 class Block(nn.Module):
-    """Two convolutions, and what came in added to what goes out (the paper's option A)."""
+    """Two convolutions and a shortcut (the paper's option A)."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -226,7 +226,7 @@ def train(steps, warm=case["warm"], rounded=lowered):
 
 
 def infer(steps, warm=case["warm"]):
-    """Forward passes; those of latency are waited for one by one."""
+    """Forward passes; for a latency each is waited for."""
     network.eval()
     waits = synchronise if case["waits"] else lambda: None
 
@@ -243,7 +243,7 @@ def infer(steps, warm=case["warm"]):
 
 
 def reach(_):
-    """Trains until a share of the validation split is classified rightly."""
+    """Trains until the accuracy on the validation split is reached."""
     goal = case["goal"]
     network.load_state_dict(initial)
     optimizer = optimizer_of(network)
@@ -280,7 +280,7 @@ def reach(_):
     return run
 
 
-# What is compared is computed in f32, so that all that differs is how ours rounds; a graph is
+# The losses that are compared are computed in f32, so that only our rounding differs; a graph is
 # compiled for the arithmetic in which it is timed.
 fast(compiled)
 if case["task"] == "infer":

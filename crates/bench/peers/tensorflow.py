@@ -88,7 +88,7 @@ def prefixes():
 
 
 def set_weights(network):
-    """Weights in PyTorch's layout, turned into Keras's: channels and inputs come last but one."""
+    """Sets weights in PyTorch's layout, transposed to Keras's: inputs before outputs, both last."""
     stages = [layer for layer in network.layers if layer.weights]
     for prefix, stage in zip(prefixes(), stages, strict=True):
         def weight(name):
@@ -142,7 +142,7 @@ rule, decay = optimizer()
 rule.build(network.trainable_variables)
 state = network.variables + rule.variables
 initial = [tf.identity(variable) for variable in state]
-# The pull of the weights towards zero as PyTorch has it: part of the gradient.
+# Weight decay as in PyTorch: part of the gradient.
 decayed = [case["optimizer"]["decay_biases"] or len(v.shape) > 1 for v in network.trainable_variables]
 
 
@@ -194,7 +194,7 @@ def infer(steps):
 
 
 def reach(_):
-    """Trains until a share of the validation split is classified rightly."""
+    """Trains until the accuracy on the validation split is reached."""
     goal = case["goal"]
     inputs, targets = (tf.concat(tensors, 0) for tensors in zip(*batches))
     held_out, labels = exchange.read_validation(sys.argv[1])

@@ -1,7 +1,7 @@
-//! Processes that measure: how this program is one, and how it talks to them.
+//! Processes that measure: how this program serves as one, and how it talks to them.
 //!
-//! A process says a line of JSON when it is ready, then one for each line that it is sent, and ends
-//! when there are no more.
+//! A process prints a line of JSON when it is ready, then one for each line on its stdin, and ends when
+//! there are no more.
 
 use std::{
     fs::File,
@@ -21,15 +21,15 @@ use crate::{
     work,
 };
 
-/// Lines of a failed process's own words that are told.
+/// Lines of a failed process's stderr that are shown.
 const LAST_WORDS: usize = 5;
 
-/// Does the work of a job, a round for each line on stdin, and says what it measured on stdout; of
-/// several processes the first one hears and says.
+/// Does the work of a job, a round for each line on stdin, and prints what it measured to stdout. Of
+/// several processes only the first reads and prints.
 ///
 /// # Errors
 ///
-/// Where the work fails, or whoever asked for it has gone.
+/// Where the work fails, or the process that asked for it is gone.
 pub fn serve(job: Job, group: &Group) -> anyhow::Result<()> {
     let mut work = work::open(job, group)?;
     let ready = work.prepare()?;
@@ -53,10 +53,10 @@ pub fn serve(job: Job, group: &Group) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What asks for a round: `round`, or `round 500` for so many steps.
+/// The request for a round: `round`, or `round 500` for 500 steps.
 const ROUND: &str = "round";
 
-/// The steps that a line asks for, if it does not leave them to the job.
+/// The steps that a line asks for; none where it leaves them to the job.
 fn steps(line: &str) -> anyhow::Result<Option<u64>> {
     let rest = line.strip_prefix(ROUND).with_context(|| format!("not a request: {line}"))?.trim();
     Ok(if rest.is_empty() { None } else { Some(rest.parse()?) })
@@ -82,8 +82,8 @@ impl Child {
     ///
     /// - `threads`: of each process
     /// - `ranks`: how many there are, under `mpirun`
-    /// - `folder`: where its errors are kept
-    /// - `kernels`: where a GPU backend keeps kernels, if anywhere
+    /// - `folder`: where its stderr goes
+    /// - `kernels`: where a GPU backend caches kernels, if anywhere
     pub(crate) fn ours(
         program: &Path,
         job: &Job,
@@ -104,16 +104,16 @@ impl Child {
         if let Some(kernels) = kernels {
             command.arg("--kernels").arg(kernels);
             let driver = kernels.join("driver"); // what the driver compiles
-            // Where it cannot be made, nothing is kept.
+            // Where it cannot be created, the driver caches nothing.
             let _ = std::fs::create_dir_all(&driver);
             command.env("CUDA_CACHE_PATH", driver);
         }
         command.env("RAYON_NUM_THREADS", threads.to_string());
-        command.env("BURN_RECIPES_DATA", folder); // features that are kept go there
+        command.env("BURN_RECIPES_DATA", folder); // for cached features
         Self::spawn(command, folder)
     }
 
-    /// Any command that keeps to the protocol.
+    /// Any command that follows the protocol.
     pub(crate) fn spawn(mut command: Command, folder: &Path) -> anyhow::Result<Self> {
         static SPAWNED: AtomicUsize = AtomicUsize::new(0);
         let number = SPAWNED.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Child {
 
     /// Lets the process measure once.
     ///
-    /// - `steps`: how many, where it is not the job that says
+    /// - `steps`: how many; by default the job's
     pub(crate) fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured> {
         let line = steps.map_or_else(|| ROUND.to_owned(), |steps| format!("{ROUND} {steps}"));
         let asked = self.asks.as_mut().map(|asks| writeln!(asks, "{line}"));
@@ -171,7 +171,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         drop(self.asks.take());
-        // What it has said is all that is wanted of it; an error means that it has gone already.
+        // Nothing more is wanted of it; an error means that it has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -12,49 +12,49 @@ pub struct Entry {
     pub name: String,
     /// The backend that ran it.
     pub backend: String,
-    /// The arithmetic of its products while training. On CUDA that of f32 may be TF32.
+    /// The precision in which it multiplies while training. On CUDA f32 may be TF32.
     #[serde(default)]
     pub precision: Precision,
     /// Threads that compute on the CPU.
     pub threads: usize,
-    /// Processes under MPI that shared each step, if it was not one by itself.
+    /// Processes under MPI that shared each step; none for a process without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<usize>,
-    /// Samples in a second of each rank, against those of a rank by itself.
+    /// The throughput of each rank relative to that of a single rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// Samples in a step.
     pub batch: u64,
     /// The median over the rounds of the seconds that a step takes.
     pub median_seconds: f64,
-    /// The slowest round's seconds less the fastest's.
+    /// The slowest round's seconds minus the fastest's.
     pub spread: f64,
-    /// Samples in a second, at the median.
+    /// Samples per second, at the median.
     pub samples_per_second: f64,
     /// Operations of a step, two for a multiply-add, where they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flops: Option<f64>,
-    /// The speed of these against the device's measured peak in this precision.
+    /// Their speed, as a percentage of the device's measured peak in this precision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
-    /// Bytes that a step moves where each layer's result is written once, and read by each that needs
-    /// it.
+    /// Bytes that a step moves if each layer's result is written once, and read by each layer that
+    /// needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<f64>,
-    /// The speed of these against that of a copy on the device.
+    /// Their speed, as a percentage of that of a copy on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_bandwidth: Option<f64>,
-    /// The most memory that was held, where the system tells: on a CPU by the process, on a GPU
-    /// reserved there by the framework.
+    /// Peak memory, where the system reports it: of the process on a CPU, reserved by the framework on
+    /// a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// By how much memory grew after the first tenth of the steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_growth_bytes: Option<i64>,
-    /// The share of the time that went into waiting for data.
+    /// The share of the time spent waiting for data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_wait: Option<f64>,
-    /// The share of the time that went into the gradients of other processes.
+    /// The share of the time spent on summing the gradients of all processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
     /// The fastest peer.
@@ -63,12 +63,12 @@ pub struct Entry {
     /// All peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerEntry>,
-    /// Peers that do not count.
+    /// Peers that were rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
 }
 
-/// A peer that failed, or came to other losses.
+/// A peer that failed, or whose losses differ from ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The framework and how it was run.
@@ -77,7 +77,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// What was measured beside ours.
+/// What was measured for comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeerEntry {
     /// The framework and how it was run, or the other way of ours.
@@ -85,19 +85,19 @@ pub struct PeerEntry {
     /// The framework's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// As of ours.
+    /// As in [`Entry`].
     pub median_seconds: f64,
-    /// As of ours.
+    /// As in [`Entry`].
     pub spread: f64,
     /// Its time divided by ours.
     pub ratio: f64,
-    /// As of ours.
+    /// As in [`Entry`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// Of what a GPU framework reserved, the most that tensors had at a time.
+    /// Of what a GPU framework reserved, the peak that tensors held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated_memory_bytes: Option<u64>,
-    /// Our peak of memory divided by its.
+    /// Our peak memory divided by its.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_ratio: Option<f64>,
     /// The largest difference between its first losses and ours, relative to ours.
@@ -125,7 +125,7 @@ impl Rounds {
         }
     }
 
-    /// The slowest round's seconds less the fastest's.
+    /// The slowest round's seconds minus the fastest's.
     pub(crate) fn spread(&self) -> f64 {
         let seconds = self.sorted();
         seconds[seconds.len() - 1] - seconds[0]
@@ -154,7 +154,7 @@ impl Entry {
             batch: last.samples,
             median_seconds,
             spread: rounds.spread(),
-            // A part of a step may be too short to be told from its surroundings.
+            // A part of a step may be too short to measure.
             samples_per_second: last.samples as f64 / median_seconds.max(1e-9),
             peak_memory_bytes: rounds.most(|round| round.peak_memory_bytes),
             memory_growth_bytes: last.memory_growth_bytes,
@@ -164,7 +164,7 @@ impl Entry {
         }
     }
 
-    /// Adds what was measured beside it; the fastest stands in front.
+    /// Adds what was measured for comparison; the fastest becomes `peer`.
     ///
     /// - `largest_difference`: between its first losses and ours, relative to ours
     pub(crate) fn add(
@@ -192,9 +192,9 @@ impl Entry {
         self.peer = self.peers.iter().min_by(fastest).cloned();
     }
 
-    /// Adds what a step of so many samples takes.
+    /// Adds the operations and bytes of a step.
     ///
-    /// - `share`: of the device's processors, those that were used
+    /// - `share`: how much of the device was used
     pub(crate) fn count(&mut self, cost: Cost, peaks: &Peaks, share: f64) {
         let flops = cost.flops_of_sample * self.batch as f64;
         self.flops = Some(flops);

@@ -1,4 +1,4 @@
-//! What one process measures, in a form that is handed to it.
+//! What one process measures, as it is told to, and what it answers.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::work::{SourceJob, StageJob, TrainJob};
 pub enum Job {
     /// Training by a recipe, as `recipes train` runs it.
     Train(TrainJob),
-    /// The forward pass of the network that lies in a folder.
+    /// The forward pass of the network in a folder.
     Infer(PathBuf),
     /// A part of a training step.
     Stage(StageJob),
@@ -22,7 +22,7 @@ pub enum Job {
     Peaks,
 }
 
-/// What a process says once it is ready: the first part of the work is done.
+/// What a process prints once it is ready, with the first part of the work done.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ready {
     /// Of a peer.
@@ -33,27 +33,27 @@ pub(crate) struct Ready {
     /// How long ago the first step ended, in seconds.
     #[serde(default)]
     pub(crate) since_first_step: f64,
-    /// What was asked for is the device's name and peaks.
+    /// The device's name and peaks, where those were asked for.
     #[serde(default)]
     pub(crate) peaks: Option<(String, backend::Peaks)>,
 }
 
-/// What a process says after a round.
+/// What a process prints after a round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Of a step, or whatever the unit is.
     pub(crate) seconds: f64,
-    /// Samples in a unit; peers leave it open.
+    /// Samples in a unit; peers omit it.
     #[serde(default)]
     pub(crate) samples: u64,
     pub(crate) peak_memory_bytes: Option<u64>,
     /// Of a peer on a GPU.
     #[serde(default)]
     pub(crate) allocated_memory_bytes: Option<u64>,
-    /// The share of the time that went into waiting for data.
+    /// The share of the time spent waiting for data.
     #[serde(default)]
     pub(crate) data_wait: Option<f64>,
-    /// The share of the time that went into the gradients of other processes.
+    /// The share of the time spent on summing the gradients of all processes.
     #[serde(default)]
     pub(crate) communication_wait: Option<f64>,
     /// By how much memory grew after the first tenth of the steps.

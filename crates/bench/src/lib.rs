@@ -2,11 +2,11 @@
 //!
 //! A [`Case`] is a list of trials, and a trial becomes an [`Entry`]. What a trial measures runs in a
 //! process of its own, ours as a child of this program and each peer as a Python script, so that
-//! memory, threads and the time from the start of the process are those of the one thing measured.
-//! The processes stay, and take turns: a round of ours, a round of each peer, and again (`run.rs`).
+//! memory, threads and the time from the start of the process belong to it alone. The processes stay
+//! alive and take turns: a round of ours, a round of each peer, and so on (`run.rs`).
 //!
-//! Peers are given the weights and the batches of the very run that is measured (`exchange`), and
-//! no time is told before their losses are ours.
+//! Peers get the weights and batches of the run that is measured (`exchange`), and no time counts
+//! before their losses equal ours.
 
 // What is measured.
 mod case;
@@ -23,7 +23,7 @@ mod exchange;
 mod peers;
 mod run;
 
-/// Whether the backend is a GPU's, which is told what to do and waited for.
+/// Whether the backend is a GPU's, which computes asynchronously.
 const ON_GPU: bool = !backend::device::COMPUTES_AT_ONCE;
 /// The first steps of a round on a GPU are not timed, ours and a peer's: the trainer waits for the
 /// device after each of its first three updates, and PyTorch looks for the fastest convolutions.

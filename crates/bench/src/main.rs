@@ -22,16 +22,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Name the benchmarks
+    /// List the benchmarks
     List,
-    /// Run benchmarks: all but those on request, or those named
+    /// Run the named benchmarks, or all but those on request
     Run(RunArguments),
-    /// Be the process of one measurement
+    /// Measure in this process
     #[command(hide = true)]
     Child {
         /// The job, as JSON
         job: String,
-        /// Where a GPU backend keeps kernels
+        /// Where a GPU backend caches kernels
         #[arg(long)]
         kernels: Option<PathBuf>,
     },
@@ -41,7 +41,7 @@ enum Command {
 struct RunArguments {
     /// The benchmarks to run
     names: Vec<String>,
-    /// Measured rounds of each
+    /// Rounds to measure of each
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// The Python that runs the peers, or `none`
@@ -53,13 +53,13 @@ struct RunArguments {
     /// A folder with MNIST's files
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// A folder where a GPU backend keeps kernels from run to run [default: that of `recipes`]
+    /// A folder where a GPU backend caches kernels [default: that of `recipes`]
     #[arg(long, value_name = "FOLDER")]
     kernels: Option<PathBuf>,
-    /// Three steps each: shows that everything runs, and no speed worth telling
+    /// At most three steps each: shows that everything runs; the times mean nothing
     #[arg(long)]
     quick: bool,
-    /// Write the results into a file, again after each
+    /// Write the results to a file after each benchmark
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -76,7 +76,7 @@ fn main() -> anyhow::Result<ExitCode> {
             }
             let job = serde_json::from_str::<Job>(&job).context("not a job")?;
             let served = serve(job, &group);
-            backend::set_sum_over_processes(None); // so that the last of the group goes here
+            backend::set_sum_over_processes(None); // so that the last use of the group ends here
             if served.is_err() {
                 group.fail(1, || ());
             }
@@ -104,16 +104,16 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(missing) = peers.missing() {
         eprintln!("{missing}");
     }
-    let scratch = tempfile::tempdir().context("no temporary folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let kernels = arguments.kernels.clone();
     let kernels = kernels.or_else(|| Some(recipes::cache_folder()?.join("kernels")));
-    // The first batches are made in this process.
+    // The peers' batches are made in this process.
     if let Some(folder) = kernels.clone() {
         backend::device::keep_kernels_in(folder);
     }
     backend::device::open()?;
     let options = Options {
-        program: std::env::current_exe().context("where is this program?")?,
+        program: std::env::current_exe().context("cannot find this program's own file")?,
         threads: arguments.threads.unwrap_or_else(backend::device::threads).max(1),
         rounds: arguments.rounds,
         data: arguments.data.clone(),
@@ -142,7 +142,7 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
                 failed = true;
             }
             results.entries.push(entry.clone());
-            // Each time, so that they are there if this process is ended.
+            // Each time, so that nothing is lost if this process is killed.
             arguments.json.as_ref().map_or(Ok(()), |path| results.write(path))
         });
         if let Err(error) = told {
@@ -228,7 +228,7 @@ fn describe(entry: &Entry) -> String {
     line
 }
 
-/// Seconds in the unit in which they read well.
+/// Seconds in a readable unit.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.1} us", s * 1e6),

@@ -1,4 +1,4 @@
-//! The frameworks that are measured beside ours, as scripts for a Python that is there.
+//! The frameworks that ours is compared with, as scripts for an installed Python.
 
 use std::{path::Path, process::Command};
 
@@ -25,7 +25,7 @@ torch.zeros(1, device='cuda')";
 pub(crate) enum Peer {
     /// In eager mode.
     Pytorch,
-    /// In eager mode, the channels of images innermost.
+    /// In eager mode, images with the channels last.
     PytorchChannelsLast,
     /// By `torch.compile`, on a GPU.
     PytorchCompiled,
@@ -43,7 +43,7 @@ pub(crate) const ALL: &[Peer] = &[Pytorch, PytorchChannelsLast, Tensorflow];
 pub(crate) const WITHOUT_IMAGES: &[Peer] = &[Pytorch, Tensorflow];
 /// For networks on images that the script for TensorFlow does not have.
 pub(crate) const PYTORCH_ONLY: &[Peer] = &[Pytorch, PytorchChannelsLast];
-/// The same three for training steps, which a GPU can make in more ways.
+/// The same three for training steps, of which a GPU has more variants.
 pub(crate) const STEP: &[Peer] =
     &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16, Tensorflow];
 pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
@@ -51,7 +51,7 @@ pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
 pub(crate) const STEP_PYTORCH_ONLY: &[Peer] =
     &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16];
 
-/// The Python that runs the peers, and what it has.
+/// The Python that runs the peers, and the modules it has.
 #[derive(Debug)]
 pub struct Peers {
     python: String,
@@ -62,7 +62,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// What `python` has. Where it cannot be run, there are no peers.
+    /// Looks for the modules of `python`. Where it cannot be run, there are no peers.
     ///
     /// # Errors
     ///
@@ -80,7 +80,8 @@ impl Peers {
             looked.is_ok_and(|output| output.status.success())
         };
         let lacks_gpu = ON_GPU && has_torch && !sees_gpu();
-        let folder = tempfile::tempdir().context("no temporary folder for the peers' scripts")?;
+        let folder = tempfile::tempdir()
+            .context("cannot create a temporary folder for the peers' scripts")?;
         for (name, text) in
             [("exchange", EXCHANGE), ("pytorch", PYTORCH), ("tensorflow", TENSORFLOW)]
         {
@@ -94,19 +95,19 @@ impl Peers {
         Self { python: String::new(), modules: Vec::new(), lacks_gpu: false, scripts: None }
     }
 
-    /// What is not measured for want of a module or a device, as a sentence.
+    /// Which peers are not measured because a module or a device is missing, as a sentence.
     pub fn missing(&self) -> Option<String> {
         self.scripts.as_ref()?;
         let python = &self.python;
         if self.lacks_gpu {
-            return Some(format!("the PyTorch of `{python}` has no GPU: ours alone is measured"));
+            return Some(format!("the PyTorch of `{python}` finds no GPU: only ours is measured"));
         }
         let missing: Vec<&str> = [("PyTorch", Pytorch), ("TensorFlow", Tensorflow)]
             .into_iter()
             .filter(|&(_, peer)| peer.runs_here() && !self.has(peer))
             .map(|(name, _)| name)
             .collect();
-        let alone = if self.has(Pytorch) { "it is not measured" } else { "ours alone is measured" };
+        let alone = if self.has(Pytorch) { "it is not measured" } else { "only ours is measured" };
         (!missing.is_empty())
             .then(|| format!("`{python}` has no usable {}: {alone}", missing.join(", ")))
     }
@@ -148,7 +149,7 @@ impl Peer {
         }
     }
 
-    /// On the device on which ours runs. The script for TensorFlow knows the CPU alone.
+    /// Whether it runs on our device. The script for TensorFlow runs on the CPU only.
     fn runs_here(self) -> bool {
         match self {
             Self::Pytorch | Self::PytorchChannelsLast => true,

@@ -1,4 +1,4 @@
-//! Results with all that they hold for, as a file.
+//! Results and the machine that they hold for, as a file.
 
 use std::{path::Path, process::Command};
 
@@ -53,18 +53,18 @@ impl Machine {
 }
 
 impl Results {
-    /// Writes them into a file, which is whole at any time.
+    /// Writes them to a file atomically.
     ///
     /// # Errors
     ///
-    /// Where the system refuses.
+    /// Where the file cannot be written.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         Ok(store::write_whole(path, format!("{text}\n").as_bytes())?)
     }
 }
 
-/// Where the system does not tell, it is unknown.
+/// The processor's name, where the system reports it.
 fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     described
@@ -73,7 +73,7 @@ fn processor() -> String {
         .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.to_owned())
 }
 
-/// None without NVIDIA's own program.
+/// None without `nvidia-smi`.
 fn nvidia_driver() -> Option<String> {
     let query = ["--query-gpu=driver_version", "--format=csv,noheader"];
     let output = Command::new("nvidia-smi").args(query).output().ok()?;

@@ -1,4 +1,4 @@
-//! Runs the trials of cases: processes take turns, and losses are compared before times are told.
+//! Runs the trials of cases: processes take turns, and losses are compared before times count.
 
 use std::path::{Path, PathBuf};
 
@@ -18,19 +18,19 @@ use crate::{
 /// How far apart first losses may be.
 #[derive(Clone, Copy)]
 struct Tolerance {
-    /// The first steps that are looked at.
+    /// The first steps that are compared.
     steps: usize,
     /// The difference relative to ours.
     relative: f64,
 }
 
 impl Tolerance {
-    /// On a CPU the two sides add in another order, which makes a difference of 1e-7 in the first step
-    /// and up to 4e-5 in the twentieth; another network, optimizer or batch is off by more than 1e-2.
+    /// On a CPU the two sides sum in different orders, which makes a difference of 1e-7 in the first
+    /// step and up to 4e-5 in the twentieth; another network, optimizer or batch makes more than 1e-2.
     ///
-    /// On a GPU the peer computes these losses in f32, and ours in what it trains in. A factor that
-    /// is rounded to TF32 is off by up to 5e-4, one of bf16 by up to 4e-3, and each update carries
-    /// that on, so few steps are looked at.
+    /// On a GPU the peer computes these losses in f32, and ours in the precision it trains in. Rounding
+    /// a factor to TF32 is off by up to 5e-4, to bf16 by up to 4e-3, and updates carry that on, so
+    /// few steps are compared.
     fn of(precision: Precision) -> Self {
         match precision {
             _ if !ON_GPU => Self { steps: usize::MAX, relative: 1e-3 },
@@ -52,13 +52,13 @@ pub struct Options {
     pub threads: usize,
     /// Measured rounds of each entry.
     pub rounds: usize,
-    /// A folder with data sets, MNIST's in `mnist`.
+    /// A folder with MNIST's files.
     pub data: Option<PathBuf>,
     /// A folder for files that trials are given.
     pub scratch: PathBuf,
-    /// Where a GPU backend keeps kernels from run to run, if anywhere.
+    /// Where a GPU backend caches kernels, if anywhere.
     pub kernels: Option<PathBuf>,
-    /// At most three steps a round: shows that everything runs, and no speed worth telling.
+    /// At most three steps a round: shows that everything runs; the times mean nothing.
     pub quick: bool,
 }
 
@@ -71,25 +71,25 @@ pub struct Bench {
     peaks: Peaks,
 }
 
-/// A process that is measured beside ours.
+/// A process that is measured for comparison.
 struct Other {
     name: &'static str,
     /// Empty for another way of ours.
     version: String,
-    /// Between its first losses and ours, of a peer.
+    /// Between a peer's first losses and ours.
     difference: Option<f64>,
     child: Child,
     rounds: Rounds,
 }
 
 impl Bench {
-    /// Measures the device's peaks, which speeds are set against.
+    /// Measures the device's peaks, with which speeds are compared.
     ///
     /// # Errors
     ///
     /// Where there is no usable device.
     pub fn new(options: Options, peers: Peers) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("no temporary folder")?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
         let kernels = options.kernels.as_deref();
         let (program, threads) = (&options.program, options.threads);
         let mut child = Child::ours(program, &Job::Peaks, threads, None, folder.path(), kernels)?;
@@ -108,12 +108,12 @@ impl Bench {
         &self.peaks
     }
 
-    /// Measures a case, and tells of each of its trials what was measured or went wrong.
+    /// Measures a case, and reports each of its trials: what was measured, or what went wrong.
     ///
     /// # Errors
     ///
-    /// Where there are no trials, or `told` fails. A peer that fails, or whose losses are not ours, is
-    /// an entry's [`Refused`].
+    /// Where there are no trials, or `told` fails. A peer that fails, or whose losses differ from ours,
+    /// is an entry's [`Refused`].
     pub fn run(
         &self,
         case: &Case,
@@ -134,7 +134,7 @@ impl Bench {
     }
 
     fn trial(&self, trial: &Trial) -> anyhow::Result<Entry> {
-        let scratch = tempfile::tempdir().context("no temporary folder")?;
+        let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
         let folder = scratch.path();
         let (exchange, terms) = trial.exchange(self.options.quick)?;
         let cost = exchange.as_ref().map(Exchange::cost);
@@ -166,7 +166,7 @@ impl Bench {
         Ok(entry)
     }
 
-    /// All processes stay and take turns.
+    /// All processes stay alive and take turns.
     fn rounds(
         &self,
         trial: &Trial,
@@ -192,7 +192,7 @@ impl Bench {
         }
         let steps = self.steps(trial, &mut ours)?;
         let count = match &trial.what {
-            // A minute or more; and memory is the same in each round.
+            // These take minutes, or are the same in each round.
             What::Reach(_) => 1,
             What::Train(job) if job.watches_memory => 1,
             _ => self.options.rounds.max(1),
@@ -225,7 +225,7 @@ impl Bench {
         Ok(entry)
     }
 
-    /// A peer that has come to our losses.
+    /// A peer whose first losses equal ours.
     fn beside(
         &self,
         peer: Peer,
@@ -240,7 +240,7 @@ impl Bench {
         Ok(Other { name, version, difference, child, rounds: Rounds::default() })
     }
 
-    /// The steps of a round on a GPU, by a round that does not count.
+    /// The steps of a round on a GPU, from a round that does not count.
     fn steps(&self, trial: &Trial, ours: &mut Child) -> anyhow::Result<Option<u64>> {
         if !ON_GPU || self.options.quick || !trial.is_of_steps() {
             return Ok(None);
@@ -268,7 +268,7 @@ impl Bench {
             Child::ours(&self.options.program, job, threads, None, folder, kernels)?.ready()
         };
         if ON_GPU && kernels == Kernels::Kept {
-            begin(0)?; // so that they are there
+            begin(0)?; // so that they are cached
         }
         let count = match kernels {
             Kernels::None => 1, // it may take minutes
@@ -319,7 +319,7 @@ fn refusal(name: &str, error: &anyhow::Error) -> Refused {
     Refused { name: name.to_owned(), reason: format!("{error:#}") }
 }
 
-/// Of each of several ranks, against the rank by itself that was measured before.
+/// Of each of several ranks, relative to the single rank that was measured before.
 fn efficiency(entry: &Entry, before: &[Entry]) -> Option<f64> {
     let series = |entry: &Entry| entry.name.rsplit_once('/').map(|(series, _)| series.to_owned());
     let is_one = |other: &&Entry| other.ranks == Some(1) && series(other) == series(entry);
@@ -375,7 +375,7 @@ mod tests {
         assert!(error.ends_with("1e-2"), "{error}");
         assert!(compare(&ours, &ready(&[2.0, f64::NAN, 3.0])).is_err());
         assert!(compare(&ours, &ready(&[2.0, 1.0])).is_err());
-        // Of the third step nothing is asked.
+        // The third step is not compared.
         assert_eq!(compare(&ours, &ready(&[2.0, 1.0, 9.0])).unwrap(), 0.0);
     }
 }

@@ -25,7 +25,7 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     (output, results.entries)
 }
 
-/// Whether Python can run the script; says so if it cannot.
+/// Whether Python can run the script; prints a note if it cannot.
 fn pytorch_is_there() -> bool {
     let imports = Command::new("python3").args(["-c", "import numpy, safetensors, torch"]).output();
     if imports.is_ok_and(|output| output.status.success()) {
@@ -39,7 +39,7 @@ fn pytorch_is_there() -> bool {
 
 #[test]
 fn every_kind_of_benchmark_runs() {
-    // One of each kind, but those that compute VGG-16 or need files; others differ in nothing but a
+    // One of each kind, except those that compute VGG-16 or need files; the others differ only in a
     // recipe or a number.
     let kinds = [
         "mlp-step",
@@ -63,6 +63,9 @@ fn every_kind_of_benchmark_runs() {
     // A sample's 20 features twice and 11 results five times, and 221 parameters ten times.
     assert_eq!(step.bytes, Some((4 * (40 * (2 * 20 + 5 * 11) + 10 * 221)) as f64));
     assert!(step.percent_of_peak.unwrap() > 0.0 && step.percent_of_bandwidth.unwrap() > 0.0);
+    // The stages are those of the recipe: `cnn` does not augment.
+    assert!(named("stage/resnet/augment").batch == 128 && named("stage/cnn/upload").batch == 128);
+    assert!(entries.iter().all(|entry| entry.name != "stage/cnn/augment"));
     assert!(named("cnn-latency").batch == 1 && named("cnn-throughput").batch == 256);
     assert!(named("memory-growth/mlp").memory_growth_bytes.is_some());
     assert!(named("source/image-folder-cached/training").data_wait.is_some());
@@ -85,7 +88,7 @@ fn pytorch_comes_to_the_same_losses() {
     for entry in entries {
         assert!(entry.refused.is_empty(), "{entry:?}");
         let pytorch = entry.peers.iter().find(|peer| peer.name == "pytorch").unwrap();
-        // By Winograd's algorithm convolutions round otherwise than PyTorch's do.
+        // With Winograd's algorithm convolutions round differently from PyTorch's.
         let most = if ["mlp-step", "lstm-step"].contains(&&*entry.name) { 1e-5 } else { 1e-4 };
         assert!(pytorch.largest_difference.unwrap() < most, "{pytorch:?}");
         assert!(pytorch.ratio > 0.0 && !pytorch.version.is_empty(), "{pytorch:?}");

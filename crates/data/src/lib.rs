@@ -80,7 +80,7 @@ pub use crate::{
     fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Named, Subset},
     loader::{
-        Batching, ImageBatch, ImageLoader, Residency, TableBatch, TableLoader, TableTargets,
+        Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader, TableTargets,
         TokenBatch, TokenLoader,
     },
     order::{EpochOrder, Order},

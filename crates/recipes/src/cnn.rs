@@ -81,7 +81,11 @@ pub fn train<B: AutodiffBackend>(
 }
 
 /// The network for images of this form.
-fn network(images: &ImagePreprocessing, classes: usize) -> Result<CnnConfig, Failure> {
+///
+/// # Errors
+///
+/// Where the images are too small for it.
+pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<CnnConfig, Failure> {
     let network = CnnConfig { channels: images.channels, size: images.size[0], classes };
     network.check()?;
     Ok(network)

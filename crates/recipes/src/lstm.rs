@@ -112,7 +112,7 @@ pub fn train<B: AutodiffBackend>(
 }
 
 /// The network for this vocabulary.
-fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
+pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     TextLstmConfig {
         vocabulary: vocabulary.len(),
         embedding: settings.embedding,

@@ -112,7 +112,7 @@ pub fn train<B: AutodiffBackend>(
 }
 
 /// The network for rows of this form.
-fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
+pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
     let width = settings.embedding.unwrap_or_default();
     let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
     let multiclass = rows.task() == Task::Multiclass;
@@ -149,7 +149,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
 }
 
 /// The settings that depend on others, filled in where the user left them open.
-pub(crate) fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, Model> {
+pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, Model> {
     let Config { data, model, .. } = &mut config;
     let memorises = data.source == Source::Synthetic && data.labels == Labels::Random;
     let (order, hidden) = match data.source {
@@ -165,7 +165,11 @@ pub(crate) fn with_choices_made(mut config: Config<TableData, Model>) -> Config<
 }
 
 /// The splits that the configuration names.
-pub(crate) fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
+///
+/// # Errors
+///
+/// Whatever is wrong with the data.
+pub fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
     let data = &config.data;
     let categories = match config.model.embedding {
         Some(_) => CategoryEncoding::Index,

@@ -104,7 +104,11 @@ pub fn train<B: AutodiffBackend>(
 }
 
 /// The network for images of this form.
-fn network(
+///
+/// # Errors
+///
+/// Where there is no network of this depth.
+pub fn network(
     settings: &Model,
     images: &ImagePreprocessing,
     classes: usize,

@@ -86,7 +86,11 @@ pub fn train<B: AutodiffBackend>(
 }
 
 /// The network for images of this form.
-fn network(images: &ImagePreprocessing, classes: usize) -> Result<VggClassifierConfig, Failure> {
+///
+/// # Errors
+///
+/// Where the images are too small for it.
+pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<VggClassifierConfig, Failure> {
     let features =
         VggConfig { channels: images.channels, size: images.size[0], ..VggConfig::small() };
     features.check()?;

@@ -18,10 +18,10 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(140, 86, 75),
     RGBColor(227, 119, 194),
 ];
-/// A grey that shows on white and on black, where the page has a dark side.
+/// A grey that shows on white and on black, for pages with a dark theme.
 const INK: RGBColor = RGBColor(128, 128, 128);
 
-/// The files that [`all`] makes.
+/// The names of the files that [`all`] makes.
 pub(super) fn names(entries: &[Entry]) -> Vec<String> {
     let ratios = entries.iter().any(|entry| !entry.peers.is_empty());
     let ratios = ratios.then(|| "ratios.svg".to_owned());
@@ -107,11 +107,11 @@ fn ratios(entries: &[Entry]) -> Result<String> {
     Ok(svg)
 }
 
-/// A benchmark that was run with one number changed.
+/// A benchmark that was run with different values of one number.
 struct Series {
     name: String,
     axis: String,
-    /// A recipe each: its points are the number and the seconds of a step.
+    /// One for each recipe; a point is the number and the seconds of a step.
     lines: Vec<(String, Vec<(f64, f64)>)>,
 }
 
@@ -140,8 +140,7 @@ fn series(entries: &[Entry]) -> Vec<Series> {
     found
 }
 
-/// Seconds of a step over the number, both on logarithmic axes, so that a slope of 1 is cost in
-/// proportion.
+/// Seconds of a step over the number, both on logarithmic axes: a slope of 1 is a cost in proportion.
 fn growth(series: &Series) -> Result<String> {
     let points: Vec<(f64, f64)> =
         series.lines.iter().flat_map(|(_, points)| points.iter().copied()).collect();

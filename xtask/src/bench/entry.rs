@@ -1,4 +1,4 @@
-//! A benchmark's result as `bench run --json` writes it; keys that no page shows are passed over.
+//! A benchmark's result as `bench run --json` writes it, without the keys that no page shows.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ pub(super) struct Entry {
     pub(super) threads: Option<u64>,
     pub(super) batch: Option<u64>,
     pub(super) median_seconds: f64,
-    /// In seconds too.
+    /// In seconds.
     pub(super) spread: f64,
     pub(super) samples_per_second: Option<f64>,
     pub(super) percent_of_peak: Option<f64>,
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) refused: Vec<Refused>,
 }
 
-/// A peer that does not count.
+/// A peer that was rejected.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Refused {
     pub(super) name: String,
@@ -56,7 +56,7 @@ pub(super) fn peers(entries: &[Entry]) -> Vec<&str> {
     names
 }
 
-/// Seconds in the unit in which they read well.
+/// Seconds in a readable unit.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.1} µs", s * 1e6),

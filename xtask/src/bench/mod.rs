@@ -15,27 +15,27 @@ use self::results::{Results, merge};
 
 #[derive(Clone, clap::Args)]
 pub(crate) struct Options {
-    /// The machine's name in the results' folder [default: its first device]
+    /// The machine's name in the name of the results' folder [default: that of its first device]
     #[arg(long)]
     machine: Option<String>,
-    /// Backends to measure, each beside the peers that run on its device
+    /// Backends to measure, each compared with the peers that run on its device
     #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
     backends: Vec<Backend>,
     /// The Python that runs the peers, or `none` [default: python3]
     #[arg(long, value_name = "PYTHON")]
     peer: Option<String>,
-    /// Measured rounds of each benchmark
+    /// Rounds to measure of each benchmark
     #[arg(long)]
     rounds: Option<usize>,
     /// Threads that compute on the CPU, ours and the peers' [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Measures nothing: files that `bench run --json` wrote, here or on another machine
+    /// Use files that `bench run --json` wrote, here or on another machine, instead of measuring
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = [
         "backends", "peer", "rounds", "threads", "arguments",
     ])]
     results: Vec<PathBuf>,
-    /// What `bench run` is given, such as the names of benchmarks
+    /// Arguments for `bench run`, such as the names of benchmarks
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -60,19 +60,19 @@ impl Backend {
     }
 }
 
-/// Writes `crates/bench/results/<date>-<machine>/` and the tables in README, again after each backend;
-/// nothing where no benchmark succeeds.
+/// Writes a new folder `crates/bench/results/<date>-<machine>/` and the tables in README, again after
+/// each backend; nothing where no benchmark succeeds.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if !options.results.is_empty() {
         let read =
             options.results.iter().map(|path| Results::read(&shell.current_dir().join(path)));
         let all: Vec<Results> = read.collect::<Result<_, _>>()?;
-        return keep(shell, options, merge(all));
+        return keep(shell, options, &merge(all)?, &mut None);
     }
     let scratch = shell.create_temp_dir()?;
     let commit = commit(shell)?;
     let mut all: Vec<Results> = Vec::new();
-    let mut failed = Vec::new();
+    let (mut failed, mut folder) = (Vec::new(), None);
     for backend in options.backends.iter().map(|backend| backend.name()) {
         let json = scratch.path().join(format!("{backend}.json"));
         let arguments = arguments(options);
@@ -81,7 +81,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             "cargo run --release --package bench --features {backend} --
                 run {arguments...} --json {json}"
         );
-        // A benchmark that failed has said why; the others count, and so do other backends.
+        // A benchmark that failed has said why; the others and the other backends still count.
         let ended = measured.run();
         let read = Results::read(&json);
         if ended.is_err() || read.is_err() {
@@ -91,7 +91,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             Ok(mut results) => {
                 results.machine.commit.clone_from(&commit);
                 all.push(results);
-                keep(shell, options, all.clone())?;
+                keep(shell, options, &all, &mut folder)?;
             }
             Err(error) => eprintln!("error: {backend}: no benchmark succeeded: {error:#}"),
         }
@@ -105,25 +105,33 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 }
 
 /// Writes results, each of another device.
-fn keep(shell: &Shell, options: &Options, all: Vec<Results>) -> anyhow::Result<()> {
+///
+/// - `folder`: where; chosen by the first call
+fn keep(
+    shell: &Shell,
+    options: &Options,
+    all: &[Results],
+    folder: &mut Option<String>,
+) -> anyhow::Result<()> {
     let Some(first) = all.first() else { return Ok(()) };
     let date = cmd!(shell, "date -u +%F").quiet().read()?;
     let rustc = cmd!(shell, "rustc --version").quiet().read()?;
     let name = options.machine.clone().unwrap_or_else(|| first.machine.short_name());
-    let folder = format!("crates/bench/results/{date}-{name}");
-    let at = shell.current_dir().join(&folder);
-    shell.write_file(at.join("results.json"), serde_json::to_string_pretty(&all)? + "\n")?;
+    let wanted = format!("crates/bench/results/{date}-{name}");
+    let folder = folder.get_or_insert_with(|| unused(shell, wanted));
+    let at = shell.current_dir().join(&*folder);
+    shell.write_file(at.join("results.json"), serde_json::to_string_pretty(all)? + "\n")?;
     let shown: Vec<_> = all.iter().map(Results::shown).collect::<Result<_, _>>()?;
     let entries = shown.concat();
     for (file, svg) in chart::all(&entries)? {
         shell.write_file(at.join(file), svg)?;
     }
     let page = page::Page { date: &date, rustc: &rustc, command: &command(options) };
-    shell.write_file(at.join("README.md"), page.text(&all, &entries))?;
-    // A part of the benchmarks is no summary of the project.
+    shell.write_file(at.join("README.md"), page.text(all, &entries))?;
+    // A selection of benchmarks is no summary of the project.
     if options.arguments.is_empty() {
         for (results, entries) in all.iter().zip(&shown) {
-            if let Some(table) = page::summary(&date, &results.machine, entries, &folder) {
+            if let Some(table) = page::summary(&date, &results.machine, entries, folder) {
                 update_readme(shell, Path::new("README.md"), &results.machine.title(), &table)?;
             }
         }
@@ -132,13 +140,33 @@ fn keep(shell: &Shell, options: &Options, all: Vec<Results>) -> anyhow::Result<(
     Ok(())
 }
 
-/// Puts the newest table of a device where its old one was.
+/// A folder that does not exist, with a number behind the wanted name where that is taken: results are
+/// never overwritten.
+fn unused(shell: &Shell, wanted: String) -> String {
+    let (mut folder, mut number) = (wanted.clone(), 1);
+    while shell.path_exists(&folder) {
+        number += 1;
+        folder = format!("{wanted}-{number}");
+    }
+    folder
+}
+
+/// Puts the newest table of a device where its old one was, unless rows would be lost.
 fn update_readme(shell: &Shell, path: &Path, device: &str, table: &str) -> anyhow::Result<()> {
     let text = shell.read_file(path)?;
+    let lost = readme::lost_rows(&text, device, table);
+    if !lost.is_empty() {
+        let lost = lost.join(", ");
+        println!(
+            "README keeps its table of {device}: these results lack {lost}\n\
+             help: measure those too, or remove their rows from README"
+        );
+        return Ok(());
+    }
     Ok(shell.write_file(path, readme::with_table(&text, device, table)?)?)
 }
 
-/// The commit, and whether anything that is built differs from it; results and pages do not count.
+/// The commit, and whether anything that is built differs from it; results and pages may.
 fn commit(shell: &Shell) -> anyhow::Result<String> {
     let commit = cmd!(shell, "git rev-parse --short HEAD").quiet().read()?;
     let built = ["crates", "xtask", "examples", "Cargo.toml", "Cargo.lock"];
@@ -147,7 +175,7 @@ fn commit(shell: &Shell) -> anyhow::Result<String> {
     Ok(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
-/// What `bench run` is given.
+/// The arguments of `bench run`.
 fn arguments(options: &Options) -> Vec<String> {
     let Options { peer, rounds, threads, arguments, .. } = options;
     let mut all = arguments.clone();
@@ -162,7 +190,7 @@ fn arguments(options: &Options) -> Vec<String> {
     all
 }
 
-/// What to type to measure again.
+/// The command that measures again.
 fn command(options: &Options) -> String {
     let mut command = "cargo xtask bench".to_owned();
     if let Some(machine) = &options.machine {
@@ -192,7 +220,11 @@ fn command(options: &Options) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        page::tests::RESULTS,
+        results::tests::{machine, results},
+        *,
+    };
 
     fn plain() -> Options {
         Options {
@@ -204,6 +236,22 @@ mod tests {
             results: Vec::new(),
             arguments: Vec::new(),
         }
+    }
+
+    #[test]
+    fn results_are_not_overwritten() {
+        let shell = Shell::new().unwrap();
+        let root = shell.create_temp_dir().unwrap();
+        shell.change_dir(root.path());
+        let options = Options { arguments: vec!["mlp-step".to_owned()], ..plain() };
+        let (whole, part) = (results(machine(), RESULTS), results(machine(), "[]"));
+        let (mut first, mut second) = (None, None);
+        keep(&shell, &options, &[whole], &mut first).unwrap();
+        let kept = format!("{}/results.json", first.clone().unwrap());
+        let before = shell.read_file(&kept).unwrap();
+        keep(&shell, &options, &[part], &mut second).unwrap();
+        assert_eq!(shell.read_file(&kept).unwrap(), before);
+        assert_eq!(second.unwrap(), format!("{}-2", first.unwrap()));
     }
 
     #[test]

@@ -8,11 +8,11 @@ use super::{
     results::{Machine, Results},
 };
 
-/// What stands on the page beside the results.
+/// What the page shows besides the results.
 pub(super) struct Page<'a> {
     pub(super) date: &'a str,
     pub(super) rustc: &'a str,
-    /// What to type to measure again.
+    /// The command that measures again.
     pub(super) command: &'a str,
 }
 
@@ -37,26 +37,27 @@ impl Page<'_> {
         format!(
             "# Results of {date}\n\
              \n\
-             Measured on the devices below, each at one commit; others give other numbers and other\n\
-             ratios. `results.json` beside this page holds every number.\n\
+             Measured on the devices below, each at one commit. On other devices the numbers and the\n\
+             ratios differ. `results.json` beside this page holds every number.\n\
              \n\
              {devices}\
              - compiler: {rustc}\n\
              {versions}\
              \n\
-             A time is the median with its spread, of a step where nothing else is said; a ratio is the\n\
-             peer's time divided by ours, so above 1 ours is the faster. Peers begin with our weights,\n\
-             are given our batches ready in memory, on a GPU in its own, and their first losses are ours;\n\
-             our time includes what brings the batches there. On a GPU a peer's first losses are\n\
-             computed in f32, its times are of TF32, as CUDA's products of ours are, and the first three\n\
-             steps of a round are not timed on either side. The peak is that of products of large\n\
-             matrices by the same backend; operations are counted as plain sums of products, of which\n\
-             convolutions by Winograd's algorithm need fewer, so they can pass it. The bandwidth is that\n\
-             of a copy; bytes are counted as if each layer's result were written once and read by each\n\
-             that needs it, so what stays in caches can pass it too. Memory is that of the process, on a\n\
-             GPU what the framework has reserved there. Of the parts of a step `update` is a difference\n\
-             of medians, that of a step without its forward pass and of a backward pass; where it comes\n\
-             out below nothing it is left out.\n\
+             A time is the median with its spread, of a step unless stated otherwise. A ratio is the\n\
+             peer's time divided by ours: above 1, ours is faster. Peers start from our weights, get our\n\
+             batches ready in memory (on a GPU, in the GPU's), and their first losses equal ours; our\n\
+             time includes bringing the batches there. On a GPU a peer computes its first losses in f32\n\
+             and is timed with TF32, as CUDA's products of ours are; the first three steps of a round\n\
+             are not timed on either side. The peak is that of products of large matrices by the same\n\
+             backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
+             algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
+             counted as if each layer's result were written once and read by each layer that needs it;\n\
+             what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
+             framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
+             alone, on random inputs that are ready on the device: no preprocessing, and no outputs\n\
+             read back. Of the parts of a step, `update` is a difference of medians: that of a step\n\
+             without its forward pass minus that of a backward pass; it is omitted where it is negative.\n\
              \n\
              {charts}\
              {against}\
@@ -85,20 +86,20 @@ fn device(results: &Results) -> String {
     )
 }
 
-/// Peers that do not count, and why.
+/// Peers that were rejected, and why.
 fn refused(entries: &[Entry]) -> String {
     let lines: String = entries
         .iter()
         .flat_map(|entry| entry.refused.iter().map(move |refused| (entry, refused)))
         .map(|(entry, refused)| {
             let name = label(entry, entries);
-            format!("- {name}: {} does not count: {}\n", refused.name, refused.reason)
+            format!("- {name}: {} was rejected: {}\n", refused.name, refused.reason)
         })
         .collect();
     if lines.is_empty() { lines } else { lines + "\n" }
 }
 
-/// How much faster each GPU is than the CPU at what both were measured.
+/// How much faster each GPU is than the CPU, where both were measured.
 fn against_cpu(all: &[Results], entries: &[Entry]) -> String {
     let on_gpu = |entry: &&Entry| {
         let runs = |results: &&Results| results.machine.backend == entry.backend;
@@ -122,7 +123,7 @@ fn against_cpu(all: &[Results], entries: &[Entry]) -> String {
     if rows.is_empty() {
         return rows;
     }
-    format!("| name | backend | it | cpu | cpu / it |\n|---|---|--:|--:|--:|\n{rows}\n")
+    format!("| name | backend | GPU | CPU | CPU / GPU |\n|---|---|--:|--:|--:|\n{rows}\n")
 }
 
 fn table(entries: &[Entry]) -> String {
@@ -155,8 +156,8 @@ fn table(entries: &[Entry]) -> String {
     table
 }
 
-/// What README shows of a device: the entries that have peers, a column each, but those of series;
-/// none where there is none.
+/// README's table of a device, with a column for each peer: the entries that have peers and were
+/// measured with all cores, but no series; none where there are no such entries.
 pub(super) fn summary(
     date: &str,
     machine: &Machine,
@@ -167,6 +168,7 @@ pub(super) fn summary(
         .iter()
         .filter(|entry| entry.peers.iter().any(|peer| !peer.version.is_empty()))
         .filter(|entry| !entry.name.starts_with("scaling-"))
+        .filter(|entry| entry.threads.is_none_or(|threads| threads == machine.cores as u64))
         .cloned()
         .collect();
     if compared.is_empty() {
@@ -208,7 +210,7 @@ pub(super) fn summary(
     Some(text)
 }
 
-/// A value that an entry may be without.
+/// A value that an entry may lack.
 fn cell<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(String::new, show)
 }
@@ -259,9 +261,9 @@ pub(super) mod tests {
         assert!(page.contains("  peak: 200 billion multiply-adds a second; copies: 10 GB/s\n"));
         assert!(page.contains("- pytorch: 2.15\n- tensorflow: 2.21\n"));
         assert!(page.contains("![ratios](ratios.svg)"));
-        let refused = "- start: pytorch bf16 does not count: it computes something else\n";
+        let refused = "- start: pytorch bf16 was rejected: it computes something else\n";
         assert!(page.contains(refused), "{page}");
-        assert!(!page.contains("cpu / it"));
+        assert!(!page.contains("CPU / GPU"));
         assert!(page.ends_with("```\ncargo xtask bench\n```\n"));
     }
 
@@ -294,5 +296,8 @@ pub(super) mod tests {
         let of_gpu = summary("2026-11-21", &gpu(), &entries, folder).unwrap();
         assert!(of_gpu.starts_with("2026-11-21, NVIDIA H200, cuda, driver 580.65, commit 0123abc"));
         assert!(summary("2026-11-21", &machine(), &entries[1..], folder).is_none());
+        // Times of 2 threads say nothing about a machine of 4 cores.
+        let larger = Machine { cores: 4, ..machine() };
+        assert!(summary("2026-11-21", &larger, &entries, folder).is_none());
     }
 }

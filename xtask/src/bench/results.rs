@@ -1,8 +1,8 @@
-//! Files of results as `bench run --json` writes them, from here or from another machine.
+//! Files of results that `bench run --json` wrote, here or on another machine.
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
@@ -12,7 +12,7 @@ use super::entry::Entry;
 pub(super) struct Results {
     pub(super) machine: Machine,
     pub(super) peaks: Peaks,
-    /// With all that no page shows.
+    /// With the keys that no page shows, too.
     pub(super) entries: Vec<serde_json::Value>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Machine {
     pub(super) commit: String,
 }
 
-/// What the device does at best.
+/// What the device can do at best.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Peaks {
     pub(super) multiply_adds_per_second: f64,
@@ -42,10 +42,10 @@ pub(super) struct Peaks {
 impl Results {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text =
-            std::fs::read(path).with_context(|| format!("no results in `{}`", path.display()))?;
+        let text = std::fs::read(path)
+            .with_context(|| format!("cannot read results from `{}`", path.display()))?;
         serde_json::from_slice(&text)
-            .with_context(|| format!("`{}` is not of `bench run --json`", path.display()))
+            .with_context(|| format!("`{}` was not written by `bench run --json`", path.display()))
     }
 
     /// What a page shows of the entries.
@@ -61,7 +61,7 @@ impl Machine {
         ["cuda", "wgpu"].contains(&self.backend.as_str())
     }
 
-    /// The device: what tells results in README apart.
+    /// The device, by which README tells results apart.
     pub(super) fn title(&self) -> String {
         let Self { backend, device, processor, cores, .. } = self;
         match backend.as_str() {
@@ -80,8 +80,9 @@ impl Machine {
     }
 }
 
-/// Results of a device become one, in which the newest of a name counts, in its first place.
-pub(super) fn merge(all: Vec<Results>) -> Vec<Results> {
+/// Joins the results of each device, which must be of one commit. Of entries with the same name the
+/// last counts, in the place of the first; the peaks are the last ones measured.
+pub(super) fn merge(all: Vec<Results>) -> anyhow::Result<Vec<Results>> {
     let mut merged: Vec<Results> = Vec::new();
     for results in all {
         let title = results.machine.title();
@@ -89,6 +90,12 @@ pub(super) fn merge(all: Vec<Results>) -> Vec<Results> {
             merged.push(results);
             continue;
         };
+        let (first, second) = (&known.machine.commit, &results.machine.commit);
+        ensure!(
+            first == second,
+            "results on {title} are of the commits {first} and {second}, which cannot share a page; \
+             give the files of one commit at a time"
+        );
         for entry in results.entries {
             match known.entries.iter_mut().find(|other| other["name"] == entry["name"]) {
                 Some(other) => *other = entry,
@@ -98,7 +105,7 @@ pub(super) fn merge(all: Vec<Results>) -> Vec<Results> {
         known.machine = results.machine;
         known.peaks = results.peaks;
     }
-    merged
+    Ok(merged)
 }
 
 #[cfg(test)]
@@ -143,16 +150,25 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn of_two_files_of_a_device_the_newest_entry_counts() {
+    fn of_two_files_of_a_device_the_last_entry_counts() {
         let of = |machine, text: &str| results(machine, text);
         let merged = merge(vec![
             of(gpu(), r#"[{"name": "a", "x": 1}, {"name": "b", "x": 1}]"#),
             of(machine(), r#"[{"name": "a", "x": 2}]"#),
             of(gpu(), r#"[{"name": "c", "x": 3}, {"name": "a", "x": 3}]"#),
-        ]);
+        ])
+        .unwrap();
         assert_eq!(merged.len(), 2);
         let found: Vec<_> = merged[0].entries.iter().map(|entry| entry["x"].as_u64()).collect();
         assert_eq!(found, [Some(3), Some(1), Some(3)]);
         assert_eq!(merged[1].entries[0]["x"], 2);
+    }
+
+    #[test]
+    fn results_of_two_commits_are_not_joined() {
+        let other = Machine { commit: "4567def".to_owned(), ..gpu() };
+        let error = merge(vec![results(gpu(), "[]"), results(other.clone(), "[]")]).unwrap_err();
+        assert!(error.to_string().contains("the commits 0123abc and 4567def"), "{error}");
+        assert_eq!(merge(vec![results(machine(), "[]"), results(other, "[]")]).unwrap().len(), 2);
     }
 }

@@ -1,5 +1,5 @@
-//! Holds a GPU backend against the CPU: each recipe trains on both from the same weights and
-//! batches, must come to the same losses and weights, and must resume; each program measures the
+//! Compares a GPU backend with the CPU: each recipe trains on both from the same weights and
+//! batches, must reach the same losses and weights, and must resume; each program evaluates the
 //! other's model.
 
 mod outcome;
@@ -27,24 +27,23 @@ pub(crate) struct Options {
     /// The recipes to run
     #[arg(long, value_delimiter = ',', default_values = RECIPES.map(|recipe| recipe.0))]
     pub(crate) recipes: Vec<String>,
-    /// First hold operations, networks and augmentation on that backend against PyTorch's values,
-    /// and kernels against the CPU's; to build that takes minutes, and to run it too where the GPU
-    /// is one in software
+    /// First compare operations, networks and augmentation on that backend with PyTorch's values,
+    /// and kernels with the CPU's; this takes minutes to build, and on a GPU in software to run
     #[arg(long)]
     pub(crate) tests: bool,
-    /// Updates of each run
+    /// Steps of each run
     #[arg(long, default_value_t = 50)]
     pub(crate) steps: u64,
-    /// The largest relative difference [default: 1e-4, or 1e-3 on cuda, which multiplies in TF32]
+    /// The largest relative difference [default: 1e-4; 1e-3 on cuda, which multiplies in TF32]
     #[arg(long)]
     pub(crate) tolerance: Option<f64>,
-    /// The program `recipes` with that backend; without it, one is built
+    /// The program `recipes` with that backend [default: one is built]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
-    /// The program `recipes` for the CPU; without it, one is built
+    /// The program `recipes` for the CPU [default: one is built]
     #[arg(long, value_name = "FILE")]
     pub(crate) cpu_program: Option<PathBuf>,
-    /// The profile to build them with
+    /// The Cargo profile to build them with
     #[arg(long, value_name = "PROFILE", default_value = "release")]
     pub(crate) profile: String,
 }
@@ -72,14 +71,14 @@ impl Backend {
     }
 }
 
-/// Each recipe, at a size that a GPU in software finishes; convolutions as exact as on a GPU.
+/// Each recipe, at a size that a GPU in software can train; convolutions as exact as on a GPU.
 ///
-/// Two things make runs part that compute the same, and both are kept small here. Adam's epsilon is
-/// large: with the usual one a gradient that should be zero, and is rounded otherwise on each device,
+/// Two effects make runs diverge that compute the same, and both are kept small here. Adam's epsilon is
+/// large: with the usual one a gradient that should be zero, and is rounded differently on each device,
 /// moves a weight by a whole learning rate. Learning rates of deep networks are small: some output of
 /// a convolution is always so close to zero that its rounding decides on which side of ReLU's kink it
-/// lies, which changes gradients by a thousandth; the CPU that goes on from the GPU's weights before
-/// such a step comes to the GPU's after it.
+/// lies, which changes gradients by a thousandth. From the GPU's weights before such a step, the CPU
+/// reaches the GPU's after it.
 const RECIPES: [(&str, &str); 8] = [
     ("mlp", "data.labels=linear training.batch_size=40 optimizer.epsilon=1e-3"),
     (
@@ -109,10 +108,10 @@ const RECIPES: [(&str, &str); 8] = [
         "model.hidden=32 data.sequence_length=16 training.batch_size=16 optimizer.epsilon=1e-3",
     ),
 ];
-/// What all of them are given.
+/// Settings of all of them.
 const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorboard=false";
 
-/// Runs every recipe on both backends, and fails where one differs by more than the tolerance.
+/// Trains every recipe on both backends; an error where one differs by more than the tolerance.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
     if options.tests {
@@ -120,7 +119,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         hold_kernels(shell, *backend)?;
     }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
-        Some(program) => program.canonicalize().context("the program cannot be found"),
+        Some(program) => program.canonicalize().context("cannot find the program"),
         None => program::build(shell, profile, feature),
     };
     // The second build would replace the first.
@@ -129,14 +128,14 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     fs::copy(found(&options.cpu_program, None)?, &cpu)?;
     let gpu = found(&options.program, Some(backend.name()))?;
     let check = Check {
-        cpu: &cpu,
-        gpu: &gpu,
+        cpu: Side { program: &cpu, name: "cpu" },
+        gpu: Side { program: &gpu, name: "gpu" },
         folder: folder.path(),
         steps: options.steps,
         tolerance: options.tolerance.unwrap_or(backend.tolerance()),
     };
     println!(
-        "{} against the CPU, {} steps, largest relative differences (at most {:.0e} may be)",
+        "{} against the CPU, {} steps, largest relative differences (tolerance {:.0e})",
         backend.name(),
         options.steps,
         check.tolerance
@@ -160,21 +159,28 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Holds a backend's kernels against those of the CPU.
+/// Compares a backend's kernels with the CPU's.
 pub(crate) fn hold_kernels(shell: &Shell, backend: Backend) -> anyhow::Result<()> {
-    // With `recipes`, so that the dependencies are those of its program.
+    // With `recipes`, so that its program's build of the dependencies is used.
     let packages = ["--package", "backend", "--package", "recipes"];
     let feature = format!("recipes/{}", backend.name());
-    // Burn's code for a GPU takes minutes to optimise, and does little here.
+    // Burn's code for a GPU takes minutes to optimise, which gains little here.
     let quick = ["--config", "profile.dev.package.backend.opt-level=0"];
     let tests = ["--features", &feature, "--test", "kernels_equal_flex"];
     Ok(cmd!(shell, "cargo test {quick...} {packages...} {tests...}").run()?)
 }
 
+/// One of the two programs. Each has a cache of its own: features that one computed would hide what the
+/// other computes.
+struct Side<'a> {
+    program: &'a Path,
+    name: &'static str,
+}
+
 /// Two programs, and how they are compared.
 struct Check<'a> {
-    cpu: &'a Path,
-    gpu: &'a Path,
+    cpu: Side<'a>,
+    gpu: Side<'a>,
     folder: &'a Path,
     steps: u64,
     tolerance: f64,
@@ -185,16 +191,16 @@ struct Check<'a> {
 struct Differences {
     losses: f64,
     weights: f64,
-    /// Of what either program measures of the other's model.
+    /// Between the losses that the two programs measure of the same model.
     evaluation: f64,
-    /// Between a run that was stopped and one that was not, both on the GPU; absolute.
+    /// Between a run that was stopped and one that was not, both on the GPU; this one is absolute.
     resume: f64,
 }
 
 impl Differences {
     fn within(&self, tolerance: f64) -> bool {
         [self.losses, self.weights, self.evaluation, self.resume].iter().all(|&difference| {
-            difference <= tolerance // which a value that is not a number is not
+            difference <= tolerance // false for NaN
         })
     }
 }
@@ -208,55 +214,60 @@ impl std::fmt::Display for Differences {
 
 impl Check<'_> {
     fn recipe(&self, name: &str, settings: &str) -> anyhow::Result<Differences> {
-        let train = |program: &Path, run: &str| -> anyhow::Result<Outcome> {
+        let train = |side: &Side<'_>, run: &str| -> anyhow::Result<Outcome> {
             let options = ["--progress", "quiet", "--run-dir", run];
             let steps = self.steps.to_string();
             let mut arguments = vec!["train", name, "--max-steps", &steps];
             arguments.extend(options);
-            self.call(program, &arguments, settings)?;
+            self.call(side, &arguments, settings)?;
             Outcome::read(&self.folder.join(run))
         };
-        let [cpu_run, gpu_run] = ["cpu", "gpu"].map(|backend| format!("{name}-{backend}"));
-        let cpu = train(self.cpu, &cpu_run)?;
-        let gpu = train(self.gpu, &gpu_run)?;
-        let kept = self.folder.join("cache/kernels");
-        ensure!(holds_something(&kept)?, "what was tuned is not in `{}`", kept.display());
+        let [cpu_run, gpu_run] = [&self.cpu, &self.gpu].map(|side| format!("{name}-{}", side.name));
+        let cpu = train(&self.cpu, &cpu_run)?;
+        let gpu = train(&self.gpu, &gpu_run)?;
+        let kept = self.cache(&self.gpu).join("kernels");
+        ensure!(holds_something(&kept)?, "the results of autotune are not in `{}`", kept.display());
 
-        let measure = |program: &Path, run: &str| -> anyhow::Result<f64> {
-            let told = self.call(program, &["eval", run, "--json"], "")?;
+        let measure = |side: &Side<'_>, run: &str| -> anyhow::Result<f64> {
+            let told = self.call(side, &["eval", run, "--json"], "")?;
             told["metrics"]["loss"].as_f64().context("no loss was measured")
         };
         let mut evaluation = 0.0_f64;
         for run in [&cpu_run, &gpu_run] {
-            let (there, here) = (measure(self.gpu, run)?, measure(self.cpu, run)?);
+            let (there, here) = (measure(&self.gpu, run)?, measure(&self.cpu, run)?);
             evaluation = evaluation.max(outcome::relative(there, here));
         }
 
         let steps = self.steps.to_string();
         let arguments = ["verify-resume", name, "--steps", &steps, "--json"];
-        let resumed = self.call(self.gpu, &arguments, settings)?;
+        let resumed = self.call(&self.gpu, &arguments, settings)?;
         let identical = resumed["identical"] == true;
         let resume = if identical { Some(0.0) } else { resumed["largest_difference"].as_f64() };
         Ok(Differences {
             losses: cpu.losses_differ(&gpu)?,
             weights: cpu.weights_differ(&gpu)?,
             evaluation,
-            resume: resume.context("verify-resume told no difference")?,
+            resume: resume.context("verify-resume reported no difference")?,
         })
     }
 
-    /// What a command prints, as JSON; null where it prints nothing.
-    fn call(&self, program: &Path, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
-        let mut command = Command::new(program);
+    /// Where a program keeps features and the results of autotune.
+    fn cache(&self, side: &Side<'_>) -> PathBuf {
+        self.folder.join(format!("cache-{}", side.name))
+    }
+
+    /// What a command prints, as JSON; null where it prints none.
+    fn call(&self, side: &Side<'_>, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
+        let mut command = Command::new(side.program);
         command.current_dir(self.folder).args(arguments);
-        command.env("BURN_RECIPES_DATA", self.folder.join("cache"));
+        command.env("BURN_RECIPES_DATA", self.cache(side));
         if !settings.is_empty() {
             let settings = settings.split(' ').chain(SHARED.split(' '));
             command.args(settings.flat_map(|setting| ["--set", setting]));
         }
         let output = command.output()?;
         let stderr = String::from_utf8_lossy(&output.stderr);
-        // verify-resume ends with 1 where runs differ, which on a GPU they may a little.
+        // verify-resume exits with 1 where runs differ, which they may a little on a GPU.
         let differs = arguments[0] == "verify-resume" && output.status.code() == Some(1);
         let told = output.status.success() || (differs && !output.stdout.is_empty());
         if !told {
@@ -266,7 +277,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a file below the folder has a content.
+/// Whether the folder holds a file that is not empty.
 fn holds_something(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -284,8 +295,27 @@ fn holds_something(folder: &Path) -> io::Result<bool> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
-    fn a_difference_that_is_no_number_is_none_that_may_be() {
+    fn each_program_has_a_cache_of_its_own() -> anyhow::Result<()> {
+        let shell = Path::new("sh");
+        let check = Check {
+            cpu: Side { program: shell, name: "cpu" },
+            gpu: Side { program: shell, name: "gpu" },
+            folder: &std::env::temp_dir(),
+            steps: 1,
+            tolerance: 1e-4,
+        };
+        let cache = |side: &Side<'_>| {
+            check.call(side, &["-c", r#"printf '"%s"' "$BURN_RECIPES_DATA""#], "")
+        };
+        let (cpu, gpu) = (cache(&check.cpu)?, cache(&check.gpu)?);
+        assert!(cpu.is_string() && gpu.is_string() && cpu != gpu, "{cpu} and {gpu}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_difference_that_is_not_a_number_is_beyond_any_tolerance() {
         let differences =
             |losses| Differences { losses, weights: 1e-5, evaluation: 0.0, resume: 0.0 };
         assert!(differences(1e-5).within(1e-4));

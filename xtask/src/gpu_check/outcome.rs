@@ -1,4 +1,4 @@
-//! What a run came to: its losses and its weights.
+//! The result of a run: its losses and its weights.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -44,15 +44,15 @@ impl Outcome {
     /// The largest difference between numbers of a tensor, relative to the largest of the tensor; of
     /// a bias, to the largest of its layer.
     ///
-    /// A bias begins at zero, and what a few updates made of it is a sum in which nearly all cancels
-    /// where batch normalisation follows: f32 does not determine it to more than two digits
-    /// (`resnet_rounding.py`). Its layer's output feels it beside the weights.
+    /// A bias begins at zero. Where batch normalisation follows, its gradient is a sum in which nearly
+    /// everything cancels, so f32 determines it to two digits at most (`resnet_rounding.py`); in the
+    /// layer's output it counts beside the weights.
     pub(super) fn weights_differ(&self, other: &Self) -> anyhow::Result<f64> {
-        ensure!(self.weights.keys().eq(other.weights.keys()), "the models have other tensors");
+        ensure!(self.weights.keys().eq(other.weights.keys()), "the models have different tensors");
         let mut worst = 0.0;
         for (name, ours) in &self.weights {
             let theirs = &other.weights[name];
-            ensure!(ours.len() == theirs.len(), "`{name}` has another size");
+            ensure!(ours.len() == theirs.len(), "`{name}` differs in size");
             let beside = self.weights.get(&name.replace("bias", "weight")).into_iter().flatten();
             let sizes = ours.iter().chain(beside).map(|value| f64::from(value.abs()));
             let size = sizes.fold(0.0, largest);
@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// Of what is given; a value that is not a number is larger than all.
+/// The larger of two values; NaN is larger than any.
 fn largest(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bias_is_held_against_its_layer() -> anyhow::Result<()> {
+    fn a_bias_is_compared_relative_to_its_layer() -> anyhow::Result<()> {
         let layer = |bias: f32| {
             let mut layer = outcome(&[], &[4.0, 1.0]);
             layer.weights.insert("layer.bias".to_owned(), vec![bias]);

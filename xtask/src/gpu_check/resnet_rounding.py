@@ -1,4 +1,4 @@
-"""How far f32 determines the gradients of an untrained ResNet-20: those of PyTorch in f32 against f64.
+"""How well f32 determines the gradients of an untrained ResNet-20: PyTorch's in f32 against f64.
 
 Run with: python xtask/src/gpu_check/resnet_rounding.py
 """

@@ -1,5 +1,4 @@
-//! Only `crates/backend` asks which backend is built, so that every other line of the project is
-//! the same on all of them.
+//! Only `crates/backend` asks which backend is built; all other code is the same on every backend.
 
 use crate::{
     metadata::BACKEND_FEATURES,
@@ -15,7 +14,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                     path: file.path.clone(),
                     line,
                     problem: format!("`cfg(feature = \"{name}\")` outside crates/backend"),
-                    remedy: "let `backend` export what differs and stay generic over `Backend` \
+                    remedy: "let `backend` export what differs, and stay generic over `Backend` \
                              here"
                         .to_owned(),
                 },
@@ -49,7 +48,7 @@ fn device() -> bool { cfg!(feature = "wgpu") }
 "#;
 
     #[test]
-    fn a_backend_is_asked_for_outside_its_crate() {
+    fn a_cfg_on_a_backend_outside_its_crate_is_found() {
         let findings = check(&Tree::from([("crates/data/src/lib.rs", SAMPLE)]));
         let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [5, 7]);
@@ -58,7 +57,7 @@ fn device() -> bool { cfg!(feature = "wgpu") }
     }
 
     #[test]
-    fn the_backend_crate_may_ask() {
+    fn the_backend_crate_may_have_them() {
         assert_eq!(check(&Tree::from([("crates/backend/src/lib.rs", SAMPLE)])), []);
     }
 }

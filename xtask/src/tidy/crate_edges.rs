@@ -1,8 +1,7 @@
-//! A crate of the workspace uses only the crates above it, and none switches a backend on for the
-//! others.
+//! A crate of the workspace uses only the crates below it, and none enables a backend for the others.
 //!
-//! Cargo unifies features, so one dependency that names a backend would flip `backend::Selected`
-//! for everything built beside it. Features are forwarded in `[features]` instead.
+//! Cargo unifies features, so one dependency that names a backend would change `backend::Selected`
+//! for everything built with it. Features are forwarded in `[features]` instead.
 
 use crate::{
     metadata::{BACKEND_FEATURES, Dependency, Metadata, Package},
@@ -23,7 +22,7 @@ const MAY_USE: [(&str, &str); 10] = [
     ("xtask", ""),
 ];
 
-/// `inference` is linked into other programs, which need no readers, decoders or threads.
+/// The crate that is linked into other programs, which need no readers, decoders or threads.
 const WITHOUT_SOURCES: &str = "inference";
 
 pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
@@ -61,8 +60,8 @@ type Text = (String, String);
 
 fn unknown_crate(package: &Package) -> Text {
     (
-        format!("the crate `{}` has no place in the workspace's order", package.name),
-        "add it to the table in xtask/src/tidy/crate_edges.rs".to_owned(),
+        format!("the crate `{}` is missing from the table of crates", package.name),
+        "add it with what it may use in xtask/src/tidy/crate_edges.rs".to_owned(),
     )
 }
 
@@ -82,9 +81,9 @@ fn edge_problem(package: &Package, dependency: &Dependency, may_use: &str) -> Op
 fn backend_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
     let feature = requested(dependency, used).find(|feature| BACKEND_FEATURES.contains(feature))?;
     Some((
-        format!("`{}` switches the backend `{feature}` on in `{}`", package.name, dependency.name),
+        format!("`{}` enables the backend `{feature}` of `{}`", package.name, dependency.name),
         format!(
-            "take `{}` without default features and forward `{feature}` under [features]; tests \
+            "use `{}` without default features and forward `{feature}` under [features]; tests \
              use `backend::Selected`",
             dependency.name
         ),
@@ -95,9 +94,8 @@ fn sources_problem(package: &Package, dependency: &Dependency, used: &Package) -
     let applies = package.name == WITHOUT_SOURCES && dependency.kind.is_none();
     (applies && requested(dependency, used).any(|feature| feature == "sources")).then(|| {
         (
-            format!("`{}` takes `{}` with its `sources`", package.name, dependency.name),
-            "take it without default features: `preprocess` is all that prediction needs"
-                .to_owned(),
+            format!("`{}` uses `{}` with the feature `sources`", package.name, dependency.name),
+            "use it without default features: prediction needs only `preprocess`".to_owned(),
         )
     })
 }
@@ -108,7 +106,7 @@ fn requested<'a>(dependency: &'a Dependency, used: &'a Package) -> impl Iterator
     dependency.features.iter().chain(defaults.into_iter().flatten()).map(String::as_str)
 }
 
-/// The manifest that lies in a folder named as the crate.
+/// The manifest in the folder that is named after the crate.
 fn manifest<'tree>(tree: &'tree Tree, name: &str) -> Option<&'tree File> {
     [format!("crates/{name}/Cargo.toml"), format!("{name}/Cargo.toml")]
         .iter()
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_uses_only_those_above_it() {
+    fn a_crate_uses_only_those_below_it() {
         let edge =
             r#"{"name": "training", "kind": null, "uses_default_features": true, "features": []}"#;
         let manifest =
@@ -181,11 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn no_dependency_switches_a_backend_on() {
+    fn no_dependency_enables_a_backend() {
         let named = r#"{"name": "backend", "kind": "dev", "uses_default_features": false, "features": ["cpu"]}"#;
         let manifest = "[dependencies]\nbackend.workspace = true\n\n[dev-dependencies]\n\
                         backend = { workspace = true, features = [\"cpu\"] }\n";
-        let problem = "`store` switches the backend `cpu` on in `backend`".to_owned();
+        let problem = "`store` enables the backend `cpu` of `backend`".to_owned();
         assert_eq!(check_crate("store", named, manifest), [(5, problem.clone())]);
 
         let by_default =
@@ -194,21 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn inference_takes_data_without_its_sources() {
+    fn inference_uses_data_without_its_sources() {
         let edge =
             r#"{"name": "data", "kind": null, "uses_default_features": true, "features": []}"#;
         let manifest = "[dependencies]\ndata = { path = \"../data\" }\n";
         assert_eq!(
             check_crate("inference", edge, manifest),
-            [(2, "`inference` takes `data` with its `sources`".to_owned())]
+            [(2, "`inference` uses `data` with the feature `sources`".to_owned())]
         );
     }
 
     #[test]
-    fn a_new_crate_is_given_its_place() {
+    fn a_new_crate_must_be_in_the_table() {
         assert_eq!(
             check_crate("vision", "", ""),
-            [(1, "the crate `vision` has no place in the workspace's order".to_owned())]
+            [(1, "the crate `vision` is missing from the table of crates".to_owned())]
         );
     }
 }

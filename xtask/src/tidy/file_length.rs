@@ -1,4 +1,4 @@
-//! A file is one idea and its tests, which a reader can hold in mind.
+//! A file is short enough to read at once: one idea and its tests.
 
 use crate::tidy::{Finding, Tree};
 
@@ -12,8 +12,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             (lines > LIMIT_LINES).then(|| Finding {
                 path: file.path.clone(),
                 line: LIMIT_LINES + 1,
-                problem: format!("{lines} lines, where {LIMIT_LINES} are the most"),
-                remedy: "split it where a second idea begins".to_owned(),
+                problem: format!("{lines} lines; the limit is {LIMIT_LINES}"),
+                remedy: "move its second idea to a file of its own".to_owned(),
             })
         })
         .collect()
@@ -34,6 +34,6 @@ mod tests {
         ]));
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].path, "crates/data/src/split.rs");
-        assert_eq!(findings[0].problem, "501 lines, where 500 are the most");
+        assert_eq!(findings[0].problem, "501 lines; the limit is 500");
     }
 }

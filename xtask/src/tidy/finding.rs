@@ -1,4 +1,4 @@
-//! One departure from a convention: where it is, what it is, and how to mend it.
+//! A violation of a convention: where it is, what it is, and how to fix it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Golden values lie beside the script that makes them, so that anyone can make them again.
+//! Golden values lie beside the script that makes them, so that anyone can regenerate them.
 
 use crate::tidy::{Finding, Tree, tree::File};
 

@@ -1,12 +1,11 @@
-//! Everything the project can be built from has a licence that lets people use the result as they
-//! like.
+//! Every dependency has a licence that lets people use the result as they like.
 
 use crate::{
     metadata::{Metadata, Package},
     tidy::{Finding, Tree, rust_text},
 };
 
-/// Permissive licences, and MPL-2.0, which asks only for changes to its own files.
+/// Permissive licences, and MPL-2.0, which covers only its own files.
 const ALLOWED: [&str; 15] = [
     "0BSD",
     "Apache-2.0",
@@ -31,7 +30,7 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
         .iter()
         .filter_map(|package| {
             let problem = match &package.license {
-                None => "names no licence".to_owned(),
+                None => "states no licence".to_owned(),
                 Some(license) if is_allowed(license) => return None,
                 Some(license) => format!("has the licence `{license}`"),
             };
@@ -39,7 +38,7 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
                 path: "Cargo.lock".to_owned(),
                 line: lock_line(tree, package),
                 problem: format!("{} {} {problem}", package.name, package.version),
-                remedy: "do without it; if people may still use the result as they like, add the \
+                remedy: "remove it; if people may still use the result as they like, add the \
                          licence to xtask/src/tidy/licences.rs"
                     .to_owned(),
             })
@@ -61,7 +60,7 @@ fn is_allowed(expression: &str) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<_> = spaced.split_whitespace().collect();
     let mut rest = &words[..];
-    // A rest is a mistake in the expression, which allows nothing.
+    // Anything left is a mistake in the expression, which allows nothing.
     any_of(&mut rest) && rest.is_empty()
 }
 
@@ -165,7 +164,7 @@ mod tests {
             problems,
             [
                 (4, "copyleft 1.0.0 has the licence `GPL-3.0-only`"),
-                (1, "silent 1.0.0 names no licence"),
+                (1, "silent 1.0.0 states no licence"),
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! A link in a Markdown file to another file of the repository leads somewhere.
+//! Links in Markdown files to other files of the repository lead to existing ones.
 
 use crate::tidy::{Finding, Tree};
 
@@ -13,7 +13,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                 path: file.path.clone(),
                 line,
                 problem: format!("the link to `{target}` {problem}"),
-                remedy: format!("name a file of the repository, relative to {} itself", file.path),
+                remedy: format!("name a file of the repository, relative to {}", file.path),
             });
         }
     }
@@ -51,7 +51,7 @@ fn resolve(folder: &str, path: &str) -> Option<String> {
 }
 
 /// The targets of the inline links `[text](target)` and the definitions `[label]: target`, with
-/// their lines; code is passed over.
+/// their lines; code is skipped.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut in_code = false;

@@ -1,8 +1,8 @@
-//! No file carries a path of the machine it was written on.
+//! No file contains a path of the machine it was written on.
 
 use crate::tidy::{Finding, Tree};
 
-/// Folders under the root of a file system in which people keep their work.
+/// Folders in the root of a file system in which people keep their work.
 const HOMES: [&str; 4] = ["Users", "home", "root", "work"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_one_machine_is_found_anywhere() {
+    fn a_path_of_one_machine_is_found_in_any_file() {
         let script = format!("set -e\ncd \"/{}/me/project\"\n", "home");
         let findings = check(&Tree::from([(".ci/run", &*script)]));
         assert_eq!(findings.len(), 1);

@@ -1,9 +1,9 @@
-//! The conventions of this project that neither the compiler nor Clippy knows: one file each.
+//! The conventions of this project that neither the compiler nor Clippy checks: one file each.
 //!
 //! A check is a function from the [`Tree`] (and, for some, the [`Metadata`]) to [`Finding`]s. To
 //! add one, add its file here, a line to [`check_all`], and a test with a sample that fails.
 
-// What a check reads and what it tells.
+// What a check reads and what it reports.
 mod finding;
 mod rust_text;
 mod tree;
@@ -37,7 +37,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     for finding in &findings {
         println!("{finding}");
     }
-    ensure!(findings.is_empty(), "tidy: {} to mend", findings.len());
+    ensure!(findings.is_empty(), "tidy: {} to fix", findings.len());
     Ok(())
 }
 

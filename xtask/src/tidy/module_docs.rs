@@ -1,4 +1,4 @@
-//! Every module begins by saying its job in a sentence, so that a folder can be read by its heads.
+//! Every module states its job in its first sentence, so that a folder can be read by its first lines.
 
 use crate::tidy::{Finding, Tree};
 
@@ -7,7 +7,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         .filter(|file| file.path.starts_with("src/") || file.path.contains("/src/"))
         .filter_map(|file| {
             let problem = match first_paragraph(&file.text).last() {
-                None => "the module does not say its job",
+                None => "the module does not state its job",
                 Some(line) if !line.ends_with(['.', ':']) => {
                     "the first paragraph of the module's docs is not a sentence"
                 }
@@ -49,9 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn a_module_without_docs_does_not_say_its_job() {
+    fn a_module_without_docs_is_found() {
         for text in ["", "use std::fs;\n", "// A comment.\n//! Too late.\n"] {
-            assert_eq!(problems(text), ["the module does not say its job"], "{text:?}");
+            assert_eq!(problems(text), ["the module does not state its job"], "{text:?}");
         }
     }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn only_modules_are_asked() {
+    fn only_modules_are_checked() {
         assert_eq!(check(&Tree::from([("crates/data/tests/csv.rs", "")])), []);
     }
 }

@@ -1,10 +1,10 @@
-//! Nothing is left half done in silence: a note of work to do gives its reason, no test is ignored.
+//! Notes of work to do state their reason, and no test is ignored.
 
 use crate::tidy::{Finding, Tree, rust_text, tree::File};
 
 const NOTES: [&str; 3] = ["TODO", "FIXME", "XXX"];
 
-/// Where notes are looked for; prose and data may speak of them.
+/// The files that are searched for notes; prose and data may mention them.
 const EXTENSIONS: [&str; 4] = ["rs", "py", "sh", "toml"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -59,7 +59,7 @@ fn ignored_tests(file: &File) -> Vec<Finding> {
             path: file.path.clone(),
             line,
             problem: "a test that never runs".to_owned(),
-            remedy: "make it run, let it say aloud when it skips, or delete it".to_owned(),
+            remedy: "make it run, let it print when it skips, or delete it".to_owned(),
         })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! Rust source as code apart from comments and literals, so that a check which looks for a word
-//! does not trip over a sentence or a test's sample that contains it.
+//! Separates Rust code from comments and literals, so that a check that looks for a word does not find
+//! it in a sentence or in a test's sample.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -18,7 +18,7 @@ pub(crate) fn comments(source: &str) -> String {
     only(Kind::Comment, source)
 }
 
-/// The offsets at which `word` stands in `text` by itself, not as a part of a longer name.
+/// The offsets of `word` in `text` where it is not part of a longer name.
 pub(crate) fn word_offsets(text: &str, word: &str) -> Vec<usize> {
     let is_name = |c: char| c == '_' || c.is_alphanumeric();
     text.match_indices(word)

@@ -1,4 +1,4 @@
-//! The files of the repository: what git tracks, and what it would if it were added.
+//! The files of the repository: those that git tracks, and new ones that it does not ignore.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ impl Tree {
         let mut files = Vec::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
             let place = shell.current_dir().join(path);
-            // Git lists a file that was deleted until the deletion is committed.
+            // Git lists a deleted file until the deletion is committed.
             if !place.is_file() {
                 continue;
             }

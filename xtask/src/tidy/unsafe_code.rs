@@ -1,4 +1,4 @@
-//! `unsafe` stands only in the kernels of `crates/backend`, and each use says why it holds there.
+//! `unsafe` occurs only in the kernels of `crates/backend`, and each use states why it is sound.
 
 use crate::tidy::{Finding, Tree, rust_text, tree::File};
 
@@ -25,9 +25,9 @@ fn check_file(file: &File) -> Vec<Finding> {
                 )
             } else if !is_explained(&lines, line - 1) {
                 (
-                    "`unsafe` without its reason",
-                    "say why it holds here in a `// SAFETY:` comment above it, or what the caller \
-                     owes under `# Safety`",
+                    "`unsafe` without a reason",
+                    "state why it is sound in a `// SAFETY:` comment above it, or what the caller \
+                     must ensure under `# Safety`",
                 )
             } else {
                 return None;
@@ -61,7 +61,7 @@ fn is_comment(line: &str) -> bool {
     line.starts_with("//")
 }
 
-/// Whether what follows `line` is another statement or item than the one `line` belongs to.
+/// Whether `line` ends a statement or item, so that another follows.
 fn ends_before(line: &str) -> bool {
     line.is_empty() || line.ends_with([';', '{', '}', ','])
 }
@@ -89,7 +89,7 @@ unsafe fn dot_avx2() {}
     }
 
     #[test]
-    fn kernels_may_be_unsafe_if_they_say_why() {
+    fn kernels_may_be_unsafe_if_they_state_why() {
         check_lines("crates/backend/src/flex/dot.rs", EXPLAINED, &[]);
         check_lines("crates/backend/src/cube.rs", EXPLAINED, &[]);
     }
@@ -101,7 +101,7 @@ unsafe fn dot_avx2() {}
     }
 
     #[test]
-    fn other_code_is_safe() {
+    fn other_code_must_be_safe() {
         check_lines("crates/data/src/lib.rs", EXPLAINED, &[4, 9]);
         check_lines("crates/backend/src/flexible.rs", EXPLAINED, &[4, 9]);
     }

@@ -27,7 +27,7 @@ pub struct Case {
     pub name: &'static str,
     /// What it measures, in a line.
     pub summary: &'static str,
-    /// Where it runs without being named.
+    /// Where it runs by default.
     runs: Runs,
     pub(crate) trials: Trials,
 }
@@ -60,12 +60,16 @@ pub const CASES: &[Case] = &[
     usual("resnet-step", "a step of ResNet-20: 3x32x32, batch 128, SGD", steps::resnet),
     usual("vgg-pretrain-step", "a step of a small VGG: 3x32x32, batch 128", steps::vgg_pretrain),
     usual("lstm-step", "a step of Keras's generator: 20 words, 128 units, batch 128", steps::lstm),
-    usual("lstm-char-step", "a step by characters: 64 of them, 256 units", steps::lstm_char),
-    usual("inference", "latency at batch 1 and throughput of the networks", parts::inference),
-    usual("vgg16-forward", "the features of VGG-16 on 8 of 3x224x224", parts::vgg16_forward),
-    usual("vgg-head-epoch", "an epoch of a head: kept features, or VGG-16", parts::vgg_head_epoch),
-    usual("first-step", "from the process's start to the end of a step", steps::first_step),
-    usual("memory-growth", "what 10,000 steps leave behind in memory", steps::memory_growth),
+    usual("lstm-char-step", "a step by characters: windows of 64, 256 units", steps::lstm_char),
+    usual("inference", "the forward pass alone: latency at batch 1, throughput", parts::inference),
+    usual("vgg16-forward", "the features of VGG-16 on 8 images of 3x224x224", parts::vgg16_forward),
+    usual(
+        "vgg-head-epoch",
+        "an epoch of a head: cached features, or VGG-16",
+        parts::vgg_head_epoch,
+    ),
+    usual("first-step", "from the start of the process to the end of a step", steps::first_step),
+    usual("memory-growth", "by how much memory grows in 10,000 steps", steps::memory_growth),
     usual("stages", "decode, upload, augment, forward, backward, update", parts::stages),
     usual("sources", "batches of each source, alone and while training", parts::sources),
     case(Runs::OnGpu, "large-batch", "a step of cnn and resnet at batch 1024", steps::large_batch),
@@ -80,13 +84,13 @@ pub const CASES: &[Case] = &[
     case(
         Runs::OnRequest,
         "scaling-sequence",
-        "a step of lstm by the words of a window",
+        "a step of lstm by words per window",
         series::sequence,
     ),
     case(
         Runs::OnRequest,
         "scaling-data",
-        "a step of mlp and cnn by the samples there are",
+        "a step of mlp and cnn by the number of samples",
         series::data,
     ),
     case(
@@ -120,9 +124,9 @@ pub(crate) struct Trial {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) peers: &'static [Peer],
-    /// Where it is not the number that was asked for.
+    /// Where they differ from the number that was asked for.
     pub(crate) threads: Option<usize>,
-    /// Processes under MPI, if it is not one by itself.
+    /// Processes under MPI; none for a process without it.
     pub(crate) ranks: Option<usize>,
 }
 
@@ -133,22 +137,22 @@ pub(crate) enum What {
     Train(TrainJob),
     /// The same, from the start of the process to the end of the first step.
     FirstStep(TrainJob, Kernels),
-    /// Training to an accuracy, the whole of it.
+    /// Training until an accuracy is reached.
     Reach(TrainJob),
     /// The forward pass on batches of samples of a shape.
     Infer { architecture: Described, sample: Vec<usize>, batch: usize, steps: u64, waits: bool },
     /// A part of a step of a recipe.
     Stage { stage: Stage, recipe: &'static str, settings: Vec<String> },
-    /// A source by itself.
+    /// A source on its own.
     Source(SourceKind),
     /// A recipe that trains on a source.
     SourceInTraining(SourceKind),
-    /// An epoch of a new head on a pretrained network, from kept features; against one through the
-    /// frozen network.
+    /// An epoch of a new head on a pretrained network from cached features, compared with one through
+    /// the frozen network.
     Head { backbone: &'static str, network: VggConfig, settings: Vec<String> },
 }
 
-/// What a GPU backend finds of kernels that it made and chose before.
+/// Whether a GPU backend finds the kernels that it compiled and tuned before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernels {
     Kept,
@@ -160,7 +164,7 @@ impl Trial {
         Self { name: name.into(), what, peers, threads: None, ranks: None }
     }
 
-    /// Weights and batches where there are any, and how they are measured.
+    /// Weights and batches, if there are any, and how they are measured.
     pub(crate) fn exchange(&self, quick: bool) -> anyhow::Result<(Option<Exchange>, Terms)> {
         Ok(match &self.what {
             What::Train(job) | What::FirstStep(job, _) => {
@@ -195,7 +199,7 @@ impl Trial {
         }
     }
 
-    /// The arithmetic of the layers' products while training.
+    /// The precision in which layers multiply while training.
     pub(crate) fn precision(&self) -> Precision {
         let (What::Train(job) | What::FirstStep(job, _) | What::Reach(job)) = &self.what else {
             return Precision::F32;
@@ -207,7 +211,7 @@ impl Trial {
         }
     }
 
-    /// What our process does; what it needs is in `folder`, or written there now.
+    /// What our process does. The files that it needs are in `folder`, or are written there.
     pub(crate) fn job(&self, folder: &Path, quick: bool) -> anyhow::Result<Job> {
         Ok(match &self.what {
             What::Train(job) | What::FirstStep(job, _) => Job::Train(shortened(job, quick)),
@@ -242,7 +246,7 @@ impl Trial {
         })
     }
 
-    /// Another way of ours to do the same, which is measured beside it.
+    /// Another way of ours to do the same, measured for comparison.
     pub(crate) fn against(&self, folder: &Path, quick: bool) -> Option<(&'static str, Job)> {
         let What::Head { backbone, settings, .. } = &self.what else { return None };
         let weights = folder.join("backbone.safetensors");
@@ -254,8 +258,8 @@ impl Trial {
     }
 }
 
-/// Epochs of a head from kept features, of which one would be too short to time, and through the frozen
-/// network; on a GPU those of the first updates do not count.
+/// Epochs of a head from cached features, of which one would be too short to time, and through the
+/// frozen network. On a GPU those of the first updates do not count.
 const HEAD_EPOCHS: (usize, usize) = if ON_GPU { (50, 4) } else { (50, 1) };
 
 /// The setting with which layers multiply in bf16 while training.
@@ -282,7 +286,7 @@ fn head_job(
     })
 }
 
-/// A few steps only, where a quick look is asked for.
+/// With `--quick` only a few steps.
 fn shortened(job: &TrainJob, quick: bool) -> TrainJob {
     if !quick {
         return job.clone();
@@ -290,7 +294,7 @@ fn shortened(job: &TrainJob, quick: bool) -> TrainJob {
     TrainJob { steps: job.steps.min(3), compared: job.compared.min(3), ..job.clone() }
 }
 
-/// Settings as their owner keeps them.
+/// Settings as owned strings.
 fn owned(settings: &[&str]) -> Vec<String> {
     settings.iter().map(|&setting| setting.to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Inference, the parts of a step, sources, and the head of a frozen network.
+//! The forward pass, the parts of a step, sources, and the head of a frozen network.
 
 use super::{steps::CONSTANT, *};
 
@@ -30,7 +30,7 @@ fn infer(
     peers: &'static [Peer],
 ) -> Trial {
     let (architecture, sample) = (architecture.clone(), sample.to_vec());
-    // A latency is waited for; what is meant to be fast in sum is waited for at the end.
+    // For a latency each pass is waited for, for a throughput only the last.
     let waits = batch == 1;
     Trial::new(name, peers, What::Infer { architecture, sample, batch, steps, waits })
 }
@@ -38,7 +38,7 @@ fn infer(
 pub(super) fn vgg_head_epoch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let size = if options.quick { 32 } else { 224 };
     let network = VggConfig { size, ..VggConfig::imagenet(16, false)? };
-    // A GPU makes an epoch of so few in no time that can be told.
+    // On a GPU an epoch of 60 samples is too short to time.
     let samples = if ON_GPU && !options.quick { 2000 } else { 60 };
     let (size, samples) = (format!("data.size={size}"), format!("data.samples={samples}"));
     let settings = owned(&[&samples, "schedule.kind=constant", &size]);
@@ -53,10 +53,9 @@ pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {
     };
     let decode = What::Stage { stage: Stage::Decode, recipe: "cnn", settings: Vec::new() };
     let mut stages = vec![Trial::new("stage/decode", &[], decode)];
-    for recipe in ["cnn", "resnet"] {
-        stages.push(of(recipe, Stage::Upload, "upload"));
-        stages.push(of(recipe, Stage::Augment, "augment"));
-    }
+    stages.push(of("cnn", Stage::Upload, "upload"));
+    stages.push(of("resnet", Stage::Upload, "upload"));
+    stages.push(of("resnet", Stage::Augment, "augment")); // `cnn` has no augmentation by default
     for recipe in ["cnn", "resnet", "lstm"] {
         stages.push(of(recipe, Stage::Forward, "forward"));
         stages.push(of(recipe, Stage::Backward, "backward"));

@@ -10,7 +10,7 @@ use super::{
 
 pub(super) fn batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    // Larger ones are a CPU's to wait for, or more than PyTorch and ours together find memory for.
+    // Larger ones take a CPU too long, or more memory than PyTorch and ours find together.
     let most = if ON_GPU { [16384, 16384, 16384, 4096] } else { [4096, 4096, 4096, 0] };
     for (recipe, most) in ["mlp", "cnn", "lstm", "resnet"].into_iter().zip(most) {
         let sizes = [1, 4, 16, 64, 256, 1024, 4096, 16384];
@@ -25,12 +25,12 @@ pub(super) fn batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// Images that are held out of drawn ones.
+/// Drawn images that are held out.
 const HELD_OUT: usize = 20;
-/// Words of a window, as `lstm` has them by default.
+/// Words of a window, the default of `lstm`.
 const WORDS: usize = 20;
 
-/// Settings with which an epoch of a recipe on its own data is so many full batches.
+/// Settings with which an epoch of a recipe on its own data consists of `batches` full batches.
 pub(super) fn full_batches(
     recipe: &str,
     batch: usize,
@@ -102,7 +102,7 @@ pub(super) fn threads(_: &Options) -> anyhow::Result<Vec<Trial>> {
 }
 
 /// Strong scaling divides a batch among the ranks; weak scaling gives each rank one. A rank has one
-/// thread; beside them stands a process with two.
+/// thread; a process with two is measured for comparison.
 pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
     ensure!(cfg!(feature = "mpi"), "`ranks` needs a `bench` that was built with `--features mpi`");
     let mut trials = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
             let batch = |_: usize| format!("training.batch_size={batch}");
             let mut trial = series(&name, recipe, "batch", &[1], batch).remove(0);
             if let What::Train(job) = &mut trial.what {
-                job.steps = 50; // so many that it does not count which rank began first
+                job.steps = 50; // enough that it does not matter which rank began first
             }
             Trial { name, threads: Some(threads), ranks, ..trial }
         };

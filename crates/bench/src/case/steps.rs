@@ -1,12 +1,12 @@
-//! Whole steps of the recipes, from the start of the process too, and what they leave in memory.
+//! Whole steps of the recipes, the time to the first step, and the growth of memory.
 
 use super::{series::full_batches, *};
 
-// The learning rates are low: at the usual ones, twenty steps magnify how one side rounds against the
-// other until the first losses say nothing. At 1e-3 PyTorch's `vgg-pretrain` in f32 is 8e-4 away from
-// its own in f64 after eight steps.
+// The learning rates are low: at the usual ones, twenty steps magnify differences in rounding until
+// the losses prove nothing. At 1e-3 PyTorch's `vgg-pretrain` in f32 differs by 8e-4 from its own in
+// f64 after eight steps.
 
-/// A learning rate that stays, as the peers have it.
+/// A constant learning rate, as the peers have.
 pub(super) const CONSTANT: &[&str] = &["schedule.kind=constant"];
 
 const MLP: &[&str] = &["model.hidden=[10]", "data.order=file", "training.epochs=100"];
@@ -39,7 +39,7 @@ pub(super) fn lstm(_: &Options) -> anyhow::Result<Vec<Trial>> {
     step("lstm-step", "lstm", LSTM, 60, peers::STEP_WITHOUT_IMAGES)
 }
 
-/// The steps of above, the layers' products in bf16, beside PyTorch's.
+/// The steps above with layers that multiply in bf16, beside PyTorch's.
 pub(super) fn bf16(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let of = |recipe: &str, settings: &[&str], steps| {
         let settings = [settings, &[BF16]].concat();
@@ -49,7 +49,7 @@ pub(super) fn bf16(_: &Options) -> anyhow::Result<Vec<Trial>> {
     Ok([all.concat(), of("resnet", RESNET, 8)?].concat())
 }
 
-/// A batch that is large enough for a GPU, and the same on a CPU to set it against.
+/// A batch that is large enough for a GPU; the same on a CPU for comparison.
 pub(super) fn large_batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let of = |recipe: &str, own: &[&str]| {
         let name = format!("{recipe}-step/batch-1024");
@@ -86,7 +86,7 @@ pub(super) fn first_step(_: &Options) -> anyhow::Result<Vec<Trial>> {
     if !ON_GPU {
         return Ok(vec![with("first-step", peers, Kernels::Kept)]);
     }
-    // PyTorch comes with its kernels, so it is set against ours where they are there.
+    // PyTorch ships its kernels compiled, so it is compared with ours where kernels are cached.
     Ok(vec![
         with("first-step/cold", &[], Kernels::None),
         with("first-step/warm", peers, Kernels::Kept),
@@ -94,7 +94,7 @@ pub(super) fn first_step(_: &Options) -> anyhow::Result<Vec<Trial>> {
 }
 
 pub(super) fn memory_growth(options: &Options) -> anyhow::Result<Vec<Trial>> {
-    // Memory is looked at where the loss is.
+    // Memory is read whenever the loss is.
     let interval = format!("output.log_every_steps={}", if options.quick { 1 } else { 50 });
     let watched = |recipe, settings: &[&str]| {
         let job = train(recipe, &[settings, &[&interval]].concat(), 10_000);
@@ -117,7 +117,8 @@ pub(super) fn memory_growth(options: &Options) -> anyhow::Result<Vec<Trial>> {
 
 pub(super) fn time_to_accuracy(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let folder = options.data.as_ref();
-    let folder = folder.context("it lacks MNIST's files; name their folder: `--data FOLDER`")?;
+    let folder =
+        folder.context("it needs MNIST's files; name their folder with `--data FOLDER`")?;
     let (accuracy, epochs) = if options.quick { (0.5, 1) } else { (0.99, 10) };
     let settings = vec![
         format!("data.path={}", folder.display()),
@@ -126,7 +127,7 @@ pub(super) fn time_to_accuracy(options: &Options) -> anyhow::Result<Vec<Trial>> 
     ];
     let (unit, accuracy) = (Unit::Run, Some(accuracy));
     // On MNIST, at this learning rate, rounding grows fast: with `training.convolution=exact` three
-    // losses are PyTorch's to 1e-7, by Winograd's algorithm the third is 8e-4 off.
+    // losses equal PyTorch's within 1e-7; with Winograd's algorithm the third differs by 8e-4.
     let job = TrainJob { settings, unit, accuracy, compared: 3, ..train("cnn", &[], 1_000_000) };
     let peers = &[Peer::Pytorch, Peer::Tensorflow];
     Ok(vec![Trial::new("time-to-accuracy", peers, What::Reach(job))])

@@ -1,16 +1,16 @@
-//! The first batches of recipes on images.
+//! The data, the network and the first batches of the recipes on images.
 
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::Context;
 use backend::{Selected, device::Device};
-use data::{Batching, ImageLoader, ImageSource, Residency, augment::Augmentation};
-use models::{
-    Architecture, CnnConfig, HeadConfig, ResNetConfig, SimpleNetConfig, VggClassifierConfig,
-    VggConfig,
+use data::{
+    Batching, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
+    augment::{Augmentation, Augmented},
 };
+use models::Architecture;
 use recipes::{
-    cnn,
+    Failure, cnn,
     config::{Check, ImageConfig, NoSettings},
     image_set::ImageSet,
     registry::Recipe,
@@ -22,126 +22,120 @@ use training::{OptimizerConfig, RunLength, ScheduleConfig};
 
 use super::{Described, Exchange, Goal, Loss, Task, initial, resolved, stored};
 
-/// What a network needs to know of the images.
-struct Prepared<Model> {
-    model: Model,
-    channels: usize,
-    size: usize,
-    classes: usize,
-    seed: u64,
+/// The images that a recipe trains on, and its network.
+pub(crate) struct Images {
+    pub(crate) train: Arc<dyn ImageSource>,
+    loader: ImageLoader<Selected>,
+    augmentation: Augmentation<Selected>,
+    held_out: Arc<dyn ImageSource>,
+    architecture: Architecture,
     optimizer: OptimizerConfig,
     schedule: ScheduleConfig,
+    batch_size: usize,
     epochs: usize,
-    batches: Vec<(StoredTensor, StoredTensor)>,
-    held_out: Arc<dyn ImageSource>,
-    augmentation: Augmentation<Selected>,
+    seed: u64,
 }
 
-impl<Model: DeserializeOwned + Check> Prepared<Model> {
-    fn new(recipe: &Recipe, settings: &[String], batches: usize) -> anyhow::Result<Self> {
+impl Images {
+    /// Those of a recipe; none where it does not train a whole network on images.
+    pub(crate) fn of(recipe: &str, settings: &[String]) -> anyhow::Result<Option<Self>> {
+        let images = match recipe {
+            "cnn" => Self::read(&cnn::RECIPE, settings, |_: &NoSettings, images, classes| {
+                cnn::network(images, classes).map(Architecture::Cnn)
+            }),
+            "simplenet" => {
+                Self::read(&simplenet::RECIPE, settings, |_: &NoSettings, images, classes| {
+                    simplenet::network(images, classes).map(Architecture::SimpleNet)
+                })
+            }
+            "resnet" => Self::read(&resnet::RECIPE, settings, |model, images, classes| {
+                resnet::network(model, images, classes).map(Architecture::ResNet)
+            }),
+            "vgg-pretrain" => {
+                Self::read(&vgg_pretrain::RECIPE, settings, |_: &NoSettings, images, classes| {
+                    vgg_pretrain::network(images, classes).map(Architecture::Vgg)
+                })
+            }
+            _ => return Ok(None),
+        };
+        images.map(Some)
+    }
+
+    /// - `network`: from the settings of the model, the form of the images and the number of classes
+    fn read<Model: DeserializeOwned + Check>(
+        recipe: &Recipe,
+        settings: &[String],
+        network: impl FnOnce(&Model, &ImagePreprocessing, usize) -> Result<Architecture, Failure>,
+    ) -> anyhow::Result<Self> {
         let config: ImageConfig<Model> = resolved(recipe, settings)?;
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
         let ImageSet { train, validation, preprocessing, .. } =
             ImageSet::read(data, seed, &mut |_, _, _| {})?;
-        let (shape, classes) = (train.shape(), train.classes().len());
         let batching = Batching::new(data.order, seed, batch_size);
-        let loader =
-            ImageLoader::<Selected>::new(train, batching, data.residency, data.workers, &device)?;
-        let augmentation = Augmentation::new(augment, &preprocessing, seed, &device);
-        let mut first = Vec::new();
-        for batch in loader.batches(0, 0).take(batches) {
-            let batch = batch?;
-            let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, 0);
-            first.push((stored(batch.images)?, stored(batch.labels.float())?));
-        }
+        let (residency, workers) = (data.residency, data.workers);
         Ok(Self {
-            epochs: config.training.epochs,
-            model: config.model,
-            channels: shape.channels,
-            size: shape.height,
-            classes,
-            seed,
+            architecture: network(&config.model, &preprocessing, train.classes().len())?,
+            loader: ImageLoader::new(Arc::clone(&train), batching, residency, workers, &device)?,
+            augmentation: Augmentation::new(augment, &preprocessing, seed, &device),
+            train,
+            held_out: validation,
             optimizer: config.optimizer,
             schedule: config.schedule,
-            batches: first,
-            held_out: validation,
-            augmentation,
+            batch_size,
+            epochs: config.training.epochs,
+            seed,
         })
     }
 
-    fn exchange(self, architecture: Architecture) -> Exchange {
-        Exchange {
+    /// The first batch of a run, as it is before augmentation.
+    pub(crate) fn first_batch(&self) -> anyhow::Result<ImageBatch<Selected>> {
+        Ok(self.loader.batches(0, 0).next().context("there are no images to train on")??)
+    }
+
+    /// A batch of the first epoch, as the network gets it.
+    pub(crate) fn augmented(&self, batch: ImageBatch<Selected>) -> Augmented<Selected> {
+        self.augmentation.apply(batch.images, batch.labels, &batch.samples, 0)
+    }
+
+    /// The first batches of a run.
+    pub(super) fn exchange(self, batches: usize) -> anyhow::Result<Exchange> {
+        let first = self.loader.batches(0, 0).take(batches).map(|batch| {
+            let batch = self.augmented(batch?);
+            Ok::<_, anyhow::Error>((stored(batch.images)?, stored(batch.labels.float())?))
+        });
+        Ok(Exchange {
             task: Task::Train,
             loss: Loss::CrossEntropy,
+            batches: first.collect::<Result<_, _>>()?,
             optimizer: self.optimizer,
-            weights: initial(&architecture, self.seed, &Device::default()),
-            architecture: Described::Whole(architecture),
-            batches: self.batches,
+            weights: initial(&self.architecture, self.seed, &Device::default()),
+            architecture: Described::Whole(self.architecture),
             goal: None,
-        }
+        })
     }
-}
 
-pub(super) fn cnn(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<NoSettings>::new(&cnn::RECIPE, settings, batches)?;
-    let Prepared { channels, size, classes, .. } = images;
-    Ok(images.exchange(Architecture::Cnn(CnnConfig { channels, size, classes })))
-}
+    /// All full batches of the first epoch, and the split that is held out.
+    pub(super) fn goal(self, accuracy: f64) -> anyhow::Result<Exchange> {
+        let (inputs, labels) = self.validation()?;
+        let full = self.loader.samples() / self.batch_size;
+        let steps_per_epoch = full as u64;
+        let run = RunLength { steps: steps_per_epoch * self.epochs as u64, steps_per_epoch };
+        let rate = |step| self.schedule.learning_rate(self.optimizer.learning_rate, step, run);
+        let learning_rates = (0..run.steps).map(rate).collect();
+        let goal = Goal { accuracy, epochs: self.epochs, learning_rates };
+        let exchange = self.exchange(full)?;
+        Ok(Exchange { task: Task::Reach, goal: Some((goal, inputs, labels)), ..exchange })
+    }
 
-/// All full batches of the first epoch, and the split that is held out.
-pub(super) fn cnn_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Exchange> {
-    let mut images = Prepared::<NoSettings>::new(&cnn::RECIPE, settings, usize::MAX)?;
-    let Prepared { channels, size, classes, .. } = images;
-    let batch = images.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0]);
-    images.batches.retain(|(inputs, _)| inputs.shape()[0] == batch);
-    let steps_per_epoch = images.batches.len() as u64;
-    let run = RunLength { steps: steps_per_epoch * images.epochs as u64, steps_per_epoch };
-    let rate = |step| images.schedule.learning_rate(images.optimizer.learning_rate, step, run);
-    let goal = Goal {
-        accuracy,
-        epochs: images.epochs,
-        learning_rates: (0..run.steps).map(rate).collect(),
-    };
-    let device = Device::default();
-    let count = images.held_out.labels().len();
-    let held_out = Arc::clone(&images.held_out);
-    let loader = ImageLoader::<Selected>::new(
-        held_out,
-        Batching::evaluation(count),
-        Residency::Host,
-        0,
-        &device,
-    )?;
-    let Some(split) = loader.batches(0, 0).next() else { bail!("nothing is held out") };
-    let split = split?;
-    let inputs = stored(images.augmentation.normalise(split.images))?;
-    let labels = stored(split.labels.float())?;
-    let architecture = Architecture::Cnn(CnnConfig { channels, size, classes });
-    let exchange = images.exchange(architecture);
-    Ok(Exchange { task: Task::Reach, goal: Some((goal, inputs, labels)), ..exchange })
-}
-
-pub(super) fn simplenet(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<NoSettings>::new(&simplenet::RECIPE, settings, batches)?;
-    let Prepared { channels, size, classes, .. } = images;
-    Ok(images.exchange(Architecture::SimpleNet(SimpleNetConfig { channels, size, classes })))
-}
-
-pub(super) fn resnet(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<resnet::Model>::new(&resnet::RECIPE, settings, batches)?;
-    let resnet::Model { depth, shortcut } = images.model;
-    let config =
-        ResNetConfig { depth, shortcut, channels: images.channels, classes: images.classes };
-    Ok(images.exchange(Architecture::ResNet(config)))
-}
-
-pub(super) fn vgg_pretrain(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let images = Prepared::<NoSettings>::new(&vgg_pretrain::RECIPE, settings, batches)?;
-    let Prepared { channels, size, classes, .. } = images;
-    let features = VggConfig { channels, size, ..VggConfig::small() };
-    let inputs = features.features();
-    let head = HeadConfig { inputs, hidden: Vec::new(), outputs: classes, dropout: 0.0 };
-    Ok(images.exchange(Architecture::Vgg(VggClassifierConfig { features, head })))
+    /// The inputs and labels that are held out, as one batch.
+    fn validation(&self) -> anyhow::Result<(StoredTensor, StoredTensor)> {
+        let source = Arc::clone(&self.held_out);
+        let batching = Batching::evaluation(source.labels().len());
+        let device = Device::default();
+        let loader = ImageLoader::<Selected>::new(source, batching, Residency::Host, 0, &device)?;
+        let split = loader.batches(0, 0).next().context("nothing is held out")??;
+        Ok((stored(self.augmentation.normalise(split.images))?, stored(split.labels.float())?))
+    }
 }

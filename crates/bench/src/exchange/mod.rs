@@ -1,7 +1,7 @@
 //! What goes to a peer: a network's initial weights, and the batches of its first steps.
 //!
-//! Both are built by the functions that the recipes call, from the same settings and the same seed;
-//! that they are what a run really trains on is shown by its losses, which the peer's must equal.
+//! Both are built by the functions that the recipes call, from the same settings and the same seed.
+//! That a run really trains on them is shown by its losses, which must equal the peer's.
 //! A folder holds `case.json`, `weights.safetensors` (names and layout of PyTorch) and
 //! `batches.safetensors` (`inputs` and `targets`, `[batches, batch, ..]`, all f32).
 
@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
 use training::{OptimizerConfig, OptimizerKind};
 
+pub(crate) use self::images::Images;
 use crate::{ON_GPU, WARM};
 
 /// What a peer computes.
@@ -42,12 +43,12 @@ pub(crate) struct Case {
     pub(crate) warm: u64,
     /// Whether each forward pass is waited for.
     pub(crate) waits: bool,
-    /// What is to be reached.
+    /// The accuracy to reach, if one is.
     #[serde(default)]
     pub(crate) goal: Option<Goal>,
 }
 
-/// How a case is to be measured.
+/// How a case is measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terms {
     /// Steps of a round.
@@ -58,7 +59,7 @@ pub(crate) struct Terms {
     pub(crate) waits: bool,
 }
 
-/// What a step takes, counted from the table of layers.
+/// Operations and bytes of a step, counted from the table of layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cost {
     /// Two operations for a multiply-add.
@@ -118,7 +119,7 @@ pub(crate) struct Exchange {
     pub(crate) weights: BTreeMap<String, StoredTensor>,
     /// Inputs and targets.
     pub(crate) batches: Vec<(StoredTensor, StoredTensor)>,
-    /// What is to be reached, and the inputs and targets on which it is measured.
+    /// The accuracy to reach, and the inputs and targets on which it is measured.
     pub(crate) goal: Option<(Goal, StoredTensor, StoredTensor)>,
 }
 
@@ -133,11 +134,10 @@ impl Exchange {
         let exchange = match recipe {
             "mlp" => tables::mlp(settings, batches)?,
             "lstm" => texts::lstm(settings, batches)?,
-            "cnn" => images::cnn(settings, batches)?,
-            "simplenet" => images::simplenet(settings, batches)?,
-            "resnet" => images::resnet(settings, batches)?,
-            "vgg-pretrain" => images::vgg_pretrain(settings, batches)?,
-            _ => return Ok(None),
+            _ => {
+                let images = Images::of(recipe, settings)?;
+                return images.map(|images| images.exchange(batches)).transpose();
+            }
         };
         Ok(Some(exchange))
     }
@@ -145,7 +145,7 @@ impl Exchange {
     /// All full batches of the first epoch of `cnn`, and the split on which `accuracy` is to be
     /// reached.
     pub(crate) fn of_goal(settings: &[String], accuracy: f64) -> anyhow::Result<Self> {
-        images::cnn_goal(settings, accuracy)
+        Images::of("cnn", settings)?.context("`cnn` trains on images")?.goal(accuracy)
     }
 
     /// A network with its initial weights, and random inputs.
@@ -194,9 +194,10 @@ impl Exchange {
         self.batches.first().map_or(0, |(inputs, _)| inputs.shape()[0])
     }
 
-    /// What a step takes. In training each layer's result is written, read by the next layer and
-    /// again in the backward pass, and its gradient written and read; each weight is read twice, its
-    /// gradient written and read, and the weight and what the optimizer keeps read and written.
+    /// Operations and bytes of a step. In training each layer's result is written, read by the next
+    /// layer and again in the backward pass, and its gradient written and read; each weight is read
+    /// twice, its gradient written and read, and the weight and what the optimizer keeps read and
+    /// written.
     pub(crate) fn cost(&self) -> Cost {
         let sample = self.batches.first().map_or(&[][..], |(inputs, _)| &inputs.shape()[1..]);
         let layers = match &self.architecture {
@@ -306,7 +307,7 @@ fn initial(
     }
 }
 
-/// What a recipe makes of settings.
+/// A recipe's configuration with these settings.
 fn resolved<T: serde::de::DeserializeOwned + recipes::config::Check>(
     recipe: &recipes::registry::Recipe,
     settings: &[String],

@@ -5,7 +5,7 @@ use data::{
     Batching, Order, TokenBatch, TokenLoader,
     text::{Predict, Windows, read_text},
 };
-use models::{Architecture, Law, Positions, TextLstmConfig};
+use models::Architecture;
 use recipes::{
     config::{Config, TextData},
     lstm,
@@ -27,15 +27,8 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
         let targets = batch.targets.flatten::<1>(0, 1);
         Ok::<_, anyhow::Error>((stored(batch.inputs.float())?, stored(targets.float())?))
     };
-    let architecture = Architecture::TextLstm(TextLstmConfig {
-        vocabulary: corpus.vocabulary.len(),
-        embedding: config.model.embedding,
-        hidden: config.model.hidden,
-        layers: 1,
-        dropout: 0.0,
-        predict: Positions::Last,
-        initialization: Law::Keras,
-    });
+    let network = lstm::network(&config.model, &corpus.vocabulary);
+    let architecture = Architecture::TextLstm(network);
     Ok(Exchange {
         task: Task::Train,
         loss: Loss::CrossEntropy,

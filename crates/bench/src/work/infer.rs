@@ -26,7 +26,7 @@ enum Loaded {
     Features(Vgg<Selected>),
 }
 
-/// A batch on the device, where a peer has its own as well.
+/// A batch on the device, as a peer's is.
 enum Inputs {
     Rows(Tensor<Selected, 2>),
     Images(Tensor<Selected, 4>),
@@ -107,7 +107,7 @@ impl Work for Infer {
         }
         sync();
         let steps = steps.unwrap_or(self.case.steps).max(1);
-        // A GPU backend need not compute what is dropped before it is waited for.
+        // A GPU backend need not compute what is dropped before the device is waited for.
         let mut outputs = Vec::new();
         let start = Instant::now();
         for index in 0..steps as usize {

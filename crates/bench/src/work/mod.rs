@@ -25,22 +25,21 @@ use crate::{
 
 /// Work that is done in rounds.
 pub(crate) trait Work {
-    /// Warms up, by the steps that are compared with those of the peers.
+    /// Warms up, with the steps that are compared with the peers'.
     fn prepare(&mut self) -> anyhow::Result<Ready>;
 
     /// Measures once.
     ///
-    /// - `steps`: how many, where the work consists of steps and it is not the job that says
+    /// - `steps`: how many, where the work consists of steps; by default the job's
     fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured>;
 }
 
-/// Bytes of memory that this process has had: on a CPU at most, on a GPU what is reserved there,
-/// which is not given back.
+/// Peak memory in bytes: of this process on a CPU, reserved on a GPU, where it is not given back.
 fn peak_memory() -> Option<u64> {
     if ON_GPU { device::memory_in_use() } else { device::peak_process_memory() }
 }
 
-/// Waits for the device; what has failed there will be told by what is read from it.
+/// Waits for the device. A failure there is reported when something is read from it.
 fn sync() {
     let _ = <Selected as burn::tensor::backend::Backend>::sync(&Device::default());
 }

@@ -1,4 +1,4 @@
-//! How fast a source fills batches on the device, with nobody who waits for them.
+//! How fast a source fills batches on the device, with no training between them.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -23,7 +23,7 @@ use crate::job::{Measured, Ready};
 
 /// Samples in a batch.
 const BATCH: usize = 128;
-/// How long a round goes on; it ends with the epoch in which that is over.
+/// The least length of a round, which ends with an epoch.
 const ROUND_SECONDS: f64 = 0.2;
 
 /// Batches out of a source.
@@ -51,7 +51,7 @@ pub enum SourceKind {
     Cifar10,
     /// PNG files, decoded each time.
     ImageFolder,
-    /// PNG files, decoded once and kept in a file.
+    /// PNG files, decoded once and cached.
     ImageFolderCached,
     /// A text as windows of words.
     Text,
@@ -113,7 +113,7 @@ impl SourceKind {
     }
 }
 
-/// Runs through an epoch, and returns its samples.
+/// Runs through an epoch, and returns the number of its samples.
 type Epoch = Box<dyn FnMut(usize) -> anyhow::Result<usize>>;
 
 pub(super) struct Source {
@@ -204,7 +204,7 @@ fn images(source: Arc<dyn ImageSource>, device: &Device) -> anyhow::Result<Epoch
     let preprocessing = ImagePreprocessing::identity(source.shape(), Resize::Crop);
     let nothing = AugmentOptions::default();
     let augmentation = Augmentation::<Selected>::new(&nothing, &preprocessing, 0, device);
-    // From the host, since what lies on the device is not read again.
+    // From the host: what lies on the device would not be read again.
     let residency = Residency::Host;
     let loader = ImageLoader::<Selected>::new(source, batching(), residency, 2, device)?;
     Ok(Box::new(move |epoch| {

@@ -6,15 +6,14 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use backend::{Backend, Part, Selected, device, device::Device};
+use backend::{Backend, Packing, Part, Selected, device, device::Device};
 use burn::{
     backend::Autodiff,
     module::AutodiffModule,
     tensor::{Int, Tensor, TensorData},
 };
 use data::{
-    ImagePreprocessing, ImageSource, Resize,
-    augment::{AugmentOptions, Augmentation},
+    ImageSource, Pixels,
     image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
 };
 use models::{Architecture, Network, Pass, losses::cross_entropy};
@@ -24,7 +23,7 @@ use training::{Event, Observer, ObserverError, Stop, Trainer, TrainerConfig};
 
 use super::{Work, peak_memory, source_files, sync};
 use crate::{
-    exchange::{Described, Exchange},
+    exchange::{Described, Exchange, Images},
     job::{Measured, Ready},
 };
 
@@ -37,7 +36,7 @@ pub struct StageJob {
     pub stage: Stage,
     /// The recipe whose first batch it is measured on.
     pub recipe: String,
-    /// What is set beyond the recipe's own settings.
+    /// Settings that differ from the recipe's own.
     pub settings: Vec<String>,
     /// Repetitions in a round.
     pub repetitions: usize,
@@ -51,9 +50,9 @@ pub struct StageJob {
 pub enum Stage {
     /// PNG files to pixels, on one thread.
     Decode,
-    /// A batch from the host to the device.
+    /// A batch of images from bytes on the host to numbers on the device.
     Upload,
-    /// Random changes to a batch, and normalisation.
+    /// What the recipe's `[augment]` asks for, and normalisation.
     Augment,
     /// From inputs to losses.
     Forward,
@@ -66,24 +65,24 @@ pub enum Stage {
 /// The stage as work.
 pub(super) fn open(job: &StageJob) -> anyhow::Result<Box<dyn Work>> {
     let (device, _) = device::open()?;
+    let images = || {
+        let images = Images::of(&job.recipe, &job.settings)?;
+        images.context("the recipe has no images to measure on")
+    };
     let (samples, work) = match job.stage {
         Stage::Decode => decode(&job.folder)?,
+        Stage::Upload => upload(&images()?, device)?,
+        Stage::Augment => augment(images()?)?,
         stage => {
             let exchange = Exchange::of_training(&job.recipe, &job.settings, 1)?;
             let exchange = exchange.context("the recipe has no batch to measure on")?;
-            let samples = exchange.batch();
-            let work = match stage {
-                Stage::Upload => upload(exchange, device)?,
-                Stage::Augment => augment(exchange, device)?,
-                _ => step(exchange, stage, device)?,
-            };
-            (samples, work)
+            (exchange.batch(), step(exchange, stage, device)?)
         }
     };
     Ok(Box::new(Repeated { samples: samples as u64, repetitions: job.repetitions, work }))
 }
 
-/// Seconds that each of so many repetitions took.
+/// From a number of repetitions to the seconds that each takes.
 type Timed = Box<dyn FnMut(usize) -> anyhow::Result<f64>>;
 
 struct Repeated {
@@ -108,13 +107,17 @@ impl Work for Repeated {
     }
 }
 
-/// Work whose time is that of all of it, the device's included. What it returns stays until then: a
-/// GPU backend need not compute what is dropped before.
-fn whole<T>(mut work: impl FnMut() -> anyhow::Result<T> + 'static) -> Timed {
+/// Times work on inputs that are made before the clock starts, the device's part included. Results
+/// are kept until it stops: a GPU backend need not compute what is dropped earlier.
+fn timed<I, T>(
+    input: impl Fn() -> I + 'static,
+    mut work: impl FnMut(I) -> anyhow::Result<T> + 'static,
+) -> Timed {
     Box::new(move |repetitions| {
+        let inputs: Vec<I> = (0..repetitions).map(|_| input()).collect();
         sync();
         let start = Instant::now();
-        let results: Vec<T> = (0..repetitions).map(|_| work()).collect::<Result<_, _>>()?;
+        let results: Vec<T> = inputs.into_iter().map(&mut work).collect::<Result<_, _>>()?;
         sync();
         let seconds = start.elapsed().as_secs_f64() / repetitions as f64;
         drop(results);
@@ -128,34 +131,32 @@ fn decode(folder: &Path) -> anyhow::Result<(usize, Timed)> {
     let images: ImageFolder = open_image_folder(&options)?.train;
     let count = images.labels().len();
     let mut pixels = vec![0; images.shape().bytes()];
-    let work = move || {
+    let work = move |()| {
         for index in 0..count {
             images.read(index, &mut pixels)?;
         }
         Ok(())
     };
-    Ok((count, whole(work)))
+    Ok((count, timed(|| (), work)))
 }
 
-fn upload(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
-    let (inputs, _) = exchange.batches.into_iter().next().context("no batch")?;
-    Ok(whole(move || Ok(floats::<Selected, 1>(flat(&inputs), &device))))
+/// Bytes on the host to numbers on the device, as batches of images that lie on the host get there.
+fn upload(images: &Images, device: Device) -> anyhow::Result<(usize, Timed)> {
+    let (source, shape) = (&images.train, images.train.shape());
+    let samples = images.first_batch()?.samples;
+    let mut bytes = vec![0; samples.len() * shape.bytes()];
+    for (&sample, pixels) in samples.iter().zip(bytes.chunks_exact_mut(shape.bytes())) {
+        source.read(sample, pixels)?;
+    }
+    let packing = Packing::of::<Selected>(&device);
+    let work = move |bytes| Ok(Pixels::<Selected>::upload(bytes, shape, packing, &device).images());
+    Ok((samples.len(), timed(move || bytes.clone(), work)))
 }
 
-fn augment(exchange: Exchange, device: Device) -> anyhow::Result<Timed> {
-    let (inputs, labels) = exchange.batches.into_iter().next().context("no batch")?;
-    let images: Tensor<Selected, 4> = floats(inputs, &device);
-    let labels = floats::<Selected, 1>(labels, &device).int();
-    let [batch, channels, height, width] = images.dims();
-    let shape = data::ImageShape { channels, height, width };
-    let preprocessing =
-        ImagePreprocessing::new(shape, Resize::Crop, vec![0.5; channels], vec![0.25; channels]);
-    // What the recipe `resnet` does by default.
-    let options =
-        AugmentOptions { crop_padding: 4, horizontal_flip: 0.5, ..AugmentOptions::default() };
-    let augmentation = Augmentation::new(&options, &preprocessing, 0, &device);
-    let samples: Vec<usize> = (0..batch).collect();
-    Ok(whole(move || Ok(augmentation.apply(images.clone(), labels.clone(), &samples, 0))))
+fn augment(images: Images) -> anyhow::Result<(usize, Timed)> {
+    let batch = images.first_batch()?;
+    let samples = batch.samples.len();
+    Ok((samples, timed(move || batch.clone(), move |batch| Ok(images.augmented(batch)))))
 }
 
 fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Timed> {
@@ -192,7 +193,7 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
     })
 }
 
-/// How forward, backward and update are told apart.
+/// Times forward, backward and update separately.
 struct Steps {
     stage: Stage,
     config: TrainerConfig,
@@ -219,7 +220,7 @@ impl Steps {
                 &mut silent,
                 interrupt,
             )?;
-            let timed = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
+            let seconds = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
                 sync();
                 let start = Instant::now();
                 work()?;
@@ -230,21 +231,21 @@ impl Steps {
             for _ in 0..repetitions.max(1) {
                 let pass = || Pass::training(0, 0, 0);
                 let mut found = None;
-                times[0].push(timed(&mut || {
+                times[0].push(seconds(&mut || {
                     found = Some(losses(trainer.model(), &mut pass()));
                     Ok(())
                 })?);
                 let loss = found.take().context("no losses")?.mean();
                 let mut gradients = None;
-                times[1].push(timed(&mut || {
+                times[1].push(seconds(&mut || {
                     gradients = Some(loss.backward());
                     Ok(())
                 })?);
                 drop(gradients);
                 let again = losses(trainer.model(), &mut pass());
                 let part = Part::whole(again.dims()[0]);
-                let mut again = Some(again); // consumed, so that the graph goes with it
-                times[2].push(timed(&mut || {
+                let mut again = Some(again); // consumed, so that the graph is dropped with it
+                times[2].push(seconds(&mut || {
                     Ok(trainer.step(again.take().context("no losses")?, part)?)
                 })?);
             }
@@ -260,11 +261,6 @@ impl Steps {
             })
         })
     }
-}
-
-fn flat(stored: &StoredTensor) -> StoredTensor {
-    let values = stored.values().to_vec();
-    StoredTensor::new(vec![values.len()], values).expect("as many values as there are")
 }
 
 fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {

@@ -19,17 +19,17 @@ use crate::{
 pub struct TrainJob {
     /// The recipe.
     pub recipe: String,
-    /// What is set beyond the recipe's own settings.
+    /// Settings that differ from the recipe's own.
     pub settings: Vec<String>,
     /// Steps of a round.
     pub steps: u64,
     /// The first steps, whose losses are compared.
     pub compared: u64,
-    /// What the seconds are of.
+    /// What is timed.
     pub unit: Unit,
-    /// Whether memory is looked at on the way.
+    /// Whether memory is watched.
     pub watches_memory: bool,
-    /// Ends a round once validation is so accurate; its seconds are those until then.
+    /// Ends a round once validation reaches this accuracy; it is timed until then.
     pub accuracy: Option<f64>,
 }
 
@@ -61,11 +61,11 @@ impl Train {
         train(&self.job.recipe, &settings, steps, heard, Stop::default(), &self.group)
     }
 
-    /// Trains until validation is as accurate as is asked for.
+    /// Trains until validation reaches the accuracy.
     fn reach(&self, accuracy: f64) -> anyhow::Result<Measured> {
         let stop = Stop::default();
         let mut heard = Heard { goal: Some((accuracy, stop.clone())), ..Heard::default() };
-        // The run that is stopped there ends as one that was interrupted.
+        // A run that is stopped there ends like one that was interrupted.
         let ended = train(
             &self.job.recipe,
             &self.job.settings,
@@ -83,7 +83,7 @@ impl Train {
     }
 }
 
-/// Trains in a run directory that is thrown away.
+/// Trains in a temporary run directory.
 pub(super) fn train(
     recipe: &str,
     settings: &[String],
@@ -92,7 +92,7 @@ pub(super) fn train(
     interrupt: Stop,
     group: &Group,
 ) -> anyhow::Result<Summary> {
-    let folder = tempfile::tempdir().context("no temporary folder for a run")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder for a run")?;
     let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
     layers.push(Layer::max_steps(steps));
     let start = Start {
@@ -108,7 +108,7 @@ pub(super) fn train(
     trained.map_err(|failure| failed(&failure))
 }
 
-/// A failure of `recipes` with all that it says.
+/// A failure of `recipes` with all its messages.
 pub(crate) fn failed(failure: &Failure) -> anyhow::Error {
     let problems: Vec<&str> = failure.problems.iter().map(|problem| &*problem.message).collect();
     anyhow!(problems.join("; "))
@@ -118,7 +118,7 @@ impl Work for Train {
     fn prepare(&mut self) -> anyhow::Result<Ready> {
         let mut every_step = vec!["output.log_every_steps=1".to_owned()];
         if self.job.accuracy.is_some() {
-            // The schedule of so short a run would be another one than that of the whole.
+            // The schedule of so short a run would differ from the whole run's.
             every_step.push("schedule.kind=constant".to_owned());
         }
         let mut heard = Heard::default();
@@ -145,7 +145,7 @@ impl Work for Train {
         let summary = self.train(steps, &more, &mut heard)?;
         let (units, seconds) = match self.job.unit {
             Unit::Step if ON_GPU => {
-                let warm = heard.tuned.context("the first updates of the run were not told")?;
+                let warm = heard.tuned.context("the run did not report its first updates")?;
                 let timed = summary.seconds_training - warm.as_secs_f64();
                 (summary.steps, timed / summary.steps.saturating_sub(WARM).max(1) as f64)
             }
@@ -168,14 +168,14 @@ impl Work for Train {
     }
 }
 
-/// So that a run has as many steps as are asked for, and no checkpoint between them.
+/// Lets a run have as many steps as are asked for, without checkpoints between them.
 const ENDLESS: [&str; 2] = ["training.epochs=1000000", "checkpoint.every_epochs=1000000"];
 
 fn mean(shares: &[f64]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// What a run told.
+/// What a run reported.
 #[derive(Default)]
 struct Heard {
     losses: Vec<f64>,
@@ -188,21 +188,21 @@ struct Heard {
     goal: Option<(f64, Stop)>,
     /// Seconds from the start of training to the goal.
     reached: Option<f64>,
-    /// When the preparation began that was last heard of.
+    /// When the last preparation began.
     preparing: Option<Instant>,
-    /// How long the last preparation took: on a GPU the first updates, which the trainer tells of
-    /// once the device has made them.
+    /// How long the last preparation took: on a GPU that of the first updates, which the trainer
+    /// reports once the device has made them.
     tuned: Option<Duration>,
     /// Updates made by the end of the last epoch.
     steps: u64,
     /// Seconds of the epochs that began after the first updates.
     epochs: Vec<f64>,
-    /// The most that was reserved on a GPU.
+    /// The peak of what was reserved on a GPU.
     device_memory: Option<u64>,
 }
 
 impl Heard {
-    /// From the first tenth of what was seen to its end.
+    /// From the first tenth of the measurements to the last.
     fn growth(&self) -> Option<i64> {
         let (first, last) = (self.resident.get(self.resident.len() / 10)?, self.resident.last()?);
         Some(*last as i64 - *first as i64)
@@ -220,7 +220,7 @@ impl Observer for Heard {
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            // Before the first update the trainer says that none is made, and begins.
+            // Before the first update the trainer reports that none is done.
             Event::Preparation { done, of, .. } if self.began.is_some() && self.tuned.is_none() => {
                 if *done == 0 {
                     self.preparing = Some(Instant::now());

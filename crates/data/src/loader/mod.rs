@@ -14,6 +14,7 @@ mod tokens;
 pub use self::{
     batching::Batching,
     images::{ImageBatch, ImageLoader, Residency},
+    pixels::Pixels,
     table::{TableBatch, TableLoader, TableTargets},
     tokens::{TokenBatch, TokenLoader},
 };

@@ -11,14 +11,14 @@ const WORD: usize = 4;
 /// The pixels of images on the device: `[images, channels * height * width]`, or a quarter as many
 /// words.
 #[derive(Clone, Debug)]
-pub(super) struct Pixels<B: Backend> {
+pub struct Pixels<B: Backend> {
     packed: Tensor<B, 2, Int>,
     shape: ImageShape,
 }
 
 impl<B: Backend> Pixels<B> {
     /// Uploads images, which are whole.
-    pub(super) fn upload(
+    pub fn upload(
         bytes: Vec<u8>,
         shape: ImageShape,
         packing: Packing,
@@ -52,7 +52,7 @@ impl<B: Backend> Pixels<B> {
     }
 
     /// All images as numbers between 0 and 1: `[images, channels, height, width]`.
-    pub(super) fn images(self) -> Tensor<B, 4> {
+    pub fn images(self) -> Tensor<B, 4> {
         let size = self.size();
         functional::pixels(self.packed, None, size)
     }
