@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
-    npy::NpyError, text::TextError,
+    CellError, FileError, Task, cifar10::Cifar10Error, idx::IdxError,
+    image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -47,7 +47,7 @@ pub enum DataError {
         /// What the system says.
         source: io::Error,
     },
-    /// The file became another between the two times that it is read.
+    /// The file changed between two readings.
     #[error("`{}` changed while it was read", path.display())]
     Changed {
         /// The file.
@@ -74,6 +74,14 @@ pub enum DataError {
         line: u64,
         /// Whether it is UTF-16 by its zeros or its byte order mark.
         utf16: bool,
+    },
+    /// A byte that no text has.
+    #[error("{}:{line}: the text has a zero byte", path.display())]
+    ZeroByte {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
     },
     /// The file is packed.
     #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
@@ -116,6 +124,8 @@ pub enum DataError {
         path: PathBuf,
         /// Where its row begins.
         line: u64,
+        /// Which row that is.
+        row: CellRow,
         /// What is wrong with it.
         source: CellError,
     },
@@ -146,10 +156,12 @@ pub enum DataError {
         text: String,
     },
     /// Two columns of one name.
-    #[error("{}:1: two columns are called `{column}`", path.display())]
+    #[error("{}:{line}: two columns are called `{column}`", path.display())]
     DuplicateColumn {
         /// The file.
         path: PathBuf,
+        /// Where the header begins.
+        line: u64,
         /// Their name.
         column: String,
     },
@@ -275,12 +287,9 @@ pub enum DataError {
         /// The target's name.
         target: String,
     },
-    /// The samples cannot be split so that each part has one.
-    #[error("{samples} samples are too few to hold some out for validation")]
-    TooFewSamples {
-        /// The samples.
-        samples: usize,
-    },
+    /// No class can spare a sample.
+    #[error("no class has two samples, so none can be held out for validation")]
+    OneSampleEach,
     /// No class of images can spare one.
     #[error("no class has two images, so none can be held out for validation")]
     OneImageEach,
@@ -307,14 +316,20 @@ pub enum DataError {
         width: usize,
     },
     /// A label that no class has.
-    #[error("image {image} has label {label}, there are {classes} classes")]
+    #[error("sample {sample} has label {label}, there are {classes} classes")]
     LabelOutOfRange {
-        /// The image's index in its split.
-        image: usize,
+        /// The sample's index in its split.
+        sample: usize,
         /// Its label.
         label: u32,
         /// The number of classes.
         classes: usize,
+    },
+    /// Labels to regress, or values to classify.
+    #[error("the targets are not those of the task {task}")]
+    TargetsOfTask {
+        /// The task.
+        task: Task,
     },
     /// A thread that reads images cannot be started.
     #[error("no thread can be started to read images: {source}")]
@@ -351,6 +366,17 @@ pub enum DataError {
     /// What a source that is none of this crate's says, such as one over a database.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The row of a cell, on which it depends what the user can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellRow {
+    /// The first of the training file, which may be a header.
+    First,
+    /// Another of the training file.
+    Training,
+    /// One of another file, whose columns are what training found.
+    Other,
 }
 
 impl DataError {

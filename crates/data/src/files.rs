@@ -16,8 +16,17 @@ pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// What may stand before UTF-8.
 pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What stands before UTF-16, by the order of its bytes.
-pub(crate) const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+/// Whether a text that begins so is UTF-16: by its byte order mark, or by the zeros beside its first
+/// two characters, as Latin ones have.
+pub(crate) fn is_utf16(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0xff, 0xfe, ..]
+            | [0xfe, 0xff, ..]
+            | [0, 1..=255, 0, 1..=255, ..]
+            | [1..=255, 0, 1..=255, 0, ..]
+    )
+}
 
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
@@ -99,8 +108,7 @@ impl FileError {
                 }
             }
             Self::Missing { .. } => {
-                "put the file there under one of these names, or set `data.path` to its folder"
-                    .into()
+                "put the file there under one of these names, or name the folder that has it".into()
             }
             Self::GzipTruncated { .. } | Self::GzipDamaged { .. } => {
                 "download the file again; `gzip -t FILE` tells whether a copy is whole".into()

@@ -75,7 +75,7 @@ pub use crate::preprocess::{
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
-    error::DataError,
+    error::{CellRow, DataError},
     files::FileError,
     fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Named, Subset},
@@ -84,5 +84,5 @@ pub use crate::{
         TokenBatch, TokenLoader,
     },
     order::{EpochOrder, Order},
-    table::{Table, TableSplits, Targets},
+    table::{Moments, Table, TableSplits, Targets},
 };

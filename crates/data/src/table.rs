@@ -126,25 +126,58 @@ pub(crate) fn matrix<T>(rows: usize, width: usize) -> Result<Vec<T>, DataError> 
     Ok(values)
 }
 
-/// Mean and deviation of numbers, if there are any; `numbers` begins anew with each call.
-pub(crate) fn moments<I: Iterator<Item = f64>>(numbers: impl Fn() -> I) -> Option<(f64, f64)> {
-    let first = numbers().next()?;
-    // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
-    if numbers().all(|number| number == first) {
-        return Some((first, 0.0));
+/// Mean and variance of a population of numbers, added one at a time (Welford, 1962).
+///
+/// Equal numbers have exactly their value as mean, and no variance.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    /// The sum of the squared distances from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    /// Those of `numbers`.
+    pub fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
+        let mut moments = Self::default();
+        numbers.into_iter().for_each(|number| moments.add(number));
+        moments
     }
-    let count = numbers().count() as f64;
-    let mean = numbers().sum::<f64>() / count;
-    let variance = numbers().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
-    Some((mean, variance.sqrt()))
+
+    pub(crate) fn add(&mut self, number: f64) {
+        self.count += 1;
+        let distance = number - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (number - self.mean);
+    }
+
+    /// Whether there was no number.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The mean; 0 of no number.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The variance; 0 of no number.
+    pub fn variance(&self) -> f64 {
+        self.squares / self.count.max(1) as f64
+    }
+
+    /// The standard deviation; 0 of no number.
+    pub fn deviation(&self) -> f64 {
+        self.variance().sqrt()
+    }
 }
 
 /// A regression's target, by the moments of the training split.
-pub(crate) fn regression(moments: Option<(f64, f64)>) -> TargetKind {
-    let (mean, deviation) = moments.unwrap_or((0.0, 0.0));
+pub(crate) fn regression(moments: &Moments) -> TargetKind {
     // Other splits may deviate where the training split does not.
-    let deviation = if deviation > 0.0 { deviation } else { 1.0 };
-    TargetKind::Regression { mean, deviation }
+    let deviation = if moments.deviation() > 0.0 { moments.deviation() } else { 1.0 };
+    TargetKind::Regression { mean: moments.mean(), deviation }
 }
 
 /// What is to be predicted, as a line for the user.

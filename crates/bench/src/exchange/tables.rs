@@ -28,7 +28,7 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
     let batch_size = config.training.batch_size;
     let batching = Batching::new(order, seed, batch_size);
     let task = splits.preprocessing.task();
-    let loader = TableLoader::<Selected>::new(&splits.train, task, batching, &device);
+    let loader = TableLoader::<Selected>::new(splits.train, task, batching, &device)?;
     let batch = |batch: data::TableBatch<Selected>| {
         let TableTargets::Binary(labels) = batch.targets else { bail!("labels are 0 or 1") };
         Ok((stored(batch.features)?, stored(labels)?))

@@ -6,8 +6,8 @@ use super::{
     summary::Place,
 };
 use crate::{
-    CategoryEncoding, Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind,
-    Targets,
+    CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
+    TargetKind, Targets,
     preprocess::standardise,
     table::{self, matrix},
 };
@@ -26,7 +26,7 @@ pub(super) fn fit(
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
-        (TargetPlan::Regression, cells) => table::regression(moments(cells, rows)),
+        (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
     };
     TablePreprocessing {
         header: schema.header,
@@ -61,16 +61,16 @@ fn fit_column(
             }
         }
         (Kind::Numeric | Kind::Categorical(_), cells) => match moments(cells, rows) {
-            Some((mean, deviation)) => ColumnKind::Numeric { mean, deviation },
-            None => empty(),
+            moments if moments.is_empty() => empty(),
+            moments => ColumnKind::Numeric { mean: moments.mean(), deviation: moments.deviation() },
         },
     }
 }
 
-/// Mean and deviation of the numbers that are there, if there are any.
-fn moments(cells: &Cells, rows: &[usize]) -> Option<(f64, f64)> {
-    let Cells::Numbers(numbers) = cells else { return None };
-    table::moments(|| rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
+/// The moments of the numbers that are not missing.
+fn moments(cells: &Cells, rows: &[usize]) -> Moments {
+    let Cells::Numbers(numbers) = cells else { return Moments::default() };
+    Moments::of(rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
 }
 
 /// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.
@@ -211,9 +211,10 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_population() {
         let cells = Cells::Numbers(vec![2.0, f64::NAN, 4.0, 100.0, 6.0]);
-        assert_eq!(moments(&cells, &[0, 1, 2, 4]), Some((4.0, (8.0f64 / 3.0).sqrt())));
-        assert_eq!(moments(&cells, &[1]), None);
-        assert_eq!(moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6]), Some((0.1, 0.0)));
+        let both = |moments: Moments| (moments.mean(), moments.deviation());
+        assert_eq!(both(moments(&cells, &[0, 1, 2, 4])), (4.0, (8.0f64 / 3.0).sqrt()));
+        assert!(moments(&cells, &[1]).is_empty());
+        assert_eq!(both(moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6])), (0.1, 0.0));
     }
 
     #[test]

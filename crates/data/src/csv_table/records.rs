@@ -8,7 +8,7 @@ use super::{
     schema::{Kind, Schema, TargetPlan},
 };
 use crate::{
-    CellError, DataError,
+    CellError, CellRow, DataError,
     preprocess::cell::{self, Cell},
 };
 
@@ -67,7 +67,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
         for (column, text) in columns.iter_mut().zip(row.cells()) {
             column.push(text).map_err(|error| match error {
                 PushError::Cell(source) => {
-                    DataError::Cell { path: path.to_owned(), line: row.line, source }
+                    let is_first = row.line == reader.first_line();
+                    let which = if is_first { CellRow::First } else { CellRow::Training };
+                    DataError::Cell { path: path.to_owned(), line: row.line, row: which, source }
                 }
                 PushError::Unknown => changed(),
             })?;

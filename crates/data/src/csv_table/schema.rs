@@ -9,7 +9,7 @@ use super::{
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
 use crate::{
-    CellError, DataError, Task,
+    CellError, CellRow, DataError, Task,
     preprocess::cell::{self, Cell},
     table::MOST_INTEGER_CLASSES,
 };
@@ -100,7 +100,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         });
     }
     let name = names[target].clone();
-    let kind = plan(options, &name, &target_summary)?;
+    let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let target = TargetSchema { name, index: target, kind };
     Ok(Schema { header, first_row: cell::quoted(&first_row.join(",")), columns, target })
 }
@@ -259,7 +259,12 @@ fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), Da
 
 /// What is to be predicted: what the user says, else classes if the target is text, has two values
 /// or few whole numbers.
-fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetPlan, DataError> {
+fn plan(
+    options: &CsvOptions,
+    target: &str,
+    summary: &Summary,
+    first_line: u64,
+) -> Result<TargetPlan, DataError> {
     let (path, target) = (|| options.path.clone(), target.to_owned());
     if options.task.is_none() && summary.dressed().is_none() {
         no_type_change(&options.path, &target, summary)?;
@@ -273,7 +278,8 @@ fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetP
         && let Some(place) = stray
     {
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
-        return Err(DataError::Cell { path: path(), line: place.line, source });
+        let row = if place.line == first_line { CellRow::First } else { CellRow::Training };
+        return Err(DataError::Cell { path: path(), line: place.line, row, source });
     }
 
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
@@ -321,7 +327,7 @@ mod tests {
         }
         let options =
             CsvOptions { task, ..CsvOptions::new("a.csv", TargetColumn::Name("y".into())) };
-        plan(&options, "y", &summary).map_err(|error| error.to_string())
+        plan(&options, "y", &summary, 0).map_err(|error| error.to_string())
     }
 
     fn names<const N: usize>(names: [&str; N]) -> [String; N] {

@@ -1,6 +1,6 @@
 //! What the first pass keeps of a column: counts, and its values as long as they are few.
 
-use std::collections::HashMap;
+use std::{cmp::Ordering, collections::HashMap};
 
 use super::schema::Kind;
 use crate::{
@@ -197,11 +197,14 @@ impl Summary {
         self.distinct()?;
         let mut categories: Vec<String> =
             self.values.iter().flat_map(HashMap::keys).cloned().collect();
-        categories.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.total_cmp(&b),
-            (Ok(_), Err(_)) => std::cmp::Ordering::Less,
-            (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
-            (Err(_), Err(_)) => a.cmp(b),
+        categories.sort_by(|a, b| {
+            let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
+                (Ok(a), Ok(b)) => a.total_cmp(&b),
+                (Ok(_), Err(_)) => Ordering::Less,
+                (Err(_), Ok(_)) => Ordering::Greater,
+                (Err(_), Err(_)) => Ordering::Equal,
+            };
+            by_size.then_with(|| a.cmp(b)) // different texts may be the same float
         });
         Some(categories)
     }
@@ -307,6 +310,20 @@ mod tests {
         check(&["10", "x", "9", "x", "10.0", "9"], &["9", "10", "x"]);
         assert!(matches!(summary(["a", "b", "c", "a"]).kind(), Kind::Dropped(_)));
         assert_eq!(summary(["", "?"]).kind(), Kind::Dropped("it has no values".into()));
+    }
+
+    /// A map has another order each time.
+    #[test]
+    fn numbers_that_are_the_same_float_have_an_order() {
+        let ids: Vec<String> = (0..7).map(|i| format!("12345678901234567{i}")).collect();
+        for _ in 0..5 {
+            let categories = summary(ids.iter().rev().map(String::as_str)).categories();
+            assert_eq!(categories, Some(ids.clone()));
+            assert_eq!(
+                summary(["1e-7", "x", "0.0000001"]).categories().unwrap(),
+                ["0.0000001", "1e-7", "x"]
+            );
+        }
     }
 
     #[test]

@@ -13,9 +13,9 @@ pub struct Batching {
     pub order: Order,
     /// What the order follows from.
     pub seed: u64,
-    /// Samples in an update; the last one of an epoch may have fewer.
+    /// Samples in an update, at least one; the last update of an epoch may have fewer.
     pub batch_size: usize,
-    /// Samples on the device at a time, at most a whole update.
+    /// Samples on the device at a time, at least one and at most a whole update.
     pub micro_batch: usize,
     /// What of each update this process computes.
     pub share: Share,
@@ -23,11 +23,20 @@ pub struct Batching {
 
 impl Batching {
     /// Updates of `batch_size` samples, whole.
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
     pub fn new(order: Order, seed: u64, batch_size: usize) -> Self {
+        assert!(batch_size > 0, "an update has at least one sample");
         Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
     }
 
     /// In the order of the file, for a split to measure on.
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
     pub fn evaluation(batch_size: usize) -> Self {
         Self::new(Order::File, 0, batch_size)
     }
@@ -51,6 +60,7 @@ impl Batching {
         first_step: usize,
     ) -> impl Iterator<Item = (Range<usize>, Part)> {
         let Self { batch_size, micro_batch, share, .. } = self;
+        assert!(micro_batch > 0, "a micro-batch has at least one sample");
         (first_step..self.steps_per_epoch(samples)).flat_map(move |step| {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
             let Loaded { range, counts } = loaded(share, update.clone());
@@ -99,6 +109,18 @@ mod tests {
     fn parts(batch_size: usize, micro_batch: usize, share: Share) -> Vec<(Range<usize>, Part)> {
         let batching = Batching { micro_batch, ..Batching::evaluation(batch_size) };
         batching.shared(share).parts(10, 0).collect()
+    }
+
+    #[test]
+    #[should_panic(expected = "an update has at least one sample")]
+    fn an_update_of_no_sample_is_a_mistake() {
+        Batching::new(Order::File, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "a micro-batch has at least one sample")]
+    fn a_micro_batch_of_no_sample_is_a_mistake() {
+        parts(4, 0, Share::WHOLE);
     }
 
     #[test]

@@ -11,8 +11,6 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use self::{array::Array, target::Plan};
 use crate::{
     Column, ColumnKind, DataError, Table, TablePreprocessing, TableSplits, Target, TargetKind,
@@ -29,17 +27,14 @@ pub use self::error::NpyError;
 const TARGET: &str = "target";
 
 /// What the user says about a folder of NumPy's files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NpyOptions {
     /// The folder.
     pub path: PathBuf,
     /// What is to be predicted. If not said, integers are classes if there are at most 20 different
     /// ones, and everything else is regressed.
-    #[serde(default)]
     pub task: Option<Task>,
     /// The fraction of samples held out for validation, where no files are there for it.
-    #[serde(default)]
     pub validation: f64,
 }
 
@@ -66,13 +61,14 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
 
     let (train_rows, held_out) = if validation.is_none() && options.validation > 0.0 {
         let split = split::stratified(&samples.classes(), options.validation, seed)
-            .ok_or(DataError::TooFewSamples { samples: samples.rows() })?;
+            .ok_or(DataError::OneSampleEach)?;
         (split.train, Some(split.held_out))
     } else {
         (samples.all(), None)
     };
+    let moments = samples.features.moments(&train_rows);
     let learnt = Learnt {
-        moments: samples.features.moments(&train_rows),
+        moments: moments.iter().map(|column| (column.mean(), column.deviation())).collect(),
         target: plan.kind(&samples.targets, &train_rows),
     };
     let train = samples.encode(&train_rows, &learnt)?;

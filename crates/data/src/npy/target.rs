@@ -20,11 +20,13 @@ impl Plan {
     /// What the user says, else classes if the targets are few integers.
     pub(super) fn new(targets: &Array, task: Option<Task>) -> Result<Self, DataError> {
         let path = || targets.path.clone();
-        let Some(mut classes) = targets.values.integers() else {
+        let Some(mut classes) = targets.integers() else {
             targets.check_finite()?;
             let all: Vec<usize> = (0..targets.rows).collect();
-            if let [(value, 0.0)] = targets.moments(&all)[..] {
-                let value = (value as f32).to_string();
+            if let [target] = targets.moments(&all)[..]
+                && target.variance() == 0.0
+            {
+                let value = (target.mean() as f32).to_string();
                 return Err(NpyError::SingleValue { path: path(), value }.into());
             }
             return match task {
@@ -88,15 +90,14 @@ impl Plan {
             Self::Multiclass(classes) => {
                 TargetKind::Multiclass { classes: classes.iter().map(name).collect() }
             }
-            Self::Regression => regression(targets.moments(rows).pop()),
+            Self::Regression => regression(&targets.moments(rows).pop().unwrap_or_default()),
         }
     }
 }
 
 fn labels(targets: &Array, classes: &[i64]) -> Result<Vec<u32>, DataError> {
     let path = || targets.path.clone();
-    let integers =
-        targets.values.integers().ok_or_else(|| NpyError::FloatClasses { path: path() })?;
+    let integers = targets.integers().ok_or_else(|| NpyError::FloatClasses { path: path() })?;
     let known: HashMap<i64, u32> = classes.iter().copied().zip(0..).collect();
     let label = |(row, &class): (usize, &i64)| match known.get(&class) {
         Some(&label) => Ok(label),

@@ -17,8 +17,7 @@ const TUTORIAL_SEED: u32 = 0;
 const NOISE: f64 = 0.25;
 
 /// What is to be made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SyntheticOptions {
     /// Rows.
     pub samples: usize,
@@ -27,7 +26,6 @@ pub struct SyntheticOptions {
     /// What the labels follow.
     pub labels: Labels,
     /// The fraction of samples held out for validation.
-    #[serde(default)]
     pub validation: f64,
 }
 
@@ -57,7 +55,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
     };
     let (train, held_out) = if validation > 0.0 {
         let split = split::stratified(table.targets.labels(), validation, seed)
-            .ok_or(DataError::TooFewSamples { samples })?;
+            .ok_or(DataError::OneSampleEach)?;
         (table.select(&split.train)?, Some(table.select(&split.held_out)?))
     } else {
         (table, None)
@@ -190,7 +188,7 @@ mod tests {
         check(0, 3, 0.0, "a table of 0 samples and 3 features is empty");
         check(10, 3, 1.0, "a validation fraction of 1 is not within 0 and 1");
         check(10, 3, f64::NAN, "a validation fraction of NaN is not within 0 and 1");
-        check(1, 3, 0.5, "1 samples are too few to hold some out for validation");
+        check(1, 3, 0.5, "no class has two samples, so none can be held out for validation");
         let rows = usize::MAX;
         check(rows, 3, 0.0, &format!("{rows} samples of 3 features do not fit in memory"));
     }

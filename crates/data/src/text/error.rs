@@ -35,6 +35,14 @@ pub enum TextError {
         /// Whether it is UTF-16 by its byte order mark or its zeros.
         utf16: bool,
     },
+    /// A byte that no text has.
+    #[error("`{}`: the text has a zero byte at byte {offset}", path.display())]
+    ZeroByte {
+        /// The file.
+        path: PathBuf,
+        /// The place of the first such byte in the file, from 0.
+        offset: usize,
+    },
     /// Windows of no token.
     #[error("a sequence of 0 tokens has nothing to predict from")]
     NoSequence,
@@ -103,6 +111,11 @@ impl TextError {
             Self::NotUtf8 { .. } => {
                 "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`, or read \
                  it as it is by `data.tokens=bytes`"
+                    .into()
+            }
+            Self::ZeroByte { .. } => {
+                "remove such bytes, for example `tr -d '\\000' < IN > OUT`, or read the file as it \
+                 is by `data.tokens=bytes`"
                     .into()
             }
             Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),

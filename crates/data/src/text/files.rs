@@ -8,7 +8,7 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
-    files::{UTF8_MARK, UTF16_MARKS},
+    files::{UTF8_MARK, is_utf16},
 };
 
 /// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the
@@ -75,7 +75,7 @@ fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
 
 fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(|error| DataError::io(path, error))?;
-    // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
+    // No text has a zero byte, though it is valid UTF-8.
     let zero = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let invalid = str::from_utf8(&bytes).err().map_or(bytes.len(), |error| error.valid_up_to());
     let offset = zero.min(invalid);
@@ -85,8 +85,12 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     if kind == TokenKind::Bytes {
         return Ok(bytes);
     }
-    let utf16 = zero < 2 || UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
-    Err(TextError::NotUtf8 { path: path.to_owned(), offset, utf16 }.into())
+    let (path, utf16) = (path.to_owned(), is_utf16(&bytes));
+    Err(match zero < invalid && !utf16 {
+        true => TextError::ZeroByte { path, offset },
+        false => TextError::NotUtf8 { path, offset, utf16 },
+    }
+    .into())
 }
 
 /// A text without what only says how it is stored.

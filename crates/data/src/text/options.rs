@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use crate::TokenKind;
 
 /// What the user says about a text; what is left out is as in the tutorial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TextOptions {
     /// A UTF-8 file, or a folder whose `.txt` files are read in the order of their names; the
     /// built-in primer where there is none.

@@ -196,7 +196,7 @@ fn other_splits_are_encoded_as_the_first() {
     let error = "`validation_targets.npy` has values of type float, classes are expected";
     replaced("validation_targets.npy", floats(&[7.0, -1.0], 1), error, "np.int64");
     files.pop();
-    check(read, &files, "`FOLDER` has no file `test_targets.npy`", "data.path");
+    check(read, &files, "`FOLDER` has no file `test_targets.npy`", "name the folder");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn options_that_do_not_fit() {
     check(
         integers(&[0, 1, 2]),
         |options| options.validation = 0.5,
-        "3 samples are too few to hold some out for validation",
+        "no class has two samples, so none can be held out for validation",
         "data.validation",
     );
     check(
@@ -311,7 +311,7 @@ fn options_that_do_not_fit() {
 #[test]
 fn files_that_are_missing() {
     let features = [("features.npy", golden("f4"))];
-    let check = |files: Files, error: &str| check(read, files, error, "data.path");
+    let check = |files: Files, error: &str| check(read, files, error, "name the folder");
     check(&[], "`FOLDER` has no file `features.npy`");
     check(&features, "`FOLDER` has no file `targets.npy`");
 }

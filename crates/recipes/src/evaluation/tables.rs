@@ -44,7 +44,7 @@ pub(super) fn examine(
             (split, GivenTable { split: None, table, notes: Vec::new() })
         }
     };
-    let evaluation = TableEvaluation::new(&table, preprocessing, &Group::alone(), device);
+    let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
     let classes = preprocessing.target.classes();
     let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(network, |logits, labels| {
