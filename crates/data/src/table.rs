@@ -1,4 +1,4 @@
-//! A table in memory: a row of features and a target a sample.
+//! A table in memory: a row of features and a target per sample.
 
 use rayon::prelude::*;
 use store::sha256_hex;
@@ -13,11 +13,11 @@ pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
 pub struct Table {
     /// Encoded features, `[rows, width]`, row by row.
     pub features: Vec<f32>,
-    /// What is to be predicted, one a row.
+    /// What to predict, one per row.
     pub targets: Targets,
 }
 
-/// What is to be predicted, one a row.
+/// What to predict, one per row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Targets {
     /// Labels, each below the number of classes.
@@ -31,7 +31,7 @@ pub enum Targets {
 pub struct TableSplits {
     /// The training split.
     pub train: Table,
-    /// The split that steers the training.
+    /// The split that guides the training.
     pub validation: Option<Table>,
     /// The split that is only reported.
     pub test: Option<Table>,
@@ -42,18 +42,18 @@ pub struct TableSplits {
 }
 
 impl TableSplits {
-    /// A hash of all samples and of what was learnt from them, by which others are told from them.
+    /// A hash of all samples and of what was learnt from them, which changes if any of these does.
     pub fn fingerprint(&self) -> String {
         let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         let splits = splits.map(|split| split.map(Table::fingerprint));
-        let learnt = serde_json::to_string(&self.preprocessing).expect("it has a form in JSON");
+        let learnt = serde_json::to_string(&self.preprocessing).expect("it serialises to JSON");
         sha256_hex(format!("{learnt}\n{splits:?}").as_bytes())
     }
 }
 
 impl Table {
     fn fingerprint(&self) -> String {
-        /// Values that are copied at a time.
+        /// Values that are hashed at a time.
         const CHUNK: usize = 1 << 20;
         let hash = |values: &[f32]| {
             sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
@@ -180,7 +180,7 @@ pub(crate) fn regression(moments: &Moments) -> TargetKind {
     TargetKind::Regression { mean: moments.mean(), deviation }
 }
 
-/// What is to be predicted, as a line for the user.
+/// The kind of prediction, as a line for the user.
 pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
     let (name, task) = (&preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {

@@ -42,7 +42,7 @@ pub struct Model {
     /// Units of each hidden layer.
     #[serde(default, with = "config::or_empty")]
     pub hidden: Option<Vec<usize>>,
-    /// Numbers that stand for a category; one number a category, 0 or 1, where there is none.
+    /// Numbers that represent a category; without it, a 0 or 1 for each category.
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
 }
@@ -55,7 +55,7 @@ impl Check for Model {
     }
 }
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains as configured, and leaves a run directory.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn train<B: AutodiffBackend>(
     device: &B::Device,
     device_name: &str,
 ) -> Result<Summary, Failure> {
-    // What the file does not decide.
+    // The settings that were left open.
     let config = with_choices_made(config);
     let seed = config.training.seed;
     config.training.choose_arithmetic::<B>(device)?;
@@ -124,7 +124,7 @@ fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
     }
 }
 
-/// What a run would be.
+/// The plan of a run.
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config, config.training.seed)?;

@@ -1,4 +1,4 @@
-//! What is asked of the outputs for rows of a table: the losses to train on, and the measures of a split.
+//! Losses and metrics for rows of a table.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
@@ -18,7 +18,7 @@ use crate::Failure;
 /// Rows that are evaluated at a time.
 const EVALUATION_BATCH: usize = 1024;
 
-/// A loss for each sample, of the kind that the targets ask for.
+/// A loss for each sample, of the kind that suits the targets.
 ///
 /// - `outputs`: `[batch, outputs]`
 /// - returns: `[batch]`
@@ -56,7 +56,7 @@ pub(crate) struct TableEvaluation<B: Backend> {
 impl<B: Backend> TableEvaluation<B> {
     /// # Errors
     ///
-    /// Where the table has not the targets that the preprocessing tells of.
+    /// Where the targets do not suit the preprocessing.
     pub(crate) fn new(
         table: Table,
         preprocessing: &TablePreprocessing,
@@ -67,7 +67,7 @@ impl<B: Backend> TableEvaluation<B> {
         let metrics = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
                 let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
-                // Of values that are all the same nothing can be explained.
+                // Equal values have no variance to explain.
                 let explained =
                     (variance > 0.0).then_some(("r2", MetricSummary::Explained { variance }));
                 let error = ("rmse", MetricSummary::Root { unit: *deviation });

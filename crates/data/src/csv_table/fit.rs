@@ -1,4 +1,4 @@
-//! The statistics of the training rows, and the rows encoded by them.
+//! The statistics of the training rows, and the rows encoded with them.
 
 use super::{
     records::{Cells, MISSING, Records},
@@ -50,7 +50,7 @@ fn fit_column(
                 counts[usize::from(codes[row])] += 1;
             }
             let seen = || categories.iter().zip(&counts).filter(|(_, count)| **count > 0);
-            // Of equally frequent categories the first: `max_by_key` takes the last, so in reverse.
+            // The first of equally frequent categories: `max_by_key` takes the last, hence `rev`.
             match seen().collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, count)| **count) {
                 Some((fill, _)) => ColumnKind::Categorical {
                     categories: seen().map(|(category, _)| category.clone()).collect(),
@@ -116,7 +116,7 @@ enum Encoder<'a> {
         mean: f64,
         deviation: f64,
     },
-    /// `places` has the feature of each code, `fill` that of a missing cell.
+    /// `places` has the feature of each code, `fill` is that of a missing cell.
     Codes {
         codes: &'a [u16],
         places: Vec<Option<usize>>,
@@ -186,10 +186,10 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
         }
         match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
             (ColumnKind::Categorical { .. }, Some(numbers), _) => {
-                notes.push(format!("column `{name}` is taken for categories: {numbers}"));
+                notes.push(format!("column `{name}` is read as categories: {numbers}"));
             }
             (ColumnKind::Numeric { .. }, _, Some(Place { line, text })) => notes.push(format!(
-                "column `{name}` is taken for numbers, as `{text}` in line {line}; if these are \
+                "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
                  codes, `data.columns.{name:?} = \"categorical\"` tells them apart"
             )),
             _ => {}

@@ -28,9 +28,9 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
     })
 }
 
-/// The names of the columns, once the first row is known to be a header, which it takes, or not.
+/// The names of the columns. `header` says whether the first row is a header, which is then taken.
 ///
-/// A column without a name is called by its index.
+/// A column without a name is named after its index.
 pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
     if !header {
         return Ok((0..reader.width()).map(unnamed).collect());
@@ -55,7 +55,7 @@ fn unnamed(index: usize) -> String {
     format!("column_{index}")
 }
 
-/// Refuses two columns of one name.
+/// Refuses two columns with the same name.
 pub(super) fn check_unique(reader: &CsvReader, names: &[String]) -> Result<(), DataError> {
     let mut seen = HashSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
@@ -71,11 +71,11 @@ pub(super) fn check_unique(reader: &CsvReader, names: &[String]) -> Result<(), D
 /// Where the columns that a preprocessing knows stand in another file.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The place of each feature column; of a dropped one there may be none.
+    /// The place of each feature column; a dropped one may be absent.
     pub(super) columns: Vec<Option<usize>>,
     /// The place of the target, if the file has it.
     pub(super) target: Option<usize>,
-    /// What the user should know of the first row, if anything.
+    /// What the user should know about the first row, if anything.
     pub(super) note: Option<String>,
 }
 
@@ -137,8 +137,8 @@ impl Layout {
     }
 }
 
-/// What the user should know of a first row that may have been taken for what it is not: one whose
-/// file has a header and the training file none, or the reverse, and a header of numbers.
+/// A note on a first row that may have been misread: where only one of this file and the training
+/// file has a header, and where the header is numbers.
 fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<String> {
     let first = reader.ahead().next()?;
     let cells = cell::quoted(&first.cells().collect::<Vec<_>>().join(","));

@@ -2,10 +2,10 @@
 //!
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
 //! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
-//! the places of categories. (The file is read once more before if only the whole target column
-//! tells whether the first row is a header.) Then the rows are split, the statistics of the training rows become
-//! the preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
-//! as rows to predict are later.
+//! the indices of categories. (One more pass comes first if only the whole target column shows
+//! whether the first row is a header.) Then the rows are split, the statistics of the training rows
+//! become the preprocessing (`fit`), and files of validation and test rows are encoded with it
+//! (`apply`), as rows to predict are later.
 
 // From the file to the numbers.
 mod first_row;
@@ -35,7 +35,7 @@ pub use self::{
 ///
 /// # Errors
 ///
-/// Where a file is none but a pipe, cannot be read, or has what no table of samples has.
+/// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });

@@ -13,12 +13,12 @@ pub struct CsvOptions {
     pub path: PathBuf,
     /// The column to predict.
     pub target: TargetColumn,
-    /// What is to be predicted.
+    /// The kind of prediction.
     pub task: Option<Task>,
-    /// Columns whose kind is not to be inferred, by name; those of a file without a header are
+    /// Columns whose kind is not inferred, by name; those of a file without a header are
     /// called `column_0`, `column_1`, and so on.
     pub columns: BTreeMap<String, ColumnOverride>,
-    /// What becomes of categories.
+    /// How categories are encoded.
     pub categories: CategoryEncoding,
     /// Whether the first row of each file names the columns.
     pub header: Option<bool>,
@@ -26,7 +26,7 @@ pub struct CsvOptions {
     pub validation: f64,
     /// A file of rows for validation.
     pub validation_path: Option<PathBuf>,
-    /// A file of rows for the test.
+    /// A file of rows for testing.
     pub test_path: Option<PathBuf>,
 }
 
@@ -47,7 +47,7 @@ impl CsvOptions {
     }
 }
 
-/// What a column is to be taken for.
+/// How to treat a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnOverride {

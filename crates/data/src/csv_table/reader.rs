@@ -15,19 +15,19 @@ use crate::{
     files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
 };
 
-/// Rows read ahead, by which a header is told from a row.
+/// Rows read ahead, to decide whether the first is a header.
 const AHEAD: usize = 100;
 
-/// How much of a file is looked at for its delimiter, in bytes.
+/// How much of a file is searched for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
 
-/// How much of a file shows how it is stored, in bytes.
+/// How much of a file shows its encoding, in bytes.
 const START: u64 = 4;
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma, unless the first row has none and semicolons, tabs or else `|`
-/// instead. A byte order mark and blank lines are skipped.
+/// The delimiter is a comma; if the first row has none, a semicolon or a tab, else `|`. A byte
+/// order mark and blank lines are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
@@ -49,7 +49,7 @@ impl Row {
         self.cells.iter().map(str::trim)
     }
 
-    /// The cell of that index, which is below the reader's width.
+    /// The cell at `index`, which is below the reader's width.
     pub(super) fn cell(&self, index: usize) -> &str {
         self.cells[index].trim()
     }
@@ -59,7 +59,7 @@ impl Row {
     }
 }
 
-/// Refuses what cannot be read again, as a pipe.
+/// Refuses what cannot be read again, such as a pipe.
 pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
     let metadata = fs::metadata(path).map_err(|source| DataError::io(path, source))?;
     if metadata.is_file() || metadata.is_dir() {
@@ -80,7 +80,7 @@ impl CsvReader<'static> {
 }
 
 impl<'a> CsvReader<'a> {
-    /// `path` is what errors call the input.
+    /// `path` names the input in errors.
     pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<Self, DataError> {
         let (input, delimiter) = Input::new(input, path)?;
         let csv = csv::ReaderBuilder::new()
@@ -106,7 +106,7 @@ impl<'a> CsvReader<'a> {
         Ok(reader)
     }
 
-    /// What errors call the input.
+    /// The name of the input in errors.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -188,13 +188,13 @@ impl<'a> CsvReader<'a> {
 /// where the file has none.
 struct Input<'a> {
     bytes: Box<dyn Read + 'a>,
-    /// Whether the end was reached, and so asked for.
+    /// Whether the end was reached.
     ended: bool,
 }
 
 impl<'a> Input<'a> {
-    /// The input and its delimiter. What is no text of lines is found here, before a row is
-    /// looked for that may never end.
+    /// The input and its delimiter. Input that is not lines of text is refused here, before the
+    /// search for the end of a row, which may never come.
     fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
         let error = |source| DataError::io(path, source);
         let mut input = BufReader::new(input);

@@ -28,7 +28,7 @@ pub(super) struct Records {
 pub(super) enum Cells {
     /// Numbers, NaN where one is missing.
     Numbers(Vec<f64>),
-    /// Places in the schema's categories or classes, or [`MISSING`].
+    /// Indices of the schema's categories or classes, or [`MISSING`].
     Codes(Vec<u16>),
     Dropped,
 }
@@ -42,7 +42,7 @@ impl Records {
         }
     }
 
-    /// The class of each row, by which a split is stratified; one and the same in a regression.
+    /// The class of each row, for a stratified split; the same for all rows in a regression.
     pub(super) fn classes(&self) -> Vec<u32> {
         match &self.target {
             Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
@@ -88,7 +88,7 @@ struct Filling<'a> {
     codes: HashMap<Cow<'a, str>, u16>,
 }
 
-/// Why a cell is not taken.
+/// Why a cell is refused.
 enum PushError {
     Cell(CellError),
     /// A category that the first pass did not see.

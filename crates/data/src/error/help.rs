@@ -6,9 +6,9 @@ use crate::{
     names::{list, nearest},
 };
 
-/// What to do about a table in one column.
-const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to make commas of \
-                          spaces: `tr -s ' ' , < IN > OUT`";
+/// What to do about a table that is read as one column.
+const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to turn spaces \
+                          into commas: `tr -s ' ' , < IN > OUT`";
 
 impl DataError {
     /// What the user can do about it.
@@ -84,15 +84,15 @@ impl DataError {
             ),
             Self::MissingTarget { .. } => {
                 "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
-                 empty, so write a class of such a name otherwise"
+                 empty, so rename a class that is called so"
                     .into()
             }
             Self::UniqueTarget { .. } => {
-                "that is no class; choose another `data.target`, or set `data.task` to \
+                "that is not a class; choose another `data.target`, or set `data.task` to \
                  \"multiclass\" if it is one"
                     .into()
             }
-            Self::TargetOverride { .. } => "say what the target is by `data.task`".into(),
+            Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
             }

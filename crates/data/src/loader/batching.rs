@@ -1,4 +1,4 @@
-//! The division of an epoch into updates, and of updates into micro-batches.
+//! How an epoch is divided into updates, and updates into micro-batches.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use crate::{EpochOrder, Order};
 pub struct Batching {
     /// The order of the samples.
     pub order: Order,
-    /// What the order follows from.
+    /// The seed of the order.
     pub seed: u64,
     /// Samples in an update, at least one; the last update of an epoch may have fewer.
     pub batch_size: usize,
     /// Samples on the device at a time, at least one and at most a whole update.
     pub micro_batch: usize,
-    /// What of each update this process computes.
+    /// The part of each update that this process computes.
     pub share: Share,
 }
 
@@ -32,7 +32,7 @@ impl Batching {
         Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
     }
 
-    /// In the order of the file, for a split to measure on.
+    /// In the order of the file, to measure a split.
     ///
     /// # Panics
     ///
@@ -41,7 +41,7 @@ impl Batching {
         Self::new(Order::File, 0, batch_size)
     }
 
-    /// The same batches, of which this process computes a share only.
+    /// The same batches, of which this process computes a share.
     pub fn shared(self, share: Share) -> Self {
         Self { share, ..self }
     }
@@ -52,8 +52,8 @@ impl Batching {
     }
 
     /// The micro-batches of an epoch, from its update number `first_step` on: the positions of
-    /// each in the epoch, and its share of its update. Where no sample of an update falls to this
-    /// process, its first one stands in for none: every process has a batch of each update.
+    /// each in the epoch, and its share of its update. Where this process has no sample of an
+    /// update, it gets the first one with weight 0: every process has a batch in each update.
     pub(super) fn parts(
         self,
         samples: usize,
@@ -89,11 +89,11 @@ impl Batching {
 /// What a process loads of an update, or of streams.
 pub(super) struct Loaded {
     pub(super) range: Range<usize>,
-    /// Whether it is this process's own, and does not stand in for nothing.
+    /// Whether it is this process's own, and not a stand-in.
     pub(super) counts: bool,
 }
 
-/// What falls to `share` of `all`, of which there is at least one.
+/// The `share` of `all`, which is not empty.
 pub(super) fn loaded(share: Share, all: Range<usize>) -> Loaded {
     let range = share.range(all.clone());
     if range.is_empty() {

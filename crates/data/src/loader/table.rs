@@ -8,7 +8,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::Batching;
 use crate::{DataError, EpochOrder, Order, Table, Targets, Task};
 
-/// A table that lies on the device, and its batches.
+/// A table on the device, and its batches.
 #[derive(Clone, Debug)]
 pub struct TableLoader<B: Backend> {
     features: Tensor<B, 2>,
@@ -16,7 +16,7 @@ pub struct TableLoader<B: Backend> {
     batching: Batching,
 }
 
-/// What a batch is to predict.
+/// What to predict for a batch.
 #[derive(Clone, Debug)]
 pub enum TableTargets<B: Backend> {
     /// The labels 0 and 1 of two classes, as numbers: `[batch]`.
@@ -43,8 +43,8 @@ impl<B: Backend> TableLoader<B> {
     ///
     /// # Errors
     ///
-    /// Where the targets are not those of the task: labels, which are 0 or 1 if it is binary, or
-    /// values.
+    /// Where the targets do not suit the task: values for a regression, else labels, which are 0 or
+    /// 1 for a binary task.
     pub fn new(
         table: Table,
         task: Task,
@@ -172,9 +172,9 @@ mod tests {
         let labels = || Targets::Classes(vec![1, 2, 1]);
         let values = || Targets::Values(vec![0.5; 3]);
         check(labels(), Task::Binary, "sample 1 has label 2, there are 2 classes");
-        check(labels(), Task::Regression, "the targets are not those of the task regression");
-        check(values(), Task::Binary, "the targets are not those of the task binary");
-        check(values(), Task::Multiclass, "the targets are not those of the task multiclass");
+        check(labels(), Task::Regression, "the targets do not suit the task regression");
+        check(values(), Task::Binary, "the targets do not suit the task binary");
+        check(values(), Task::Multiclass, "the targets do not suit the task multiclass");
     }
 
     /// The labels and the part of each batch; the features are checked against the labels.

@@ -1,4 +1,4 @@
-//! What the targets are: classes or values.
+//! Whether the targets are classes or values.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,7 +8,7 @@ use crate::{
     table::{MOST_INTEGER_CLASSES, regression},
 };
 
-/// What is to be predicted; classes are in ascending order.
+/// What to predict; classes are in ascending order.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
     Binary([i64; 2]),
@@ -54,7 +54,7 @@ impl Plan {
         }
     }
 
-    /// What a model predicts, of which the file at `path` holds samples.
+    /// What a model predicts; `path` is the file of targets, for errors.
     pub(super) fn of_model(target: &Target, path: &Path) -> Result<Self, NpyError> {
         let number = |class: &String| {
             class.parse().map_err(|_| NpyError::NotNumbers {
@@ -73,7 +73,7 @@ impl Plan {
         })
     }
 
-    /// The label of each target; `None` in a regression, whose targets are found to be finite.
+    /// The label of each target; `None` in a regression, whose targets are checked to be finite.
     pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
         match self {
             Self::Binary(classes) => labels(targets, classes).map(Some),
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// What a prediction means, by what the targets are in the rows of the training split.
+    /// What a prediction means, learnt from the targets of the training rows.
     pub(super) fn kind(&self, targets: &Array, rows: &[usize]) -> TargetKind {
         let name = |class: &i64| class.to_string();
         match self {

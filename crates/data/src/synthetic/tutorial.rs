@@ -13,10 +13,10 @@ use crate::{
 const TUTORIAL_SEED: u32 = 0;
 
 /// Deviation of the linear rule's noise where the rule's own is 1: about 8 % of the labels are on
-/// the wrong side, so no network does better than 92 %.
+/// the wrong side, so no network is right more often than 92 %.
 const NOISE: f64 = 0.25;
 
-/// What is to be made.
+/// The table to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyntheticOptions {
     /// Rows.
@@ -40,7 +40,7 @@ pub enum Labels {
     Linear,
 }
 
-/// Makes a table and holds some of it out.
+/// Makes a table and holds out some of it.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation } = options;
     if !(0.0..1.0).contains(&validation) {

@@ -247,7 +247,7 @@ fn targets_that_teach_nothing() {
         &[("a.csv", format!("x,y\n{rows}").as_bytes())],
         |_, options| options.validation = 0.2,
         "`a.csv`: the text of the target `y` is nearly unique: 200 different ones in 200 rows",
-        "that is no class",
+        "that is not a class",
     );
     check_text("x,y\n1,a\n2,a\n", "`a.csv`: the target `y` is `a` in every row", "data.target");
     let text = rows_and("1,u,0");

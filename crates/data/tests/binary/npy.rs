@@ -85,7 +85,7 @@ fn a_model_reads_other_arrays_as_it_learnt() {
     check(of, &[], "`FOLDER` has no file `features.npy`", "put the file there");
     let mut mixed = splits.preprocessing.clone();
     mixed.columns[1].kind = ColumnKind::Dropped { reason: "a text".into() };
-    let text = "`features.npy` holds numbers, and the column `x1` of the model is none";
+    let text = "`features.npy` holds numbers, but the column `x1` of the model is not numeric";
     check(|path| read_npy_table(path, &mixed), &files, text, "a CSV file");
 }
 
@@ -219,10 +219,14 @@ fn arrays_that_are_not_read() {
     );
     check(npy("<f4", "(3, 0)", &[]), &format!("has shape (3, 0), {empty}"), "a.shape");
 
-    check(b"PK\x03\x04zip".to_vec(), "is no NPY file, it begins with `PK\\x03\\x04zi`", "np.savez");
+    check(
+        b"PK\x03\x04zip".to_vec(),
+        "is not an NPY file, it begins with `PK\\x03\\x04zi`",
+        "np.savez",
+    );
     let mut version = golden("f4");
     version[6] = 9;
-    check(version, "is of version 9 of the format, expected 1 to 3", "np.save");
+    check(version, "has version 9 of the format, expected 1 to 3", "np.save");
 }
 
 #[test]
