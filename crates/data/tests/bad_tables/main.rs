@@ -160,8 +160,8 @@ fn a_stray_text_in_the_first_row_is_no_header() {
         &format!("a.csv:3: {error}"),
         "if line 3 is a header, set `data.header = true`",
     );
-    let rows: String = (0..30).map(|i| format!("1,{i}.5\n")).collect();
-    let text = format!("\n1,x\n{rows}");
+    let rows: String = (0..60).map(|i| format!("1,{i}.5\n")).collect();
+    let text = format!("\n1,x\n{rows}1,x\n");
     let error = "a.csv:2: column `column_1`: `x` is not a number";
     check_text(&text, error, "if line 2 is a header");
 }
