@@ -83,9 +83,9 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
 
     // Each update is of 50 samples, of which 20 are on the device at a time.
     let batching = Batching { micro_batch: 20, ..Batching::new(Order::Shuffled, 0, 50) };
-    let train = TableLoader::<Autodiff<Selected>>::new(&train, Task::Binary, batching, &device);
+    let train = TableLoader::<Autodiff<Selected>>::new(train, Task::Binary, batching, &device)?;
     let batching = Batching::evaluation(100);
-    let validation = TableLoader::new(&validation, Task::Binary, batching, &device);
+    let validation = TableLoader::new(validation, Task::Binary, batching, &device)?;
 
     let network = MlpConfig { inputs: 20, hidden: vec![16], outputs: 1, embeddings: Vec::new() };
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-2);

@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is predicted of each row, such as `line 2: setosa (0.998)`.
+/// What is predicted of each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read.
 fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(Path::new(model), &device)?;
@@ -39,7 +39,9 @@ fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
             format!("line {line}: {}", best.unwrap_or_default())
         }
     };
-    Ok(rows.lines.iter().zip(model.predict_rows(&rows.features)?).map(told).collect())
+    let predicted = rows.lines.iter().zip(model.predict_rows(&rows.features)?).map(told);
+    let refused = rows.refused.iter().map(|(line, error)| format!("line {line}: {error}"));
+    Ok(predicted.chain(refused).collect())
 }
 
 #[test]
@@ -63,11 +65,12 @@ fn rows_are_classified() -> anyhow::Result<()> {
     let (device, _) = device::open()?;
     model_file(&network.init::<Selected>(0, &device), &description).write(&model)?;
     let rows = folder.path().join("rows.csv");
-    std::fs::write(&rows, "size\n2\n8\n")?;
+    std::fs::write(&rows, "size\n2\n8\nhuge\n")?;
 
     let [model, rows] = [model, rows].map(|path| path.display().to_string());
     let told = predict(&model, &rows)?;
-    assert_eq!(told.len(), 2);
+    assert_eq!(told.len(), 3);
     assert!(told[0].starts_with("line 2: small (") || told[0].starts_with("line 2: large ("));
+    assert!(told[2].ends_with("column `size`: `huge` is not a number"), "{}", told[2]);
     Ok(())
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, cifar10::Cifar10Error, idx::IdxError, image_folder::ImageFolderError,
-    npy::NpyError, text::TextError,
+    CellError, FileError, Task, cifar10::Cifar10Error, idx::IdxError,
+    image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -27,7 +27,7 @@ pub enum DataError {
         /// The path.
         path: PathBuf,
     },
-    /// What can be read once only.
+    /// What can be read only once.
     #[error("`{}` is a pipe or a device, a file is expected", path.display())]
     Stream {
         /// The path.
@@ -39,7 +39,7 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
-    /// Reading failed half-way.
+    /// Reading failed.
     #[error("`{}` cannot be read: {source}", path.display())]
     Read {
         /// The file.
@@ -47,7 +47,7 @@ pub enum DataError {
         /// What the system says.
         source: io::Error,
     },
-    /// The file became another between the two times that it is read.
+    /// The file changed between two readings.
     #[error("`{}` changed while it was read", path.display())]
     Changed {
         /// The file.
@@ -59,13 +59,13 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
-    /// There is a header and nothing below.
+    /// There is a header and nothing below it.
     #[error("`{}` has a header and no rows", path.display())]
     HeaderOnly {
         /// The file.
         path: PathBuf,
     },
-    /// Bytes that are no UTF-8 text.
+    /// Bytes that are not UTF-8.
     #[error("{}:{line}: the text is not UTF-8", path.display())]
     NotUtf8 {
         /// The file.
@@ -75,7 +75,15 @@ pub enum DataError {
         /// Whether it is UTF-16 by its zeros or its byte order mark.
         utf16: bool,
     },
-    /// The file is packed.
+    /// A byte that no text has.
+    #[error("{}:{line}: the text has a zero byte", path.display())]
+    ZeroByte {
+        /// The file.
+        path: PathBuf,
+        /// Where its row begins.
+        line: u64,
+    },
+    /// The file is compressed.
     #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
     Gzip {
         /// The file.
@@ -116,6 +124,8 @@ pub enum DataError {
         path: PathBuf,
         /// Where its row begins.
         line: u64,
+        /// Which row that is.
+        row: CellRow,
         /// What is wrong with it.
         source: CellError,
     },
@@ -145,11 +155,13 @@ pub enum DataError {
         /// The first text.
         text: String,
     },
-    /// Two columns of one name.
-    #[error("{}:1: two columns are called `{column}`", path.display())]
+    /// Two columns with the same name.
+    #[error("{}:{line}: two columns are called `{column}`", path.display())]
     DuplicateColumn {
         /// The file.
         path: PathBuf,
+        /// Where the header begins.
+        line: u64,
         /// Their name.
         column: String,
     },
@@ -163,7 +175,7 @@ pub enum DataError {
         /// The columns that there are.
         columns: Vec<String>,
     },
-    /// A file of samples has the features alone.
+    /// A file of samples has features but no target.
     #[error("`{}` has no target column `{target}`", path.display())]
     NoTarget {
         /// The file.
@@ -171,7 +183,7 @@ pub enum DataError {
         /// The target's name.
         target: String,
     },
-    /// The index of the target is none of a column.
+    /// No column has the index of the target.
     #[error("`{}` has {columns} columns, none of index {index}", path.display())]
     TargetIndex {
         /// The file.
@@ -195,7 +207,7 @@ pub enum DataError {
         /// How many rows there are.
         rows: u64,
     },
-    /// A target of text that hardly comes again.
+    /// A target of text that hardly recurs.
     #[error("`{}`: the text of the target `{target}` is nearly unique: {classes} different ones in {rows} rows", path.display())]
     UniqueTarget {
         /// The file.
@@ -207,7 +219,7 @@ pub enum DataError {
         /// The rows.
         rows: u64,
     },
-    /// The options say how the target is to be encoded, which its task does.
+    /// The options say how to encode the target, which its task decides.
     #[error("`{target}` is the target of `{}`, so `data.columns` cannot set it", path.display())]
     TargetOverride {
         /// The file.
@@ -235,14 +247,14 @@ pub enum DataError {
         /// The classes that it has.
         classes: usize,
     },
-    /// Too many different texts to tell apart.
+    /// Too many different values.
     #[error("`{}`: column `{column}` has more than {limit} different values", path.display())]
     TooManyCategories {
         /// The file.
         path: PathBuf,
         /// The column's name.
         column: String,
-        /// The most that are told apart.
+        /// The most that are allowed.
         limit: usize,
     },
     /// A class that the training file does not have.
@@ -275,12 +287,9 @@ pub enum DataError {
         /// The target's name.
         target: String,
     },
-    /// The samples cannot be split so that each part has one.
-    #[error("{samples} samples are too few to hold some out for validation")]
-    TooFewSamples {
-        /// The samples.
-        samples: usize,
-    },
+    /// No class can spare a sample.
+    #[error("no class has two samples, so none can be held out for validation")]
+    OneSampleEach,
     /// No class of images can spare one.
     #[error("no class has two images, so none can be held out for validation")]
     OneImageEach,
@@ -307,16 +316,22 @@ pub enum DataError {
         width: usize,
     },
     /// A label that no class has.
-    #[error("image {image} has label {label}, there are {classes} classes")]
+    #[error("sample {sample} has label {label}, there are {classes} classes")]
     LabelOutOfRange {
-        /// The image's index in its split.
-        image: usize,
+        /// The sample's index in its split.
+        sample: usize,
         /// Its label.
         label: u32,
         /// The number of classes.
         classes: usize,
     },
-    /// A thread that reads images cannot be started.
+    /// Labels to regress, or values to classify.
+    #[error("the targets do not suit the task {task}")]
+    TargetsOfTask {
+        /// The task.
+        task: Task,
+    },
+    /// A thread to read images cannot be started.
     #[error("no thread can be started to read images: {source}")]
     Worker {
         /// What the system says.
@@ -348,9 +363,20 @@ pub enum DataError {
     /// A text is wrong.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// What a source that is none of this crate's says, such as one over a database.
+    /// The error of a source that is not this crate's, such as one over a database.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The row of a cell, which decides what the user can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellRow {
+    /// The first of the training file, which may be a header.
+    First,
+    /// Another of the training file.
+    Training,
+    /// One of another file.
+    Other,
 }
 
 impl DataError {
@@ -366,7 +392,7 @@ impl DataError {
     }
 }
 
-/// Rows beside a first one, as the end of a sentence.
+/// The end of a sentence about the first of `rows` rows.
 fn more(rows: u64) -> String {
     match rows {
         0 | 1 => String::new(),

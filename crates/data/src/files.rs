@@ -1,4 +1,5 @@
-//! Binary files of known names in a folder, plain or gzip, read no further than they should reach.
+//! Binary files of known names in a folder, plain or gzip, read no further than their expected
+//! length.
 
 use std::{
     fs::{self, File},
@@ -10,14 +11,23 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::DataError;
 
-/// What a gzip file begins with. No format that is read here begins so.
+/// The first bytes of a gzip file, and of no other format that is read here.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What may stand before UTF-8.
+/// The byte order mark that may precede UTF-8.
 pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What stands before UTF-16, by the order of its bytes.
-pub(crate) const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+/// Whether a text that starts like this is UTF-16: it has a byte order mark, or its first two
+/// characters are Latin ones, which have a zero byte each.
+pub(crate) fn is_utf16(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0xff, 0xfe, ..]
+            | [0xfe, 0xff, ..]
+            | [0, 1..=255, 0, 1..=255, ..]
+            | [1..=255, 0, 1..=255, 0, ..]
+    )
+}
 
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
@@ -58,17 +68,17 @@ pub enum FileError {
         /// What the decoder says.
         source: io::Error,
     },
-    /// A gzip file that is too small for what its header announces.
+    /// A gzip file that is too small for the length that its header gives.
     #[error("`{}` has {packed} bytes, which cannot unpack to the {expected} that are expected", path.display())]
     GzipTooShort {
         /// The file.
         path: PathBuf,
-        /// Its length as it is.
+        /// Its length on disk.
         packed: u64,
         /// Its unpacked length by its header, which is included.
         expected: u64,
     },
-    /// A file that ends before its header says.
+    /// A file that is shorter than its header says.
     #[error("`{}` has {found} bytes, {expected} are expected", path.display())]
     TooShort {
         /// The file.
@@ -78,7 +88,7 @@ pub enum FileError {
         /// Its length by its header, which is included.
         expected: u64,
     },
-    /// A file that goes on where its header says that it ends.
+    /// A file that is longer than its header says.
     #[error("`{}` goes on after the {expected} bytes that are expected", path.display())]
     TooLong {
         /// The file.
@@ -99,8 +109,7 @@ impl FileError {
                 }
             }
             Self::Missing { .. } => {
-                "put the file there under one of these names, or set `data.path` to its folder"
-                    .into()
+                "put the file there under one of these names, or name the folder that has it".into()
             }
             Self::GzipTruncated { .. } | Self::GzipDamaged { .. } => {
                 "download the file again; `gzip -t FILE` tells whether a copy is whole".into()
@@ -130,7 +139,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The file of the first of these names that there is.
+    /// The file with the first of these names that exists.
     pub(crate) fn find(&self, names: &[String]) -> Result<Option<PathBuf>, DataError> {
         for name in names {
             let path = self.path.join(name);
@@ -145,7 +154,8 @@ impl<'a> Folder<'a> {
         Ok(None)
     }
 
-    /// Two files that need each other, each by its first name that there is; `None` without both.
+    /// Two files that need each other, each by its first name that exists; `None` if both are
+    /// missing.
     pub(crate) fn find_pair(
         &self,
         names: [&[String]; 2],
@@ -165,12 +175,12 @@ impl<'a> Folder<'a> {
 
 /// A file's content from the first byte on, unpacked if it is a gzip file.
 ///
-/// Whether it is one is told by its first bytes: browsers unpack a download and leave its name.
+/// Its first bytes decide, not its name: browsers unpack a download and keep the name.
 pub(crate) struct BinaryFile {
     path: PathBuf,
     content: Box<dyn Read>,
     position: u64,
-    /// Bytes of the file as it is.
+    /// Bytes of the file on disk.
     length: u64,
     packed: bool,
 }
@@ -192,7 +202,7 @@ impl BinaryFile {
         self.position
     }
 
-    /// The next bytes, as many as are announced: memory is taken only for what the file can hold.
+    /// The next `length` bytes. Memory is allocated only for what the file can hold.
     pub(crate) fn take(&mut self, length: u64) -> Result<Vec<u8>, DataError> {
         let expected = self.position.saturating_add(length);
         if self.packed && expected > self.length.saturating_mul(LARGEST_RATIO) {
@@ -218,7 +228,7 @@ impl BinaryFile {
 
     /// The next bytes, fewer where the file ends.
     pub(crate) fn take_up_to(&mut self, length: u64) -> Result<Vec<u8>, DataError> {
-        // What a gzip file unpacks to is not known before, so there memory grows with the content.
+        // The unpacked length of a gzip file is unknown, so memory grows with its content.
         let left = if self.packed { 0 } else { self.length.saturating_sub(self.position) };
         let room = usize::try_from(left.min(length)).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
@@ -231,7 +241,7 @@ impl BinaryFile {
         Ok(bytes)
     }
 
-    /// Checks that nothing is left. Only then is the checksum of a gzip file known to be right.
+    /// Checks that nothing is left; this also checks the checksum of a gzip file.
     pub(crate) fn end(mut self) -> Result<(), DataError> {
         let expected = self.position;
         if self.take_up_to(1)?.is_empty() {

@@ -1,12 +1,12 @@
 //! From the user's files to a batch on the device.
 //!
 //! A source reads the user's files and checks every record on the host, [`split`] divides the
-//! records by seed, and [`order`] says which record stands where in an epoch. What was learnt from
+//! records by seed, and [`order`] gives the order of an epoch. What was learnt from
 //! the training split on the way (means, deviations, categories, classes) is the [`preprocess`]ing;
 //! it is saved with the model, so that prediction encodes a record exactly as training did.
 //!
-//! Without the feature `sources` only [`preprocess`] and [`augment`] are left, of which prediction
-//! needs the first.
+//! Without the feature `sources` only [`preprocess`], which prediction needs, and [`augment`]
+//! remain.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
@@ -23,7 +23,7 @@
 // What is saved with the model.
 pub mod preprocess;
 
-// What the user brings, a source a module.
+// What the user brings: one module for each source.
 #[cfg(feature = "sources")]
 pub mod cifar10;
 #[cfg(feature = "sources")]
@@ -48,7 +48,7 @@ mod fitted;
 #[cfg(feature = "sources")]
 mod images;
 
-// What becomes of it.
+// From the records to batches.
 pub mod augment;
 #[cfg(feature = "sources")]
 mod contact_sheet;
@@ -75,7 +75,7 @@ pub use crate::preprocess::{
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
-    error::DataError,
+    error::{CellRow, DataError},
     files::FileError,
     fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Named, Subset},
@@ -84,5 +84,5 @@ pub use crate::{
         TokenBatch, TokenLoader,
     },
     order::{EpochOrder, Order},
-    table::{Table, TableSplits, Targets},
+    table::{Moments, Table, TableSplits, Targets},
 };

@@ -1,6 +1,6 @@
-//! Names as an error's help tells them.
+//! Names in the help of errors.
 
-/// The candidate that `name` is most likely a slip of, if one is near.
+/// The candidate that `name` most likely misspells, if one is near.
 pub(crate) fn nearest<'a>(name: &str, candidates: &'a [String]) -> Option<&'a str> {
     let name = name.to_lowercase();
     candidates

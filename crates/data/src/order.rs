@@ -11,9 +11,9 @@ const ROUNDS: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// As they stand in the file, every epoch.
+    /// The order of the file, in every epoch.
     File,
-    /// By another permutation every epoch.
+    /// A new permutation in every epoch.
     #[default]
     Shuffled,
 }
@@ -22,7 +22,7 @@ pub enum Order {
 ///
 /// The permutation is a Feistel network over the next power of two; a value outside the samples is
 /// sent through it again until it falls inside ("cycle walking", at most twice on average). It
-/// takes no memory, so an epoch can be entered anywhere, by any number of workers.
+/// takes no memory, so any number of workers can start anywhere in an epoch.
 ///
 /// ```
 /// use data::{EpochOrder, Order};
@@ -83,7 +83,7 @@ impl Feistel {
         Self { left: bits / 2, right: bits - bits / 2, keys }
     }
 
-    /// In turn, each part is changed by a hash of the other, which the inverse could undo.
+    /// In turn, each part is changed by a hash of the other, which is invertible.
     fn permute(&self, value: u64) -> u64 {
         let (left_mask, right_mask) = ((1 << self.left) - 1, (1 << self.right) - 1);
         let (mut left, mut right) = (value >> self.right, value & right_mask);

@@ -1,4 +1,4 @@
-//! The division into training and held-out samples: a function of the seed, alike in every class.
+//! The split into training and held-out samples: a function of the seed, stratified by class.
 
 use std::collections::BTreeMap;
 

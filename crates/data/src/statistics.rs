@@ -7,8 +7,8 @@ use crate::{DataError, ImagePreprocessing, ImageSource, Resize};
 /// Images that a thread reads at a time.
 const CHUNK: usize = 64;
 
-/// The sum of a channel's bytes and of their squares: whole numbers, so that the order in which
-/// threads finish is nothing that the result could depend on.
+/// The sum of a channel's bytes and of their squares: whole numbers, so that the result does not
+/// depend on the order in which threads finish.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     bytes: u64,
@@ -66,7 +66,7 @@ impl Sums {
         let (count, bytes, squares) =
             (count as u128, u128::from(self.bytes), u128::from(self.squares));
         let mean = bytes as f64 / count as f64 / 255.0;
-        // Before the one rounding nothing is lost: the difference is of whole numbers.
+        // The difference is exact, since it is one of whole numbers; it is rounded once.
         let spread = (count * squares - bytes * bytes) as f64;
         let deviation = spread.sqrt() / count as f64 / 255.0;
         (mean, if deviation > 0.0 { deviation } else { 1.0 })

@@ -1,4 +1,4 @@
-//! A table in memory: a row of features and a target a sample.
+//! A table in memory: a row of features and a target per sample.
 
 use rayon::prelude::*;
 use store::sha256_hex;
@@ -13,11 +13,11 @@ pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
 pub struct Table {
     /// Encoded features, `[rows, width]`, row by row.
     pub features: Vec<f32>,
-    /// What is to be predicted, one a row.
+    /// What to predict, one per row.
     pub targets: Targets,
 }
 
-/// What is to be predicted, one a row.
+/// What to predict, one per row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Targets {
     /// Labels, each below the number of classes.
@@ -31,7 +31,7 @@ pub enum Targets {
 pub struct TableSplits {
     /// The training split.
     pub train: Table,
-    /// The split that steers the training.
+    /// The split that guides the training.
     pub validation: Option<Table>,
     /// The split that is only reported.
     pub test: Option<Table>,
@@ -42,18 +42,18 @@ pub struct TableSplits {
 }
 
 impl TableSplits {
-    /// A hash of all samples and of what was learnt from them, by which others are told from them.
+    /// A hash of all samples and of what was learnt from them, which changes if any of these does.
     pub fn fingerprint(&self) -> String {
         let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         let splits = splits.map(|split| split.map(Table::fingerprint));
-        let learnt = serde_json::to_string(&self.preprocessing).expect("it has a form in JSON");
+        let learnt = serde_json::to_string(&self.preprocessing).expect("it serialises to JSON");
         sha256_hex(format!("{learnt}\n{splits:?}").as_bytes())
     }
 }
 
 impl Table {
     fn fingerprint(&self) -> String {
-        /// Values that are copied at a time.
+        /// Values that are hashed at a time.
         const CHUNK: usize = 1 << 20;
         let hash = |values: &[f32]| {
             sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
@@ -126,28 +126,61 @@ pub(crate) fn matrix<T>(rows: usize, width: usize) -> Result<Vec<T>, DataError> 
     Ok(values)
 }
 
-/// Mean and deviation of numbers, if there are any; `numbers` begins anew with each call.
-pub(crate) fn moments<I: Iterator<Item = f64>>(numbers: impl Fn() -> I) -> Option<(f64, f64)> {
-    let first = numbers().next()?;
-    // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
-    if numbers().all(|number| number == first) {
-        return Some((first, 0.0));
+/// Mean and variance of a population of numbers, added one at a time (Welford, 1962).
+///
+/// Equal numbers have exactly their value as mean, and no variance.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    /// The sum of the squared distances from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    /// Those of `numbers`.
+    pub fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
+        let mut moments = Self::default();
+        numbers.into_iter().for_each(|number| moments.add(number));
+        moments
     }
-    let count = numbers().count() as f64;
-    let mean = numbers().sum::<f64>() / count;
-    let variance = numbers().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
-    Some((mean, variance.sqrt()))
+
+    pub(crate) fn add(&mut self, number: f64) {
+        self.count += 1;
+        let distance = number - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (number - self.mean);
+    }
+
+    /// Whether there was no number.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The mean; 0 of no number.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The variance; 0 of no number.
+    pub fn variance(&self) -> f64 {
+        self.squares / self.count.max(1) as f64
+    }
+
+    /// The standard deviation; 0 of no number.
+    pub fn deviation(&self) -> f64 {
+        self.variance().sqrt()
+    }
 }
 
 /// A regression's target, by the moments of the training split.
-pub(crate) fn regression(moments: Option<(f64, f64)>) -> TargetKind {
-    let (mean, deviation) = moments.unwrap_or((0.0, 0.0));
+pub(crate) fn regression(moments: &Moments) -> TargetKind {
     // Other splits may deviate where the training split does not.
-    let deviation = if deviation > 0.0 { deviation } else { 1.0 };
-    TargetKind::Regression { mean, deviation }
+    let deviation = if moments.deviation() > 0.0 { moments.deviation() } else { 1.0 };
+    TargetKind::Regression { mean: moments.mean(), deviation }
 }
 
-/// What is to be predicted, as a line for the user.
+/// The kind of prediction, as a line for the user.
 pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
     let (name, task) = (&preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {

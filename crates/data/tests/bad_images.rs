@@ -171,7 +171,7 @@ fn a_path_that_is_no_folder_is_refused() {
     let check = |path: PathBuf, expected: &str| {
         let error = open_error(&path);
         assert_eq!(error.to_string(), format!("`{}` {expected}", path.display()));
-        assert!(error.help().unwrap().contains("`data.path`"));
+        assert!(error.help().unwrap().contains("path"));
     };
     check(root.path().join("missing"), "does not exist");
     check(root.path().join("a.png"), "is not a folder");

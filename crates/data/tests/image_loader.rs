@@ -121,7 +121,7 @@ fn labels_are_checked_before_they_are_uploaded() {
     let mut images = numbered(6);
     images.labels[4] = 5;
     let error = open(images, 8, Residency::Device, 0).err().unwrap();
-    assert_eq!(error.to_string(), "image 4 has label 5, there are 5 classes");
+    assert_eq!(error.to_string(), "sample 4 has label 5, there are 5 classes");
     assert_eq!(error.help().unwrap(), "labels run from 0 to 4");
 }
 

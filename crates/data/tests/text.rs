@@ -55,7 +55,7 @@ fn ids(windows: &Windows) -> Vec<u32> {
 
 #[test]
 fn files_that_are_no_text() {
-    check(&[], "absent.txt", characters(4), "`absent.txt` does not exist", "`data.path`");
+    check(&[], "absent.txt", characters(4), "`absent.txt` does not exist", "check the path");
     check(&[("a.txt", b"")], "a.txt", characters(4), "`a.txt` is empty", "longer");
     check(&[("a.txt", b"\xef\xbb\xbf")], "a.txt", characters(4), "`a.txt` is empty", "longer");
     check(&[("a.txt", b""), ("b.txt", b"")], "", characters(4), "`` is empty", "longer");
@@ -71,10 +71,14 @@ fn files_that_are_no_text() {
     );
     check(&[("a.txt", b"na\xc3\xaf\xefve")], "a.txt", characters(1), error, "iconv");
     check(&[("b.txt", b"good"), ("a.txt", b"text\xe9")], "", characters(1), error, "iconv");
-    check(&[("a.txt", b"text\0\xff")], "a.txt", characters(1), error, "iconv");
-    check(&[("a.txt", b"text\0and")], "a.txt", characters(1), error, "data.tokens=bytes");
+    check(&[("a.txt", b"text\xff\0")], "a.txt", characters(1), error, "iconv");
+    check(&[("a.txt", b"text\xff")], "a.txt", characters(1), error, "data.tokens=bytes");
+    let error = "`a.txt`: the text has a zero byte at byte 4";
+    for bytes in [&b"text\0and"[..], b"text\0\xff"] {
+        check(&[("a.txt", bytes)], "a.txt", characters(1), error, "tr -d '\\000'");
+    }
     let error = "`a.txt`: the text is not UTF-8 at byte 0";
-    for bytes in [b"\xff\xfea\0b\0", b"\xfe\xff\0a\0b", b"\0a\0b\0c"] {
+    for bytes in [&b"\xff\xfea\0b\0"[..], b"\xfe\xff\0a\0b", b"\0a\0b\0c"] {
         check(&[("a.txt", bytes)], "a.txt", characters(1), error, "iconv -f utf-16 ");
     }
 }

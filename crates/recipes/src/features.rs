@@ -212,10 +212,10 @@ impl<B: Backend> Features<'_, B> {
 
 /// Features as rows, ready for the loader.
 pub(crate) fn rows<B: Backend>(
-    table: &Table,
+    table: Table,
     batching: Batching,
     device: &B::Device,
-) -> TableLoader<B> {
+) -> Result<TableLoader<B>, DataError> {
     TableLoader::new(table, Task::Multiclass, batching, device)
 }
 

@@ -37,7 +37,7 @@ pub const RECIPE: Recipe = Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Numbers that stand for a word.
+    /// Numbers that represent a word.
     pub embedding: usize,
     /// Units of the recurrent layer.
     pub hidden: usize,
@@ -50,7 +50,7 @@ impl Check for Model {
     }
 }
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains as configured, and leaves a run directory.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     }
 }
 
-/// What a run would be.
+/// The plan of a run.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let corpus = read_text(&config.data.options())?;
     let network = network(&config.model, &corpus.vocabulary);

@@ -37,7 +37,7 @@ pub const RECIPE: Recipe = Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Numbers that stand for a token.
+    /// Numbers that represent a token.
     pub embedding: usize,
     /// Units of each recurrent layer.
     pub hidden: usize,
@@ -45,7 +45,7 @@ pub struct Model {
     pub layers: usize,
     /// The share of each layer's output that is dropped while training.
     pub dropout: f64,
-    /// Whether a batch goes on with the state in which the one before ended.
+    /// Whether a batch continues with the final state of the one before.
     pub carry_state: bool,
 }
 
@@ -66,7 +66,7 @@ impl Check for Model {
     }
 }
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains as configured, and leaves a run directory.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     }
 }
 
-/// What a run would be.
+/// The plan of a run.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let corpus = read_text(&config.data.options())?;
     let network = network(&config.model, &corpus.vocabulary);

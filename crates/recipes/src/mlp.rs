@@ -42,7 +42,7 @@ pub struct Model {
     /// Units of each hidden layer.
     #[serde(default, with = "config::or_empty")]
     pub hidden: Option<Vec<usize>>,
-    /// Numbers that stand for a category; one number a category, 0 or 1, where there is none.
+    /// Numbers that represent a category; without it, a 0 or 1 for each category.
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
 }
@@ -55,7 +55,7 @@ impl Check for Model {
     }
 }
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains as configured, and leaves a run directory.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn train<B: AutodiffBackend>(
     device: &B::Device,
     device_name: &str,
 ) -> Result<Summary, Failure> {
-    // What the file does not decide.
+    // The settings that were left open.
     let config = with_choices_made(config);
     let seed = config.training.seed;
     config.training.choose_arithmetic::<B>(device)?;
@@ -74,28 +74,28 @@ pub fn train<B: AutodiffBackend>(
     // The data.
     let splits = read(&config, seed)?;
     let data = splits.fingerprint();
-    let task = splits.preprocessing.task();
-    let batching = config.training.batching(config.data.order.unwrap_or_default());
-    let train = TableLoader::<B>::new(&splits.train, task, start.shared(batching), device);
-    let held_out = |table| TableEvaluation::new(table, &splits.preprocessing, &start.group, device);
-    let validation = splits.validation.as_ref().map(held_out);
-    let test = splits.test.as_ref().map(held_out);
+    let TableSplits { train, validation, test, preprocessing, notes } = splits;
+    let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
+    let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
+    let held_out = |table| TableEvaluation::new(table, &preprocessing, &start.group, device);
+    let validation = validation.map(held_out).transpose()?;
+    let test = test.map(held_out).transpose()?;
 
     // The network.
-    let network = network(&config.model, &splits.preprocessing);
+    let (network, features) = (network(&config.model, &preprocessing), preprocessing.width());
     let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
         architecture: Architecture::Mlp(network),
-        classes: splits.preprocessing.target.classes().to_vec(),
-        preprocessing: Preprocessing::Table(splits.preprocessing.clone()),
+        classes: preprocessing.target.classes().to_vec(),
+        preprocessing: Preprocessing::Table(preprocessing),
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &splits.notes)?;
+    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &notes)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
-    let settings = run.complete(settings, &description, &[splits.preprocessing.width()]);
+    let settings = run.complete(settings, &description, &[features]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -124,7 +124,7 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
     }
 }
 
-/// What a run would be.
+/// The plan of a run.
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config, config.training.seed)?;

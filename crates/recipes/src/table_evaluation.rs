@@ -1,9 +1,10 @@
-//! What is asked of the outputs for rows of a table: the losses to train on, and the measures of a split.
+//! Losses and metrics for rows of a table.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
 use data::{
-    Batching, Table, TableBatch, TableLoader, TablePreprocessing, TableTargets, TargetKind, Targets,
+    Batching, Moments, Table, TableBatch, TableLoader, TablePreprocessing, TableTargets,
+    TargetKind, Targets,
 };
 use models::{
     Mlp,
@@ -17,7 +18,7 @@ use crate::Failure;
 /// Rows that are evaluated at a time.
 const EVALUATION_BATCH: usize = 1024;
 
-/// A loss for each sample, of the kind that the targets ask for.
+/// A loss for each sample, of the kind that suits the targets.
 ///
 /// - `outputs`: `[batch, outputs]`
 /// - returns: `[batch]`
@@ -53,17 +54,20 @@ pub(crate) struct TableEvaluation<B: Backend> {
 }
 
 impl<B: Backend> TableEvaluation<B> {
+    /// # Errors
+    ///
+    /// Where the targets do not suit the preprocessing.
     pub(crate) fn new(
-        table: &Table,
+        table: Table,
         preprocessing: &TablePreprocessing,
         group: &Group,
         device: &B::Device,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
-                let variance = variance(values);
-                // Of values that are all the same nothing can be explained.
+                let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
+                // Equal values have no variance to explain.
                 let explained =
                     (variance > 0.0).then_some(("r2", MetricSummary::Explained { variance }));
                 let error = ("rmse", MetricSummary::Root { unit: *deviation });
@@ -71,8 +75,8 @@ impl<B: Backend> TableEvaluation<B> {
             }
             _ => vec![("accuracy", MetricSummary::Mean)],
         };
-        let loader = TableLoader::new(table, preprocessing.task(), batching, device);
-        Self { loader, metrics, group: group.clone(), device: device.clone() }
+        let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
+        Ok(Self { loader, metrics, group: group.clone(), device: device.clone() })
     }
 
     /// The mean loss, and the accuracy, or the errors of a regression.
@@ -108,11 +112,4 @@ impl<B: Backend> TableEvaluation<B> {
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }
-}
-
-/// The variance of the population.
-fn variance(values: &[f32]) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
-    values.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum::<f64>() / count
 }

@@ -1,4 +1,4 @@
-//! What is asked of the logits of tokens: the losses to train on, and the measures of a split.
+//! Losses and metrics for tokens, and what a network writes.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
@@ -34,8 +34,8 @@ pub(crate) fn token_losses<B: Backend>(
     cross_entropy(logits.flatten(0, 1), targets.flatten(0, 1))
 }
 
-/// The mean loss, the accuracy and the perplexity of a network; the state is carried where the
-/// batches carry on.
+/// The mean loss, the accuracy and the perplexity of a network; the state is carried while batches
+/// continue.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ pub(crate) fn beginning(tokens: &Tokens, vocabulary: &Vocabulary) -> String {
     let length = if vocabulary.kind() == TokenKind::Words { 8 } else { 40 };
     let mut ids = vec![0; tokens.len().min(length)];
     tokens.read(0, &mut ids);
-    ids.retain(|&id| vocabulary.unknown() != Some(id)); // there is no text for it
+    ids.retain(|&id| vocabulary.unknown() != Some(id)); // it has no text
     vocabulary.decode(&ids)
 }
 
@@ -94,13 +94,14 @@ pub(crate) fn evaluation_streams(
     Ok(Streams::new(tokens, rows, sequence_length)?)
 }
 
-/// So many streams that the least is left over at their ends: half as many as `rows` to `rows`, and
-/// no more than the text has windows. With `rows` alone up to half of the text might stay out.
+/// The number of streams, from half of `rows` to `rows`, that leaves the least unused at their
+/// ends; no more than the text has windows. With `rows` itself up to half of the text might be
+/// unused.
 fn evaluation_rows(tokens: usize, rows: usize, sequence_length: usize) -> usize {
     let targets = tokens.saturating_sub(1);
     let windows = |rows: usize| (targets / rows).checked_div(sequence_length).unwrap_or(0);
     let most = rows.min(windows(1)).max(1);
-    // Of those that use equally many windows the last, which needs the fewest batches.
+    // The last of those that use equally many windows, which needs the fewest batches.
     ((most / 2).max(1)..=most).max_by_key(|&rows| rows * windows(rows)).unwrap_or(1)
 }
 

@@ -113,7 +113,7 @@ pub fn train<B: AutodiffBackend>(
     let train = if keeps && !changes_images(augment) {
         let (table, note) = frozen.features(&images.train, folder.as_deref(), &mut start)?;
         notes.push(note);
-        Features::Kept { rows: rows(&table, batching, device), shape }
+        Features::Kept { rows: rows(table, batching, device)?, shape }
     } else {
         let (residency, workers) = (data.residency, data.workers);
         Features::Computed {
@@ -133,7 +133,7 @@ pub fn train<B: AutodiffBackend>(
         let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
         if keeps {
             let (table, _) = frozen.features(&split, folder.as_deref(), &mut start)?;
-            return Ok(Features::Kept { rows: rows(&table, batching, device), shape });
+            return Ok(Features::Kept { rows: rows(table, batching, device)?, shape });
         }
         let (residency, workers) = (data.residency, data.workers);
         Ok::<_, Failure>(Features::Computed {

@@ -15,7 +15,7 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
     let splits = mlp::read(&config, seed)?;
     let batching = Batching::new(config.data.order.unwrap_or_default(), seed, batch_size);
     let task = splits.preprocessing.task();
-    let loader = TableLoader::<Selected>::new(&splits.train, task, batching, &device);
+    let loader = TableLoader::<Selected>::new(splits.train, task, batching, &device)?;
     let batch = |batch: TableBatch<Selected>| {
         let TableTargets::Binary(labels) = batch.targets else {
             bail!("a run of `mlp` is compared only where it has two classes");

@@ -178,11 +178,11 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
         }
         SourceKind::Csv => {
             let options = CsvOptions::new(folder.join("table.csv"), TargetColumn::Index(-1));
-            table(&read_csv(&options, 0)?, device)
+            table(read_csv(&options, 0)?, device)
         }
         SourceKind::Npy => {
             let options = NpyOptions { path: folder.clone(), task: None, validation: 0.0 };
-            table(&read_npy(&options, 0)?, device)
+            table(read_npy(&options, 0)?, device)
         }
         SourceKind::Text => {
             let options =
@@ -217,8 +217,8 @@ fn images(source: Arc<dyn ImageSource>, device: &Device) -> anyhow::Result<Epoch
     }))
 }
 
-fn table(splits: &data::TableSplits, device: &Device) -> anyhow::Result<Epoch> {
+fn table(splits: data::TableSplits, device: &Device) -> anyhow::Result<Epoch> {
     let task = splits.preprocessing.task();
-    let loader = TableLoader::<Selected>::new(&splits.train, task, batching(), device);
+    let loader = TableLoader::<Selected>::new(splits.train, task, batching(), device)?;
     Ok(Box::new(move |epoch| Ok(loader.batches(epoch, 0).map(|batch| batch.part.samples).sum())))
 }

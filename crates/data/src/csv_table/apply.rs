@@ -7,7 +7,7 @@ use super::{
     reader::{CsvReader, Row},
 };
 use crate::{
-    DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    CellError, CellRow, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
     preprocess::{
         cell::{self, Cell},
         standardise,
@@ -15,23 +15,26 @@ use crate::{
 };
 
 /// Rows to predict.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Rows {
     /// Encoded features, `[rows, width]`, row by row.
     pub features: Vec<f32>,
     /// The line of the file that each row begins in, from 1, the header included.
     pub lines: Vec<u64>,
-    /// What the user should know, a line each: categories that the training rows do not have.
+    /// The rows that cannot be encoded, by the line that each begins in.
+    pub refused: Vec<(u64, DataError)>,
+    /// What the user should know, a line each: what became of a first row that may or may not be a
+    /// header, and categories that the training rows do not have.
     pub notes: Vec<String>,
 }
 
 impl Rows {
-    /// The number of rows.
+    /// The number of encoded rows.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are no rows, which [`read_rows`] never returns.
+    /// Whether no row is encoded, which is where all are refused.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -41,6 +44,11 @@ impl Rows {
 ///
 /// Columns are found by name where this and the training file have a header, else by position.
 /// `name` is what errors call the input.
+///
+/// # Errors
+///
+/// Where the input is not such a table; a row that is wrong is among those
+/// [refused](Rows::refused).
 pub fn read_rows(
     input: impl Read,
     name: &str,
@@ -49,17 +57,25 @@ pub fn read_rows(
     let mut reader = CsvReader::new(input, Path::new(name))?;
     let layout = Layout::find(&mut reader, preprocessing, None)?;
     let mut encoder = Encoder::new(preprocessing, layout);
-    let mut lines = Vec::new();
-    while let Some(row) = reader.next_row()? {
-        encoder.encode(reader.path(), &row)?;
-        lines.push(row.line);
+    let (mut lines, mut refused) = (Vec::new(), Vec::new());
+    loop {
+        match encoder.encode_next(&mut reader) {
+            Ok(Some(line)) => lines.push(line),
+            Ok(None) => break,
+            Err(error) => match error {
+                DataError::Cell { line, .. } | DataError::Ragged { line, .. } => {
+                    refused.push((line, error));
+                }
+                _ => return Err(error),
+            },
+        }
     }
     let notes = encoder.notes(name);
-    Ok(Rows { features: encoder.features, lines, notes })
+    Ok(Rows { features: encoder.features, lines, refused, notes })
 }
 
 /// Reads a file of samples, targets included, as the training file was learnt to be read, and what
-/// the user should know of it, a line each: categories that the training rows do not have.
+/// the user should know of it, a line each, as [`Rows::notes`].
 ///
 /// # Errors
 ///
@@ -102,6 +118,13 @@ impl<'a> Encoder<'a> {
         Self { preprocessing, layout, features: Vec::new(), unseen }
     }
 
+    /// Encodes the next row, if there is one, and returns the line that it begins in.
+    fn encode_next(&mut self, reader: &mut CsvReader) -> Result<Option<u64>, DataError> {
+        let Some(row) = reader.next_row()? else { return Ok(None) };
+        self.encode(reader.path(), &row)?;
+        Ok(Some(row.line))
+    }
+
     fn encode(&mut self, path: &Path, row: &Row) -> Result<(), DataError> {
         let places = self.layout.columns.iter();
         let cells: Vec<&str> =
@@ -114,23 +137,27 @@ impl<'a> Encoder<'a> {
             }
         };
         let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, unseen);
-        encoded.map_err(|source| DataError::Cell { path: path.to_owned(), line: row.line, source })
+        encoded.map_err(|source| wrong_cell(path, row.line, source))
     }
 
-    /// A line for each column with categories that the training rows do not have.
+    /// What the user should know of the first row, and a line for each column with categories that
+    /// the training rows do not have.
     fn notes(&self, name: &str) -> Vec<String> {
         let columns = self.preprocessing.columns.iter().zip(&self.unseen);
         let unseen = columns.filter(|(_, (count, _))| *count > 0);
-        unseen
-            .map(|(column, (count, first))| {
-                let column = &column.name;
-                format!(
-                    "`{name}`: column `{column}`: {count} values are not in the training rows, \
-                     such as `{first}`"
-                )
-            })
-            .collect()
+        let unseen = unseen.map(|(column, (count, first))| {
+            let column = &column.name;
+            format!(
+                "`{name}`: column `{column}`: {count} values are not in the training rows, such as \
+                 `{first}`"
+            )
+        });
+        self.layout.note.iter().cloned().chain(unseen).collect()
     }
+}
+
+fn wrong_cell(path: &Path, line: u64, source: CellError) -> DataError {
+    DataError::Cell { path: path.to_owned(), line, row: CellRow::Other, source }
 }
 
 /// Reads the cells of the target.
@@ -152,7 +179,7 @@ impl<'a> TargetReader<'a> {
     }
 
     fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {
-        let wrong = |source| DataError::Cell { path: path.to_owned(), line, source };
+        let wrong = |source| wrong_cell(path, line, source);
         let name = &self.target.name;
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {

@@ -1,18 +1,18 @@
-//! The first row of a CSV file, looked at byte by byte for what separates its cells.
+//! The first row of a CSV file, scanned byte by byte for the delimiter.
 
-/// What may separate cells, the first being what a row of one cell is taken to have.
+/// The possible delimiters; a row of one cell is taken to have the first.
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// What the first row that is not blank has shown so far.
+/// What was seen of the first row that is not blank.
 #[derive(Debug)]
 pub(super) struct FirstRow {
     /// The line that it begins in.
     pub(super) line: u64,
-    /// Whether its last byte came.
+    /// Whether its last byte was seen.
     pub(super) ended: bool,
-    /// Whether a carriage return stands in it that belongs to no line break and no quoted cell.
+    /// Whether it has a carriage return outside of line breaks and quoted cells.
     pub(super) has_bare_return: bool,
-    /// Of each of [`DELIMITERS`], outside of quoted cells.
+    /// The count of each of [`DELIMITERS`] outside of quoted cells.
     counts: [usize; DELIMITERS.len()],
     blank: bool,
     quoted: bool,
@@ -60,7 +60,7 @@ impl FirstRow {
         }
     }
 
-    /// A comma, unless there is none and semicolons or tabs instead, or only `|`.
+    /// A comma; without one, a semicolon or a tab, else `|`.
     pub(super) fn delimiter(&self) -> u8 {
         match self.counts {
             [0, 0, 0, 0] => b',',

@@ -1,4 +1,4 @@
-//! The statistics of the training rows, and the rows encoded by them.
+//! The statistics of the training rows, and the rows encoded with them.
 
 use super::{
     records::{Cells, MISSING, Records},
@@ -6,8 +6,8 @@ use super::{
     summary::Place,
 };
 use crate::{
-    CategoryEncoding, Column, ColumnKind, DataError, Table, TablePreprocessing, Target, TargetKind,
-    Targets,
+    CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
+    TargetKind, Targets,
     preprocess::standardise,
     table::{self, matrix},
 };
@@ -26,7 +26,7 @@ pub(super) fn fit(
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
-        (TargetPlan::Regression, cells) => table::regression(moments(cells, rows)),
+        (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
     };
     TablePreprocessing {
         header: schema.header,
@@ -50,7 +50,7 @@ fn fit_column(
                 counts[usize::from(codes[row])] += 1;
             }
             let seen = || categories.iter().zip(&counts).filter(|(_, count)| **count > 0);
-            // Of equally frequent categories the first: `max_by_key` takes the last, so in reverse.
+            // The first of equally frequent categories: `max_by_key` takes the last, hence `rev`.
             match seen().collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, count)| **count) {
                 Some((fill, _)) => ColumnKind::Categorical {
                     categories: seen().map(|(category, _)| category.clone()).collect(),
@@ -61,16 +61,16 @@ fn fit_column(
             }
         }
         (Kind::Numeric | Kind::Categorical(_), cells) => match moments(cells, rows) {
-            Some((mean, deviation)) => ColumnKind::Numeric { mean, deviation },
-            None => empty(),
+            moments if moments.is_empty() => empty(),
+            moments => ColumnKind::Numeric { mean: moments.mean(), deviation: moments.deviation() },
         },
     }
 }
 
-/// Mean and deviation of the numbers that are there, if there are any.
-fn moments(cells: &Cells, rows: &[usize]) -> Option<(f64, f64)> {
-    let Cells::Numbers(numbers) = cells else { return None };
-    table::moments(|| rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
+/// The moments of the numbers that are not missing.
+fn moments(cells: &Cells, rows: &[usize]) -> Moments {
+    let Cells::Numbers(numbers) = cells else { return Moments::default() };
+    Moments::of(rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
 }
 
 /// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.
@@ -116,7 +116,7 @@ enum Encoder<'a> {
         mean: f64,
         deviation: f64,
     },
-    /// `places` has the feature of each code, `fill` that of a missing cell.
+    /// `places` has the feature of each code, `fill` is that of a missing cell.
     Codes {
         codes: &'a [u16],
         places: Vec<Option<usize>>,
@@ -186,10 +186,10 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
         }
         match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
             (ColumnKind::Categorical { .. }, Some(numbers), _) => {
-                notes.push(format!("column `{name}` is taken for categories: {numbers}"));
+                notes.push(format!("column `{name}` is read as categories: {numbers}"));
             }
             (ColumnKind::Numeric { .. }, _, Some(Place { line, text })) => notes.push(format!(
-                "column `{name}` is taken for numbers, as `{text}` in line {line}; if these are \
+                "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
                  codes, `data.columns.{name:?} = \"categorical\"` tells them apart"
             )),
             _ => {}
@@ -211,9 +211,10 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_population() {
         let cells = Cells::Numbers(vec![2.0, f64::NAN, 4.0, 100.0, 6.0]);
-        assert_eq!(moments(&cells, &[0, 1, 2, 4]), Some((4.0, (8.0f64 / 3.0).sqrt())));
-        assert_eq!(moments(&cells, &[1]), None);
-        assert_eq!(moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6]), Some((0.1, 0.0)));
+        let both = |moments: Moments| (moments.mean(), moments.deviation());
+        assert_eq!(both(moments(&cells, &[0, 1, 2, 4])), (4.0, (8.0f64 / 3.0).sqrt()));
+        assert!(moments(&cells, &[1]).is_empty());
+        assert_eq!(both(moments(&Cells::Numbers(vec![0.1; 7]), &[0, 3, 6])), (0.1, 0.0));
     }
 
     #[test]

@@ -2,8 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::{reader::CsvReader, summary::mostly_numbers};
-use crate::{ColumnKind, DataError, TablePreprocessing, preprocess::cell::Cell};
+use super::{
+    reader::{CsvReader, Row},
+    summary::mostly_numbers,
+};
+use crate::{
+    ColumnKind, DataError, TablePreprocessing,
+    preprocess::cell::{self, Cell},
+};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
 /// the rows below have numbers.
@@ -14,18 +20,18 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
         return false;
     }
     (0..cells.len()).filter(|&column| cells[column] == Cell::Text).any(|column| {
-        let below = reader.ahead().skip(1).map(|row| Cell::parse(row.cell(column)));
+        let below = reader.ahead().skip(1).filter(|row| row.len() == reader.width());
+        let below = below.map(|row| Cell::parse(row.cell(column)));
         let present: Vec<Cell> = below.filter(|cell| *cell != Cell::Missing).collect();
         let texts = present.iter().filter(|cell| **cell == Cell::Text).count();
         mostly_numbers((present.len() - texts) as u64, texts as u64)
     })
 }
 
-/// The names of the columns, once the first row is known to be a header, which it takes, or not.
+/// The names of the columns. `header` says whether the first row is a header, which is then taken.
 ///
-/// A column without a name is called by its index.
+/// A column without a name is named after its index.
 pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
-    let unnamed = |index| format!("column_{index}");
     if !header {
         return Ok((0..reader.width()).map(unnamed).collect());
     }
@@ -34,30 +40,43 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     if reader.ahead().next().is_none() {
         return Err(DataError::HeaderOnly { path: reader.path().to_owned() });
     }
+    Ok(names_in(&first))
+}
+
+/// The names of the columns in a header.
+fn names_in(header: &Row) -> Vec<String> {
     let named = |(index, cell): (usize, &str)| {
         if cell.is_empty() { unnamed(index) } else { cell.to_owned() }
     };
-    Ok(first.cells().enumerate().map(named).collect())
+    header.cells().enumerate().map(named).collect()
 }
 
-/// Refuses two columns of one name.
+fn unnamed(index: usize) -> String {
+    format!("column_{index}")
+}
+
+/// Refuses two columns with the same name.
 pub(super) fn check_unique(reader: &CsvReader, names: &[String]) -> Result<(), DataError> {
     let mut seen = HashSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
-        Some(name) => {
-            Err(DataError::DuplicateColumn { path: reader.path().to_owned(), column: name.clone() })
-        }
+        Some(name) => Err(DataError::DuplicateColumn {
+            path: reader.path().to_owned(),
+            line: reader.first_line(),
+            column: name.clone(),
+        }),
         None => Ok(()),
     }
 }
 
 /// Where the columns that a preprocessing knows stand in another file.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Layout {
-    /// The place of each feature column; of a dropped one there may be none.
+    /// The place of each feature column; a dropped one may be absent.
     pub(super) columns: Vec<Option<usize>>,
     /// The place of the target, if the file has it.
     pub(super) target: Option<usize>,
+    /// What the user should know about the first row, if anything.
+    pub(super) note: Option<String>,
 }
 
 impl Layout {
@@ -68,15 +87,17 @@ impl Layout {
         known: &TablePreprocessing,
         header: Option<bool>,
     ) -> Result<Self, DataError> {
-        let header =
-            header.unwrap_or_else(|| names_known(reader, known) || text_above_numbers(reader));
+        let found = || names_known(reader, known) || text_above_numbers(reader);
+        let (is_given, header) = (header.is_some(), header.unwrap_or_else(found));
+        let note = note(reader, known, header).filter(|_| !is_given);
         let names = names(reader, header)?;
-        if header && known.header {
+        let layout = if header && known.header {
             check_unique(reader, &names)?;
-            Self::by_name(reader, known, &names)
+            Self::by_name(reader, known, &names)?
         } else {
-            Self::by_position(reader, known)
-        }
+            Self::by_position(reader, known)?
+        };
+        Ok(Self { note, ..layout })
     }
 
     fn by_name(
@@ -97,7 +118,7 @@ impl Layout {
             }
             columns.push(found);
         }
-        Ok(Self { columns, target: place(&known.target.name) })
+        Ok(Self { columns, target: place(&known.target.name), note: None })
     }
 
     fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {
@@ -112,15 +133,40 @@ impl Layout {
         }
         let place = |column| if without || column < target { column } else { column + 1 };
         let columns = (0..features).map(|column| Some(place(column))).collect();
-        Ok(Self { columns, target: (!without).then_some(target) })
+        Ok(Self { columns, target: (!without).then_some(target), note: None })
     }
 }
 
-/// Whether the first row has a name that a preprocessing knows and that is no value of a column, or
-/// most of the names of the columns that it uses. One name is enough, so that a slip in the others
-/// is found; whether it is in capitals does not matter.
+/// A note on a first row that may have been misread: where only one of this file and the training
+/// file has a header, and where the header is numbers.
+fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<String> {
+    let first = reader.ahead().next()?;
+    let cells = cell::quoted(&first.cells().collect::<Vec<_>>().join(","));
+    let name = reader.path().display();
+    match header {
+        true if known.header && has_text(first) => None,
+        true => Some(format!("`{name}`: the first line, `{cells}`, is taken for the header")),
+        false if !known.header => None,
+        false => Some(format!(
+            "`{name}`: there is no header: the first line, `{cells}`, is a row, and the columns are \
+             taken in the order of the training file"
+        )),
+    }
+}
+
+fn has_text(row: &Row) -> bool {
+    row.cells().any(|cell| Cell::parse(cell) == Cell::Text)
+}
+
+/// Whether the first row has a name that a preprocessing knows and that is not a value of a column,
+/// or most of the names of the columns that it uses. One name is enough, so that a slip in the
+/// others is found; case does not matter. A row without text could be a row of values, so it must
+/// have nothing but names, in the training file's order.
 fn names_known(reader: &CsvReader, known: &TablePreprocessing) -> bool {
     let Some(first) = reader.ahead().next().filter(|_| known.header) else { return false };
+    if !has_text(first) && !names_in_order(first, known) {
+        return false;
+    }
     let lowercase = |text: &String| text.to_lowercase();
     let cells: HashSet<String> = first.cells().map(str::to_lowercase).collect();
     let mut values: HashSet<String> = known.target.classes().iter().map(lowercase).collect();
@@ -137,6 +183,14 @@ fn names_known(reader: &CsvReader, known: &TablePreprocessing) -> bool {
     let names = known.columns.iter().map(|column| &column.name).chain([&known.target.name]);
     let mut texts = names.filter(|name| Cell::parse(name) == Cell::Text).map(lowercase);
     texts.any(|name| cells.contains(&name) && !values.contains(&name)) || 2 * found > used
+}
+
+/// Whether a row has only names of the training file, in its order.
+fn names_in_order(row: &Row, known: &TablePreprocessing) -> bool {
+    let mut all: Vec<&str> = known.columns.iter().map(|column| &*column.name).collect();
+    all.insert(known.target.index.min(all.len()), &known.target.name);
+    let mut all = all.into_iter();
+    names_in(row).iter().all(|name| all.any(|known| known == name))
 }
 
 #[cfg(test)]
@@ -215,9 +269,27 @@ mod tests {
         for (column, name) in known.columns.iter_mut().zip(["0", "1", "2"]) {
             column.name = name.into();
         }
-        let found = |text| Layout::find(&mut reader(text), &known, None).unwrap().columns;
-        assert_eq!(found("2,7,9\n1,2,3"), [Some(0), Some(1), Some(2)]);
-        assert_eq!(found("2,1\n7,9"), [None, Some(1), Some(0)]);
+        let check = |text, columns: [Option<usize>; 3], note: &str| {
+            let found = Layout::find(&mut reader(text), &known, None).unwrap();
+            assert_eq!(
+                (found.columns, found.note),
+                (columns.into(), Some(note.into())),
+                "{text:?}"
+            );
+        };
+        let row = |cells: &str| {
+            format!(
+                "`a.csv`: there is no header: the first line, `{cells}`, is a row, and the columns \
+                 are taken in the order of the training file"
+            )
+        };
+        let by_position = [Some(0), Some(1), Some(2)];
+        check("2,7,9\n1,2,3", by_position, &row("2,7,9"));
+        check("2,1,0\n7,8,9", by_position, &row("2,1,0"));
+        let header = "`a.csv`: the first line, `1,2`, is taken for the header";
+        check("1,2\n7,9", [None, Some(0), Some(1)], header);
+        let error = Layout::find(&mut reader("2,1\n7,9"), &known, None).unwrap_err();
+        assert_eq!(error.to_string(), "`a.csv` has 2 columns, the training file has 4");
     }
 
     fn known(header: bool) -> TablePreprocessing {
@@ -240,15 +312,20 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_or_position() {
-        let check = |text, header, columns: [Option<usize>; 3], target| {
+        let check = |text, header, columns: [Option<usize>; 3], target, told| {
             let found = Layout::find(&mut reader(text), &known(header), None).unwrap();
-            assert_eq!(found, Layout { columns: columns.into(), target }, "{text:?}");
+            let is_told = found.note.is_some();
+            assert_eq!((&found.columns[..], found.target), (&columns[..], target), "{text:?}");
+            assert_eq!(is_told, told, "{text:?}");
         };
-        check("b,y,a\n1,2,3", true, [None, Some(2), Some(0)], Some(1));
-        check("b,z,a\n7,8,9", true, [None, Some(2), Some(0)], None);
-        check("9,1,5,6", true, [Some(0), Some(2), Some(3)], Some(1));
-        check("9,5,6", true, [Some(0), Some(1), Some(2)], None);
-        check("k,l,m\n9,5,6", false, [Some(0), Some(1), Some(2)], None);
+        check("b,y,a\n1,2,3", true, [None, Some(2), Some(0)], Some(1), false);
+        check("b,z,a\n7,8,9", true, [None, Some(2), Some(0)], None, false);
+        check("9,1,5,6", true, [Some(0), Some(2), Some(3)], Some(1), true);
+        check("9,5,6", true, [Some(0), Some(1), Some(2)], None, true);
+        check("9,5,6", false, [Some(0), Some(1), Some(2)], None, false);
+        check("k,l,m\n9,5,6", false, [Some(0), Some(1), Some(2)], None, true);
+        let given = Layout::find(&mut reader("9,5,6"), &known(true), Some(false)).unwrap();
+        assert_eq!(given.note, None);
     }
 
     #[test]
@@ -260,5 +337,6 @@ mod tests {
         check("id,a,c\n1,2,3", "`a.csv` has no column `b`");
         check("1,2", "`a.csv` has 2 columns, the training file has 4");
         check("a,b,a\n1,2,3", "a.csv:1: two columns are called `a`");
+        check("\n\na,b,a\n1,2,3", "a.csv:3: two columns are called `a`");
     }
 }

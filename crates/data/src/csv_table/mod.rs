@@ -2,9 +2,10 @@
 //!
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
 //! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
-//! the places of categories. Then the rows are split, the statistics of the training rows become
-//! the preprocessing (`fit`), and files of validation and test rows are read through it (`apply`),
-//! as rows to predict are later.
+//! the indices of categories. (One more pass comes first if only the whole target column shows
+//! whether the first row is a header.) Then the rows are split, the statistics of the training rows
+//! become the preprocessing (`fit`), and files of validation and test rows are encoded with it
+//! (`apply`), as rows to predict are later.
 
 // From the file to the numbers.
 mod first_row;
@@ -34,12 +35,12 @@ pub use self::{
 ///
 /// # Errors
 ///
-/// Where a file is none but a pipe, cannot be read, or has what no table of samples has.
+/// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     if !(0.0..1.0).contains(&options.validation) {
         return Err(DataError::Fraction { fraction: options.validation });
     }
-    // The training file is read twice, and all of them again where a run is resumed.
+    // The training file is read more than once, and all of them again where a run is resumed.
     let others = options.validation_path.iter().chain(&options.test_path);
     [&options.path].into_iter().chain(others).try_for_each(|path| reader::refuse_stream(path))?;
     let schema = schema::infer(options)?;
@@ -48,7 +49,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let hold_out = options.validation_path.is_none() && options.validation > 0.0;
     let (train_rows, held_out) = if hold_out {
         let split = split::stratified(&records.classes(), options.validation, seed)
-            .ok_or(DataError::TooFewSamples { samples: records.rows() })?;
+            .ok_or(DataError::OneSampleEach)?;
         (split.train, Some(split.held_out))
     } else {
         ((0..records.rows()).collect(), None)

@@ -7,34 +7,26 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::{CategoryEncoding, Task};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CsvOptions {
     /// The training file.
     pub path: PathBuf,
     /// The column to predict.
     pub target: TargetColumn,
-    /// What is to be predicted.
-    #[serde(default)]
+    /// The kind of prediction.
     pub task: Option<Task>,
-    /// Columns whose kind is not to be inferred, by name; those of a file without a header are
+    /// Columns whose kind is not inferred, by name; those of a file without a header are
     /// called `column_0`, `column_1`, and so on.
-    #[serde(default)]
     pub columns: BTreeMap<String, ColumnOverride>,
-    /// What becomes of categories.
-    #[serde(default)]
+    /// How categories are encoded.
     pub categories: CategoryEncoding,
     /// Whether the first row of each file names the columns.
-    #[serde(default)]
     pub header: Option<bool>,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
-    #[serde(default)]
     pub validation: f64,
     /// A file of rows for validation.
-    #[serde(default)]
     pub validation_path: Option<PathBuf>,
-    /// A file of rows for the test.
-    #[serde(default)]
+    /// A file of rows for testing.
     pub test_path: Option<PathBuf>,
 }
 
@@ -55,7 +47,7 @@ impl CsvOptions {
     }
 }
 
-/// What a column is to be taken for.
+/// How to treat a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnOverride {
@@ -134,24 +126,5 @@ mod tests {
             let error = serde_json::from_str::<TargetColumn>(wrong).unwrap_err().to_string();
             assert!(error.contains("expected a column's name or its index"), "{error}");
         }
-    }
-
-    #[test]
-    fn options_have_defaults_and_no_unknown_keys() {
-        let options: CsvOptions = serde_json::from_str(
-            r#"{"path": "a.csv", "target": -1, "columns": {"id": "drop", "b": "categorical"}}"#,
-        )
-        .unwrap();
-        let expected = CsvOptions {
-            columns: BTreeMap::from([
-                ("id".into(), ColumnOverride::Drop),
-                ("b".into(), ColumnOverride::Categorical),
-            ]),
-            ..CsvOptions::new("a.csv", TargetColumn::Index(-1))
-        };
-        assert_eq!(options, expected);
-        assert!(
-            serde_json::from_str::<CsvOptions>(r#"{"path": "", "target": 0, "x": 1}"#).is_err()
-        );
     }
 }

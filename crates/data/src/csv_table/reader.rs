@@ -12,24 +12,28 @@ use csv::{ByteRecord, StringRecord, Terminator};
 use super::first_row::FirstRow;
 use crate::{
     DataError,
-    files::{GZIP_MAGIC, UTF8_MARK, UTF16_MARKS},
+    files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
 };
 
-/// Rows read ahead, by which a header is told from a row.
+/// Rows read ahead, to decide whether the first is a header.
 const AHEAD: usize = 100;
 
-/// How much of a file is looked at for its delimiter, in bytes.
+/// How much of a file is searched for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
+
+/// How much of a file shows its encoding, in bytes.
+const START: u64 = 4;
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma, unless the first row has none and semicolons, tabs or else `|`
-/// instead. A byte order mark and blank lines are skipped.
+/// The delimiter is a comma; if the first row has none, a semicolon or a tab, else `|`. A byte
+/// order mark and blank lines are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
     ahead: VecDeque<Row>,
     width: usize,
+    first_line: u64,
 }
 
 /// A row and the line of the file that it begins in.
@@ -45,7 +49,7 @@ impl Row {
         self.cells.iter().map(str::trim)
     }
 
-    /// The cell of that index, which is below the reader's width.
+    /// The cell at `index`, which is below the reader's width.
     pub(super) fn cell(&self, index: usize) -> &str {
         self.cells[index].trim()
     }
@@ -55,7 +59,7 @@ impl Row {
     }
 }
 
-/// Refuses what cannot be read again, as a pipe.
+/// Refuses what cannot be read again, such as a pipe.
 pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
     let metadata = fs::metadata(path).map_err(|source| DataError::io(path, source))?;
     if metadata.is_file() || metadata.is_dir() {
@@ -76,7 +80,7 @@ impl CsvReader<'static> {
 }
 
 impl<'a> CsvReader<'a> {
-    /// `path` is what errors call the input.
+    /// `path` names the input in errors.
     pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<Self, DataError> {
         let (input, delimiter) = Input::new(input, path)?;
         let csv = csv::ReaderBuilder::new()
@@ -87,20 +91,22 @@ impl<'a> CsvReader<'a> {
             // line late. So `\r` ends up in the last cell, and is trimmed.
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
-        let mut reader = Self { path: path.to_owned(), csv, ahead: VecDeque::new(), width: 0 };
+        let (path, ahead) = (path.to_owned(), VecDeque::new());
+        let mut reader = Self { path, csv, ahead, width: 0, first_line: 1 };
 
-        let first = reader.read()?.ok_or_else(|| DataError::Empty { path: path.to_owned() })?;
-        reader.width = first.len();
+        let first = reader.read()?;
+        let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
+        (reader.width, reader.first_line) = (first.len(), first.line);
         reader.ahead.push_back(first);
         while reader.ahead.len() <= AHEAD
-            && let Some(row) = reader.read_checked()?
+            && let Some(row) = reader.read()?
         {
             reader.ahead.push_back(row);
         }
         Ok(reader)
     }
 
-    /// What errors call the input.
+    /// The name of the input in errors.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -110,21 +116,24 @@ impl<'a> CsvReader<'a> {
         self.width
     }
 
-    /// The next rows, as many as are read ahead, without taking them. Before the first call of
-    /// [`next_row`](Self::next_row) there is at least one.
+    /// The line that the first row begins in.
+    pub(super) fn first_line(&self) -> u64 {
+        self.first_line
+    }
+
+    /// The next rows, as many as are read ahead, of any length, without taking them. Before the
+    /// first call of [`next_row`](Self::next_row) there is at least one.
     pub(super) fn ahead(&self) -> impl Iterator<Item = &Row> {
         self.ahead.iter()
     }
 
+    /// The next row. After [`DataError::Ragged`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
-        match self.ahead.pop_front() {
-            Some(row) => Ok(Some(row)),
-            None => self.read_checked(),
-        }
-    }
-
-    fn read_checked(&mut self) -> Result<Option<Row>, DataError> {
-        match self.read()? {
+        let row = match self.ahead.pop_front() {
+            Some(row) => Some(row),
+            None => self.read()?,
+        };
+        match row {
             Some(row) if row.len() != self.width => Err(DataError::Ragged {
                 path: self.path.clone(),
                 line: row.line,
@@ -145,13 +154,15 @@ impl<'a> CsvReader<'a> {
             if !more {
                 return Ok(None);
             }
-            let line = self.first_line(&record)?;
-            let not_utf8 = |utf16| DataError::NotUtf8 { path: self.path.clone(), line, utf16 };
-            // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
+            let (line, path) = (self.line_of(&record)?, || self.path.clone());
             if record.as_slice().contains(&0) {
-                return Err(not_utf8(true));
+                return Err(DataError::ZeroByte { path: path(), line });
             }
-            let cells = StringRecord::from_byte_record(record).map_err(|_| not_utf8(false))?;
+            let cells = StringRecord::from_byte_record(record).map_err(|_| DataError::NotUtf8 {
+                path: path(),
+                line,
+                utf16: false,
+            })?;
             let blank = cells.len() == 1 && cells[0].trim().is_empty();
             if !blank {
                 return Ok(Some(Row { line, cells }));
@@ -161,7 +172,7 @@ impl<'a> CsvReader<'a> {
 
     /// The line that a record just read begins in: the reader's own position is before any blank
     /// lines above the record, so it is counted back from the end.
-    fn first_line(&self, record: &ByteRecord) -> Result<u64, DataError> {
+    fn line_of(&self, record: &ByteRecord) -> Result<u64, DataError> {
         let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
         let last = self.csv.position().line();
         if self.csv.get_ref().ended {
@@ -177,27 +188,26 @@ impl<'a> CsvReader<'a> {
 /// where the file has none.
 struct Input<'a> {
     bytes: Box<dyn Read + 'a>,
-    /// Whether the end was reached, and so asked for.
+    /// Whether the end was reached.
     ended: bool,
 }
 
 impl<'a> Input<'a> {
-    /// The input and its delimiter. What is no text of lines is found here, before a row is
-    /// looked for that may never end.
+    /// The input and its delimiter. Input that is not lines of text is refused here, before the
+    /// search for the end of a row, which may never come.
     fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
         let error = |source| DataError::io(path, source);
-        let utf16 = |line| DataError::NotUtf8 { path: path.to_owned(), line, utf16: true };
         let mut input = BufReader::new(input);
         let mut start = Vec::new();
-        input.by_ref().take(UTF8_MARK.len() as u64).read_to_end(&mut start).map_err(error)?;
+        input.by_ref().take(START).read_to_end(&mut start).map_err(error)?;
         if start.starts_with(&GZIP_MAGIC) {
             return Err(DataError::Gzip { path: path.to_owned() });
         }
-        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
-            return Err(utf16(1));
+        if is_utf16(&start) {
+            return Err(DataError::NotUtf8 { path: path.to_owned(), line: 1, utf16: true });
         }
-        if start == UTF8_MARK {
-            start.clear();
+        if start.starts_with(UTF8_MARK) {
+            start.drain(..UTF8_MARK.len());
         }
 
         let mut input = Cursor::new(start).chain(input);
@@ -211,7 +221,7 @@ impl<'a> Input<'a> {
             }
         }
         if beginning.contains(&0) {
-            return Err(utf16(first.line));
+            return Err(DataError::ZeroByte { path: path.to_owned(), line: first.line });
         }
         if first.has_bare_return {
             return Err(DataError::BareReturn { path: path.to_owned(), line: first.line });
@@ -295,8 +305,8 @@ mod tests {
         check(b"a,b\n1,2\n\n3\n", "a.csv:4: the row has 1 cells, the first has 2");
         check(b"a,b\n1,\xe9t\xe9\n", "a.csv:2: the text is not UTF-8");
         check(b"a\0,\0b\0\n\0", "a.csv:1: the text is not UTF-8");
-        check(b"\n\"a\nb\",c\0\n", "a.csv:2: the text is not UTF-8");
-        check(b"a,b\n1,2\n\n3,c\0\n", "a.csv:4: the text is not UTF-8");
+        check(b"\n\"a\nb\",c\0\n", "a.csv:2: the text has a zero byte");
+        check(b"a,b\n1,2\n\n3,c\0\n", "a.csv:4: the text has a zero byte");
         check(b"a,b\r1,2\r3,4\r", "a.csv:1: a line ends in a carriage return alone");
         check(b"a,b\n1,2\n3,\"4\n5,6\n", "a.csv:3: a quote that opens in this row is never closed");
         check(b"\"", "a.csv:1: a quote that opens in this row is never closed");
@@ -318,9 +328,10 @@ mod tests {
         check(b"a,b\n1,\xe9t\xe9\n", "iconv -f latin1 ");
         check(b"\x1f\x8b\x08\0\0", "gunzip");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
+        check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 
         let endless = CsvReader::new(std::io::repeat(0), Path::new("a.csv")).err().unwrap();
-        assert_eq!(endless.to_string(), "a.csv:1: the text is not UTF-8");
+        assert_eq!(endless.to_string(), "a.csv:1: the text has a zero byte");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     schema::{Kind, Schema, TargetPlan},
 };
 use crate::{
-    CellError, DataError,
+    CellError, CellRow, DataError,
     preprocess::cell::{self, Cell},
 };
 
@@ -28,7 +28,7 @@ pub(super) struct Records {
 pub(super) enum Cells {
     /// Numbers, NaN where one is missing.
     Numbers(Vec<f64>),
-    /// Places in the schema's categories or classes, or [`MISSING`].
+    /// Indices of the schema's categories or classes, or [`MISSING`].
     Codes(Vec<u16>),
     Dropped,
 }
@@ -42,7 +42,7 @@ impl Records {
         }
     }
 
-    /// The class of each row, by which a split is stratified; one and the same in a regression.
+    /// The class of each row, for a stratified split; the same for all rows in a regression.
     pub(super) fn classes(&self) -> Vec<u32> {
         match &self.target {
             Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
@@ -67,7 +67,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
         for (column, text) in columns.iter_mut().zip(row.cells()) {
             column.push(text).map_err(|error| match error {
                 PushError::Cell(source) => {
-                    DataError::Cell { path: path.to_owned(), line: row.line, source }
+                    let is_first = row.line == reader.first_line();
+                    let which = if is_first { CellRow::First } else { CellRow::Training };
+                    DataError::Cell { path: path.to_owned(), line: row.line, row: which, source }
                 }
                 PushError::Unknown => changed(),
             })?;
@@ -86,7 +88,7 @@ struct Filling<'a> {
     codes: HashMap<Cow<'a, str>, u16>,
 }
 
-/// Why a cell is not taken.
+/// Why a cell is refused.
 enum PushError {
     Cell(CellError),
     /// A category that the first pass did not see.

@@ -1,4 +1,4 @@
-//! The first pass: what each column of the training file holds, and what is to be predicted.
+//! The first pass: what each column of the training file holds, and what to predict.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
 use crate::{
-    CellError, DataError, Task,
+    CellError, CellRow, DataError, Task,
     preprocess::cell::{self, Cell},
     table::MOST_INTEGER_CLASSES,
 };
@@ -34,9 +34,9 @@ pub(super) struct ColumnSchema {
     pub(super) missing: u64,
     /// Whether the column only numbers the rows.
     pub(super) counts_rows: bool,
-    /// Why its categories are rather numbers, where nobody said that they are categories.
+    /// Why its categories look like numbers, unless the user chose categories.
     pub(super) unread_numbers: Option<String>,
-    /// The first number behind needless zeros, where nobody said that it is a number.
+    /// The first number with leading zeros, unless the user chose the kind of the column.
     pub(super) padded: Option<Place>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct TargetSchema {
     pub(super) kind: TargetPlan,
 }
 
-/// What is to be predicted.
+/// What to predict.
 #[derive(Debug, PartialEq)]
 pub(super) enum TargetPlan {
     Binary([String; 2]),
@@ -100,12 +100,12 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         });
     }
     let name = names[target].clone();
-    let kind = plan(options, &name, &target_summary)?;
+    let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let target = TargetSchema { name, index: target, kind };
     Ok(Schema { header, first_row: cell::quoted(&first_row.join(",")), columns, target })
 }
 
-/// A target given by name is one if the first row has it.
+/// Whether the target is given by a name that the first row has.
 fn first_row_has_target(reader: &CsvReader, target: &TargetColumn) -> bool {
     let TargetColumn::Name(name) = target else { return false };
     reader.ahead().take(1).any(|row| row.cells().any(|cell| cell == name))
@@ -132,7 +132,7 @@ fn first_row_names_target(path: &Path, target: &TargetColumn) -> Result<bool, Da
     Ok(below.is_numeric() || below.recurs())
 }
 
-/// A file of one row of text has no rows to learn from, so it is called a header.
+/// Whether the file is a single row of text: a header, since there is nothing to learn from.
 fn single_row_of_text(reader: &CsvReader) -> bool {
     reader.ahead().count() == 1
         && reader.ahead().all(|row| row.cells().all(|cell| Cell::parse(cell) == Cell::Text))
@@ -164,7 +164,7 @@ fn find_target(
     }
 }
 
-/// The place of the column of that index, which may count from the end.
+/// The place of the column with this index, which may count from the end.
 fn place(index: i64, columns: usize) -> Option<usize> {
     let from_start = if index < 0 { index.checked_add_unsigned(columns as u64)? } else { index };
     usize::try_from(from_start).ok().filter(|&index| index < columns)
@@ -257,9 +257,14 @@ fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), Da
     }
 }
 
-/// What is to be predicted: what the user says, else classes if the target is text, has two values
-/// or few whole numbers.
-fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetPlan, DataError> {
+/// What to predict: what the user says, else classes if the target is text, two values or few whole
+/// numbers.
+fn plan(
+    options: &CsvOptions,
+    target: &str,
+    summary: &Summary,
+    first_line: u64,
+) -> Result<TargetPlan, DataError> {
     let (path, target) = (|| options.path.clone(), target.to_owned());
     if options.task.is_none() && summary.dressed().is_none() {
         no_type_change(&options.path, &target, summary)?;
@@ -273,7 +278,8 @@ fn plan(options: &CsvOptions, target: &str, summary: &Summary) -> Result<TargetP
         && let Some(place) = stray
     {
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
-        return Err(DataError::Cell { path: path(), line: place.line, source });
+        let row = if place.line == first_line { CellRow::First } else { CellRow::Training };
+        return Err(DataError::Cell { path: path(), line: place.line, row, source });
     }
 
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
@@ -321,7 +327,7 @@ mod tests {
         }
         let options =
             CsvOptions { task, ..CsvOptions::new("a.csv", TargetColumn::Name("y".into())) };
-        plan(&options, "y", &summary).map_err(|error| error.to_string())
+        plan(&options, "y", &summary, 0).map_err(|error| error.to_string())
     }
 
     fn names<const N: usize>(names: [&str; N]) -> [String; N] {

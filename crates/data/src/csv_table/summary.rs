@@ -1,6 +1,6 @@
-//! What the first pass keeps of a column: counts, and its values as long as they are few.
+//! What the first pass keeps of a column: counts, and its values while they are few.
 
-use std::collections::HashMap;
+use std::{cmp::Ordering, collections::HashMap};
 
 use super::schema::Kind;
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     table::MOST_INTEGER_CLASSES,
 };
 
-/// The most values of a column that are told apart: a column of more would need a network of its
-/// own. It also bounds the text in memory.
+/// The most values of a column that are counted separately: a column of more would need a network
+/// of its own. It also bounds the text in memory.
 pub(super) const LARGEST_CATEGORIES: usize = 1000;
 
-/// The most different texts among numbers that are taken for ways to say that a value is missing.
+/// The most different texts among numbers that are taken for marks of missing values.
 const MOST_MARKERS: usize = 5;
 
 /// Whether at least 95 % of the cells that are not missing are numbers.
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-/// What the cells of a column were so far.
+/// What was seen of the cells of a column so far.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     /// Cells without a value.
@@ -44,13 +44,13 @@ pub(super) struct Summary {
     pub(super) texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
-    /// Texts that are numbers as people write them.
+    /// Texts that are numbers written for people.
     dressed: u64,
     first_dressed: Option<Place>,
-    /// The first number behind a needless 0.
+    /// The first number with a leading zero.
     pub(super) first_padded: Option<Place>,
-    /// Names of the values, until they are too many; each with how all of its cells are written, if
-    /// that is a number behind needless zeros.
+    /// Names of the values, until they are too many; each with the form of all its cells, if that
+    /// is a number with leading zeros.
     values: Option<HashMap<String, Option<String>>>,
     overflown: bool,
     /// The different texts, until there are more than [`MOST_MARKERS`].
@@ -163,7 +163,7 @@ impl Summary {
         self.first_dressed.as_ref().filter(|_| nearly_all && !self.is_numeric())
     }
 
-    /// Whether values come again, as classes do: there are at most half as many as cells.
+    /// Whether values recur, as classes do: there are at most half as many as cells.
     pub(super) fn recurs(&self) -> bool {
         self.distinct().is_some_and(|values| values > 0 && 2 * values as u64 <= self.present())
     }
@@ -197,16 +197,19 @@ impl Summary {
         self.distinct()?;
         let mut categories: Vec<String> =
             self.values.iter().flat_map(HashMap::keys).cloned().collect();
-        categories.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.total_cmp(&b),
-            (Ok(_), Err(_)) => std::cmp::Ordering::Less,
-            (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
-            (Err(_), Err(_)) => a.cmp(b),
+        categories.sort_by(|a, b| {
+            let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
+                (Ok(a), Ok(b)) => a.total_cmp(&b),
+                (Ok(_), Err(_)) => Ordering::Less,
+                (Err(_), Ok(_)) => Ordering::Greater,
+                (Err(_), Err(_)) => Ordering::Equal,
+            };
+            by_size.then_with(|| a.cmp(b)) // different texts may be the same float
         });
         Some(categories)
     }
 
-    /// As [`categories`](Self::categories), with the zeros that all cells of a class begin with.
+    /// As [`categories`](Self::categories), with the leading zeros that all cells of a class have.
     pub(super) fn classes(&self) -> Option<Vec<String>> {
         let padded = |name: &str| self.values.as_ref()?.get(name)?.clone();
         let mut classes = self.categories()?;
@@ -307,6 +310,20 @@ mod tests {
         check(&["10", "x", "9", "x", "10.0", "9"], &["9", "10", "x"]);
         assert!(matches!(summary(["a", "b", "c", "a"]).kind(), Kind::Dropped(_)));
         assert_eq!(summary(["", "?"]).kind(), Kind::Dropped("it has no values".into()));
+    }
+
+    /// A map has another order each time.
+    #[test]
+    fn numbers_that_are_the_same_float_have_an_order() {
+        let ids: Vec<String> = (0..7).map(|i| format!("12345678901234567{i}")).collect();
+        for _ in 0..5 {
+            let categories = summary(ids.iter().rev().map(String::as_str)).categories();
+            assert_eq!(categories, Some(ids.clone()));
+            assert_eq!(
+                summary(["1e-7", "x", "0.0000001"]).categories().unwrap(),
+                ["0.0000001", "1e-7", "x"]
+            );
+        }
     }
 
     #[test]

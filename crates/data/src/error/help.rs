@@ -1,14 +1,14 @@
 //! What the user can do about each error.
 
-use super::DataError;
+use super::{CellRow, DataError};
 use crate::{
     CellError,
     names::{list, nearest},
 };
 
-/// What to do about a table in one column.
-const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to make commas of \
-                          spaces: `tr -s ' ' , < IN > OUT`";
+/// What to do about a table that is read as one column.
+const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to turn spaces \
+                          into commas: `tr -s ' ' , < IN > OUT`";
 
 impl DataError {
     /// What the user can do about it.
@@ -22,7 +22,7 @@ impl DataError {
             Self::Text(error) => error.help()?,
             Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { .. } => {
-                "check `data.path` and its like; they start at the current directory".into()
+                "check the path; a relative one starts at the current directory".into()
             }
             Self::Directory { .. } => "name a CSV file in it".into(),
             Self::Stream { .. } => {
@@ -41,6 +41,9 @@ impl DataError {
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
                 if *utf16 { "utf-16" } else { "latin1" }
             ),
+            Self::ZeroByte { .. } => {
+                "remove such bytes, for example `tr -d '\\000' < IN > OUT`".into()
+            }
             Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
             Self::BareReturn { .. } => {
                 "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
@@ -51,7 +54,7 @@ impl DataError {
             Self::Ragged { .. } => {
                 "correct the row, or quote cells that contain the delimiter".into()
             }
-            Self::Cell { line, source, .. } => cell_help(*line, source)?,
+            Self::Cell { line, row, source, .. } => cell_help(*line, *row, source)?,
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or set {} to \"categorical\" or \"drop\"",
                 override_key(column)
@@ -81,15 +84,15 @@ impl DataError {
             ),
             Self::MissingTarget { .. } => {
                 "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
-                 empty, so write a class of such a name otherwise"
+                 empty, so rename a class that is called so"
                     .into()
             }
             Self::UniqueTarget { .. } => {
-                "that is no class; choose another `data.target`, or set `data.task` to \
+                "that is not a class; choose another `data.target`, or set `data.task` to \
                  \"multiclass\" if it is one"
                     .into()
             }
-            Self::TargetOverride { .. } => "say what the target is by `data.task`".into(),
+            Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
             }
@@ -103,7 +106,7 @@ impl DataError {
                 "give the training file's columns in its order, or a header with their names".into()
             }
             Self::NoFeatures { .. } => format!("keep a column by `data.columns`; {DELIMITERS}"),
-            Self::TooFewSamples { .. } => "add rows, or set `data.validation` to 0".into(),
+            Self::OneSampleEach => "add rows, or set `data.validation` to 0".into(),
             Self::OneImageEach => {
                 "add images, or put others to validate on into a folder `val` beside `train`".into()
             }
@@ -114,6 +117,9 @@ impl DataError {
             Self::LabelOutOfRange { classes, .. } => {
                 format!("labels run from 0 to {}", classes.saturating_sub(1))
             }
+            Self::TargetsOfTask { .. } => {
+                "give values for a regression, and labels for other tasks".into()
+            }
             Self::Worker { .. } => "lower `data.workers`, 0 needs no thread".into(),
             Self::Panic { .. } => "this is a bug of the source, please report it".into(),
             Self::OutOfMemory { .. } => {
@@ -123,18 +129,19 @@ impl DataError {
     }
 }
 
-fn cell_help(line: u64, error: &CellError) -> Option<String> {
-    let mut help = error.help()?;
-    if let CellError::NotANumber { column, .. } = error {
-        help += &match line {
-            1 => "; if line 1 is a header, set `data.header = true`".to_owned(),
-            _ => format!(
-                "; if the column is no number, set {} to \"categorical\", or `data.task` for a target",
-                override_key(column)
-            ),
-        };
-    }
-    Some(help)
+fn cell_help(line: u64, row: CellRow, error: &CellError) -> Option<String> {
+    let help = error.help()?;
+    Some(match (error, row) {
+        (CellError::NotANumber { .. }, CellRow::First) => {
+            format!("{help}; if line {line} is a header, set `data.header = true`")
+        }
+        (CellError::NotANumber { column, .. }, CellRow::Training) => format!(
+            "{help}; if the column is not numeric, set {} to \"categorical\", or `data.task` for a \
+             target",
+            override_key(column)
+        ),
+        _ => help,
+    })
 }
 
 fn override_key(column: &str) -> String {

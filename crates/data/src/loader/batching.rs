@@ -1,4 +1,4 @@
-//! The division of an epoch into updates, and of updates into micro-batches.
+//! How an epoch is divided into updates, and updates into micro-batches.
 
 use std::ops::Range;
 
@@ -11,28 +11,37 @@ use crate::{EpochOrder, Order};
 pub struct Batching {
     /// The order of the samples.
     pub order: Order,
-    /// What the order follows from.
+    /// The seed of the order.
     pub seed: u64,
-    /// Samples in an update; the last one of an epoch may have fewer.
+    /// Samples in an update, at least one; the last update of an epoch may have fewer.
     pub batch_size: usize,
-    /// Samples on the device at a time, at most a whole update.
+    /// Samples on the device at a time, at least one and at most a whole update.
     pub micro_batch: usize,
-    /// What of each update this process computes.
+    /// The part of each update that this process computes.
     pub share: Share,
 }
 
 impl Batching {
     /// Updates of `batch_size` samples, whole.
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
     pub fn new(order: Order, seed: u64, batch_size: usize) -> Self {
+        assert!(batch_size > 0, "an update has at least one sample");
         Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
     }
 
-    /// In the order of the file, for a split to measure on.
+    /// In the order of the file, to measure a split.
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
     pub fn evaluation(batch_size: usize) -> Self {
         Self::new(Order::File, 0, batch_size)
     }
 
-    /// The same batches, of which this process computes a share only.
+    /// The same batches, of which this process computes a share.
     pub fn shared(self, share: Share) -> Self {
         Self { share, ..self }
     }
@@ -43,14 +52,15 @@ impl Batching {
     }
 
     /// The micro-batches of an epoch, from its update number `first_step` on: the positions of
-    /// each in the epoch, and its share of its update. Where no sample of an update falls to this
-    /// process, its first one stands in for none: every process has a batch of each update.
+    /// each in the epoch, and its share of its update. Where this process has no sample of an
+    /// update, it gets the first one with weight 0: every process has a batch in each update.
     pub(super) fn parts(
         self,
         samples: usize,
         first_step: usize,
     ) -> impl Iterator<Item = (Range<usize>, Part)> {
         let Self { batch_size, micro_batch, share, .. } = self;
+        assert!(micro_batch > 0, "a micro-batch has at least one sample");
         (first_step..self.steps_per_epoch(samples)).flat_map(move |step| {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
             let Loaded { range, counts } = loaded(share, update.clone());
@@ -79,11 +89,11 @@ impl Batching {
 /// What a process loads of an update, or of streams.
 pub(super) struct Loaded {
     pub(super) range: Range<usize>,
-    /// Whether it is this process's own, and does not stand in for nothing.
+    /// Whether it is this process's own, and not a stand-in.
     pub(super) counts: bool,
 }
 
-/// What falls to `share` of `all`, of which there is at least one.
+/// The `share` of `all`, which is not empty.
 pub(super) fn loaded(share: Share, all: Range<usize>) -> Loaded {
     let range = share.range(all.clone());
     if range.is_empty() {
@@ -99,6 +109,18 @@ mod tests {
     fn parts(batch_size: usize, micro_batch: usize, share: Share) -> Vec<(Range<usize>, Part)> {
         let batching = Batching { micro_batch, ..Batching::evaluation(batch_size) };
         batching.shared(share).parts(10, 0).collect()
+    }
+
+    #[test]
+    #[should_panic(expected = "an update has at least one sample")]
+    fn an_update_of_no_sample_is_a_mistake() {
+        Batching::new(Order::File, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "a micro-batch has at least one sample")]
+    fn a_micro_batch_of_no_sample_is_a_mistake() {
+        parts(4, 0, Share::WHOLE);
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn checked_labels(source: &dyn ImageSource) -> Result<Vec<i32>, DataError> {
     let classes = source.classes().len();
     let check = |(image, &label): (usize, &u32)| match i32::try_from(label) {
         Ok(checked) if (label as usize) < classes => Ok(checked),
-        _ => Err(DataError::LabelOutOfRange { image, label, classes }),
+        _ => Err(DataError::LabelOutOfRange { sample: image, label, classes }),
     };
     source.labels().iter().enumerate().map(check).collect()
 }

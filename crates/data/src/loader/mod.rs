@@ -2,7 +2,7 @@
 //!
 //! The order and its division into updates and micro-batches ([`Batching`]) are the same for every
 //! kind of sample, and functions of the seed: neither the number of workers, nor where the samples
-//! lie, nor a start in the middle of an epoch changes which samples a batch has.
+//! are stored, nor a start in the middle of an epoch changes the samples of a batch.
 
 mod batching;
 mod images;

@@ -6,9 +6,9 @@ use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Batching;
-use crate::{EpochOrder, Order, Table, Targets, Task};
+use crate::{DataError, EpochOrder, Order, Table, Targets, Task};
 
-/// A table that lies on the device, and its batches.
+/// A table on the device, and its batches.
 #[derive(Clone, Debug)]
 pub struct TableLoader<B: Backend> {
     features: Tensor<B, 2>,
@@ -16,7 +16,7 @@ pub struct TableLoader<B: Backend> {
     batching: Batching,
 }
 
-/// What a batch is to predict.
+/// What to predict for a batch.
 #[derive(Clone, Debug)]
 pub enum TableTargets<B: Backend> {
     /// The labels 0 and 1 of two classes, as numbers: `[batch]`.
@@ -40,22 +40,34 @@ pub struct TableBatch<B: Backend> {
 
 impl<B: Backend> TableLoader<B> {
     /// Uploads a table.
-    pub fn new(table: &Table, task: Task, batching: Batching, device: &B::Device) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Where the targets do not suit the task: values for a regression, else labels, which are 0 or
+    /// 1 for a binary task.
+    pub fn new(
+        table: Table,
+        task: Task,
+        batching: Batching,
+        device: &B::Device,
+    ) -> Result<Self, DataError> {
         let rows = table.rows();
         let width = table.features.len() / rows.max(1);
-        let features = TensorData::new(table.features.clone(), [rows, width]);
         let numbers = |values| Tensor::from_data(TensorData::new(values, [rows]), device);
-        let targets = match &table.targets {
-            Targets::Classes(labels) if task == Task::Binary => {
+        let targets = match (task, table.targets) {
+            (Task::Binary, Targets::Classes(labels)) => {
+                check_binary(&labels)?;
                 TableTargets::Binary(numbers(labels.iter().map(|&label| label as f32).collect()))
             }
-            Targets::Classes(labels) => {
+            (Task::Multiclass, Targets::Classes(labels)) => {
                 let labels: Vec<i32> = labels.iter().map(|&label| label as i32).collect();
                 TableTargets::Classes(Tensor::from_data(TensorData::new(labels, [rows]), device))
             }
-            Targets::Values(values) => TableTargets::Values(numbers(values.clone())),
+            (Task::Regression, Targets::Values(values)) => TableTargets::Values(numbers(values)),
+            (task, _) => return Err(DataError::TargetsOfTask { task }),
         };
-        Self { features: Tensor::from_data(features, device), targets, batching }
+        let features = TensorData::new(table.features, [rows, width]);
+        Ok(Self { features: Tensor::from_data(features, device), targets, batching })
     }
 
     /// Samples.
@@ -111,6 +123,14 @@ impl<B: Backend> TableLoader<B> {
     }
 }
 
+/// Checks that labels are 0 or 1; with others the loss would be wrong.
+fn check_binary(labels: &[u32]) -> Result<(), DataError> {
+    match labels.iter().enumerate().find(|&(_, &label)| label > 1) {
+        Some((sample, &label)) => Err(DataError::LabelOutOfRange { sample, label, classes: 2 }),
+        None => Ok(()),
+    }
+}
+
 impl<B: Backend> TableTargets<B> {
     fn map(
         &self,
@@ -137,7 +157,24 @@ mod tests {
             targets: Targets::Classes((0..11).collect()),
         };
         let batching = Batching { micro_batch, ..Batching::new(order, 3, 4) };
-        TableLoader::new(&table, Task::Multiclass, batching, &Device::default())
+        TableLoader::new(table, Task::Multiclass, batching, &Device::default()).unwrap()
+    }
+
+    #[test]
+    fn targets_that_are_not_those_of_the_task_are_refused() {
+        let check = |targets, task, expected: &str| {
+            let table = Table { features: vec![0.0; 3], targets };
+            let (batching, device) = (Batching::evaluation(2), Device::default());
+            let error = TableLoader::<Selected>::new(table, task, batching, &device).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.help().is_some());
+        };
+        let labels = || Targets::Classes(vec![1, 2, 1]);
+        let values = || Targets::Values(vec![0.5; 3]);
+        check(labels(), Task::Binary, "sample 1 has label 2, there are 2 classes");
+        check(labels(), Task::Regression, "the targets do not suit the task regression");
+        check(values(), Task::Binary, "the targets do not suit the task binary");
+        check(values(), Task::Multiclass, "the targets do not suit the task multiclass");
     }
 
     /// The labels and the part of each batch; the features are checked against the labels.

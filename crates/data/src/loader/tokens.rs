@@ -27,7 +27,7 @@ pub struct TokenBatch<B: Backend> {
     pub inputs: Tensor<B, 2, Int>,
     /// The token that follows each input, `[batch, time]`, or the last one, `[batch, 1]`
     pub targets: Tensor<B, 2, Int>,
-    /// Whether a recurrent state begins anew; if not, each row goes on where it ended.
+    /// Whether the recurrent state starts anew; if not, each row continues where it ended.
     pub starts: bool,
     /// Rows of the update that come before this batch.
     pub first_row: usize,
@@ -36,13 +36,13 @@ pub struct TokenBatch<B: Backend> {
 }
 
 impl<B: Backend> TokenLoader<B> {
-    /// Windows that stand each for itself, in the order and number that `batching` says.
+    /// Independent windows, in the order and batches of `batching`.
     pub fn windows(windows: Windows, batching: Batching, device: &B::Device) -> Self {
         Self { source: Source::Windows(windows, batching), device: device.clone() }
     }
 
     /// Streams in the order of the text, so that a recurrent state can be carried. A batch has a
-    /// row a stream, and is what this process computes of an update: `share` of the streams.
+    /// row per stream, and is this process's part of an update: `share` of the streams.
     pub fn streams(streams: Streams, share: Share, device: &B::Device) -> Self {
         Self { source: Source::Streams(streams, share), device: device.clone() }
     }
@@ -128,7 +128,7 @@ impl<B: Backend> TokenLoader<B> {
     }
 
     fn upload(&self, ids: &[u32], shape: [usize; 2]) -> Tensor<B, 2, Int> {
-        // A vocabulary is far smaller than an `i32` can count.
+        // A vocabulary is far smaller than the range of an `i32`.
         let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         Tensor::from_data(TensorData::new(ids, shape), &self.device)
     }

@@ -6,7 +6,7 @@ use super::{
     error::NpyError,
     header::{self, Dtype, Header},
 };
-use crate::{DataError, files::BinaryFile};
+use crate::{DataError, Moments, files::BinaryFile};
 
 /// An array of at least one row, each of at least one value.
 #[derive(Debug)]
@@ -17,17 +17,9 @@ pub(super) struct Array {
     pub(super) rows: usize,
     /// Values of each row, trailing dimensions being flattened.
     pub(super) width: usize,
-    pub(super) values: Values,
-}
-
-/// The values of an array, row by row.
-#[derive(Debug)]
-pub(super) enum Values {
-    U8(Vec<u8>),
-    I32(Vec<i32>),
-    I64(Vec<i64>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    dtype: Dtype,
+    /// The values as in the file, row by row, so that they are in memory once.
+    bytes: Vec<u8>,
 }
 
 impl Array {
@@ -38,13 +30,12 @@ impl Array {
         let bytes = file.take(length)?;
         file.end()?;
 
-        let values = Values::decode(dtype, bytes);
         let rows = shape.first().map_or(0, |&rows| rows as usize);
-        if values.len() == 0 || rows == 0 {
+        if bytes.is_empty() || rows == 0 {
             return Err(NpyError::Empty { path: path.to_owned(), shape }.into());
         }
-        let width = values.len() / rows;
-        Ok(Self { path: path.to_owned(), shape, rows, width, values })
+        let width = bytes.len() / dtype.bytes() as usize / rows;
+        Ok(Self { path: path.to_owned(), shape, rows, width, dtype, bytes })
     }
 
     /// Checks that all values are finite, as 32-bit floats too.
@@ -62,87 +53,51 @@ impl Array {
 
     /// Writes the values of a row, [`width`](Self::width) of them.
     pub(super) fn read_row(&self, row: usize, numbers: &mut [f64]) {
-        let range = row * self.width..(row + 1) * self.width;
-        match &self.values {
-            Values::U8(values) => convert(&values[range], numbers, f64::from),
-            Values::I32(values) => convert(&values[range], numbers, f64::from),
-            Values::I64(values) => convert(&values[range], numbers, |value| value as f64),
-            Values::F32(values) => convert(&values[range], numbers, f64::from),
-            Values::F64(values) => convert(&values[range], numbers, |value| value),
+        let length = self.width * self.dtype.bytes() as usize;
+        let bytes = &self.bytes[row * length..][..length];
+        match self.dtype {
+            Dtype::U8 => convert(bytes, numbers, |[byte]| f64::from(byte)),
+            Dtype::I32 => convert(bytes, numbers, |bytes| f64::from(i32::from_le_bytes(bytes))),
+            Dtype::I64 => convert(bytes, numbers, |bytes| i64::from_le_bytes(bytes) as f64),
+            Dtype::F32 => convert(bytes, numbers, |bytes| f64::from(f32::from_le_bytes(bytes))),
+            Dtype::F64 => convert(bytes, numbers, f64::from_le_bytes),
         }
     }
 
-    /// Mean and deviation of each column in these rows, read in the order in which they lie.
-    pub(super) fn moments(&self, rows: &[usize]) -> Vec<(f64, f64)> {
+    /// The moments of each column in these rows, read in the order in which they lie.
+    pub(super) fn moments(&self, rows: &[usize]) -> Vec<Moments> {
         let mut numbers = vec![0.0; self.width];
-        let mut first = vec![0.0; self.width];
-        if let Some(&row) = rows.first() {
-            self.read_row(row, &mut first);
-        }
-        let (mut means, mut equal) = (vec![0.0; self.width], vec![true; self.width]);
+        let mut moments = vec![Moments::default(); self.width];
         for &row in rows {
             self.read_row(row, &mut numbers);
-            for (column, number) in numbers.iter().enumerate() {
-                means[column] += number;
-                equal[column] &= *number == first[column];
-            }
+            moments.iter_mut().zip(&numbers).for_each(|(moments, &number)| moments.add(number));
         }
-        let count = rows.len().max(1) as f64;
-        means.iter_mut().for_each(|mean| *mean /= count);
-
-        let mut variances = vec![0.0; self.width];
-        for &row in rows {
-            self.read_row(row, &mut numbers);
-            for (column, number) in numbers.iter().enumerate() {
-                variances[column] += (number - means[column]).powi(2);
-            }
-        }
-        // Of equal numbers the sum's rounding would else leave a tiny deviation to divide by.
-        let of = |column: usize| match equal[column] {
-            true => (first[column], 0.0),
-            false => (means[column], (variances[column] / count).sqrt()),
-        };
-        (0..self.width).map(of).collect()
-    }
-}
-
-impl Values {
-    fn decode(dtype: Dtype, bytes: Vec<u8>) -> Self {
-        match dtype {
-            Dtype::U8 => Self::U8(bytes),
-            Dtype::I32 => Self::I32(decode(&bytes, i32::from_le_bytes)),
-            Dtype::I64 => Self::I64(decode(&bytes, i64::from_le_bytes)),
-            Dtype::F32 => Self::F32(decode(&bytes, f32::from_le_bytes)),
-            Dtype::F64 => Self::F64(decode(&bytes, f64::from_le_bytes)),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::U8(values) => values.len(),
-            Self::I32(values) => values.len(),
-            Self::I64(values) => values.len(),
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
-        }
+        moments
     }
 
     /// The values if they are integers.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
-        match self {
-            Self::U8(values) => Some(values.iter().copied().map(i64::from).collect()),
-            Self::I32(values) => Some(values.iter().copied().map(i64::from).collect()),
-            Self::I64(values) => Some(values.clone()),
-            Self::F32(_) | Self::F64(_) => None,
+        let bytes = &self.bytes;
+        match self.dtype {
+            Dtype::U8 => Some(bytes.iter().copied().map(i64::from).collect()),
+            Dtype::I32 => {
+                let (values, _) = bytes.as_chunks();
+                Some(values.iter().map(|&value| i32::from_le_bytes(value).into()).collect())
+            }
+            Dtype::I64 => {
+                let (values, _) = bytes.as_chunks();
+                Some(values.iter().map(|&value| i64::from_le_bytes(value)).collect())
+            }
+            Dtype::F32 | Dtype::F64 => None,
         }
     }
 }
 
-fn convert<T: Copy>(values: &[T], numbers: &mut [f64], number: impl Fn(T) -> f64) {
-    numbers.iter_mut().zip(values).for_each(|(to, &value)| *to = number(value));
-}
-
-fn decode<const SIZE: usize, T>(bytes: &[u8], value: fn([u8; SIZE]) -> T) -> Vec<T> {
+fn convert<const SIZE: usize>(
+    bytes: &[u8],
+    numbers: &mut [f64],
+    number: impl Fn([u8; SIZE]) -> f64,
+) {
     let (values, _) = bytes.as_chunks();
-    values.iter().map(|&bytes| value(bytes)).collect()
+    numbers.iter_mut().zip(values).for_each(|(to, &value)| *to = number(value));
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// The first bytes are not those of an NPY file.
-    #[error("`{}` is no NPY file, it begins with `{}`", path.display(), found.escape_ascii())]
+    #[error("`{}` is not an NPY file, it begins with `{}`", path.display(), found.escape_ascii())]
     Magic {
         /// The file.
         path: PathBuf,
@@ -14,7 +14,7 @@ pub enum NpyError {
         found: [u8; 6],
     },
     /// A format that is not known.
-    #[error("`{}` is of version {major} of the format, expected 1 to 3", path.display())]
+    #[error("`{}` has version {major} of the format, expected 1 to 3", path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum NpyError {
         expected: usize,
     },
     /// A model that was trained on more than numbers.
-    #[error("`{}` holds numbers, and the {what} of the model is none", path.display())]
+    #[error("`{}` holds numbers, but the {what} of the model is not numeric", path.display())]
     NotNumbers {
         /// The file.
         path: PathBuf,

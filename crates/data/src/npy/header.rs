@@ -7,7 +7,7 @@ use crate::{DataError, files::BinaryFile, preprocess::cell::quoted};
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 
-/// What an NPY file holds, in C order.
+/// The contents of an NPY file, in C order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) dtype: Dtype,
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         NpyError::Header { path: self.path.to_owned(), offset, expected }
     }
 
-    /// Takes a token if it comes next, and the blanks before it in any case.
+    /// Skips blanks, and a token if it comes next.
     fn skip(&mut self, token: &str) -> bool {
         self.rest = self.rest.trim_start();
         let rest = self.rest.strip_prefix(token);

@@ -1,8 +1,9 @@
 //! The NPY source: arrays that NumPy saved become splits of encoded samples.
 //!
-//! `features.npy` has a row a sample, dimensions after the first being flattened, and `targets.npy`
-//! a value a sample. The columns are called `x0`, `x1`, and so on, and encoded as those of a table
-//! of numbers, so a CSV file with these names in its header can be predicted as an array can.
+//! `features.npy` has a row per sample, dimensions after the first being flattened, and
+//! `targets.npy` a value per sample. The columns are called `x0`, `x1`, and so on, and encoded as
+//! those of a table of numbers, so a CSV file with these names in its header can be predicted as an
+//! array can.
 
 mod array;
 mod error;
@@ -10,8 +11,6 @@ mod header;
 mod target;
 
 use std::path::{Path, PathBuf};
-
-use serde::{Deserialize, Serialize};
 
 use self::{array::Array, target::Plan};
 use crate::{
@@ -25,25 +24,22 @@ use crate::{
 
 pub use self::error::NpyError;
 
-/// What the column to predict is called.
+/// The name of the column to predict.
 const TARGET: &str = "target";
 
 /// What the user says about a folder of NumPy's files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NpyOptions {
     /// The folder.
     pub path: PathBuf,
-    /// What is to be predicted. If not said, integers are classes if there are at most 20 different
-    /// ones, and everything else is regressed.
-    #[serde(default)]
+    /// The kind of prediction. By default integers are classes if at most 20 of them differ, and
+    /// everything else is a regression.
     pub task: Option<Task>,
-    /// The fraction of samples held out for validation, where no files are there for it.
-    #[serde(default)]
+    /// The fraction of samples held out for validation, if there are no files for it.
     pub validation: f64,
 }
 
-/// Reads the arrays of a folder, and encodes them by what the training split is like.
+/// Reads the arrays of a folder and encodes them with the statistics of the training split.
 ///
 /// `validation_features.npy` and `validation_targets.npy` take the place of samples held out;
 /// `test_features.npy` and `test_targets.npy` are the test split.
@@ -66,13 +62,14 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
 
     let (train_rows, held_out) = if validation.is_none() && options.validation > 0.0 {
         let split = split::stratified(&samples.classes(), options.validation, seed)
-            .ok_or(DataError::TooFewSamples { samples: samples.rows() })?;
+            .ok_or(DataError::OneSampleEach)?;
         (split.train, Some(split.held_out))
     } else {
         (samples.all(), None)
     };
+    let moments = samples.features.moments(&train_rows);
     let learnt = Learnt {
-        moments: samples.features.moments(&train_rows),
+        moments: moments.iter().map(|column| (column.mean(), column.deviation())).collect(),
         target: plan.kind(&samples.targets, &train_rows),
     };
     let train = samples.encode(&train_rows, &learnt)?;
@@ -95,14 +92,14 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 
-/// Reads rows to predict from an array, each as the columns of numbers that a model was trained on,
-/// in their order.
+/// Reads rows to predict from an array whose columns are those that a model was trained on, in
+/// their order.
 ///
 /// - returns encoded features: `[rows, width]`
 ///
 /// # Errors
 ///
-/// Where the file cannot be read, or holds other rows than the model reads.
+/// Where the file cannot be read, or its rows do not fit the model.
 pub fn read_npy_rows(
     path: &Path,
     preprocessing: &TablePreprocessing,
@@ -113,10 +110,10 @@ pub fn read_npy_rows(
     encode_features(&array, 0..array.rows, &learnt)
 }
 
-/// Reads the samples of a folder, targets included, as a model was learnt to read them: those of
-/// the test split where it has one, else of the validation split, else those to train on.
+/// Reads the samples of a folder, targets included, as a model encodes them: those of the test
+/// split if it has one, else of the validation split, else those to train on.
 ///
-/// - returns the split that it is, if it is one of the former, and its samples
+/// - returns the name of the split, if it is one of the first two, and its samples
 ///
 /// # Errors
 ///
@@ -205,7 +202,7 @@ impl Samples {
         (0..self.rows()).collect()
     }
 
-    /// The class of each row, by which a split is stratified; one and the same in a regression.
+    /// The class of each row, for a stratified split; the same for all rows in a regression.
     fn classes(&self) -> Vec<u32> {
         self.labels.clone().unwrap_or_else(|| vec![0; self.rows()])
     }
@@ -229,7 +226,7 @@ impl Samples {
     }
 }
 
-/// What the training split is like.
+/// What was learnt from the training split.
 struct Learnt {
     /// Mean and deviation of each feature.
     moments: Vec<(f64, f64)>,
@@ -237,7 +234,7 @@ struct Learnt {
 }
 
 impl Learnt {
-    /// What a model learnt, which is to read the rows of `array`.
+    /// What a model learnt, checked to fit `array`.
     fn of_model(preprocessing: &TablePreprocessing, array: &Array) -> Result<Self, NpyError> {
         let moments = preprocessing.columns.iter().map(|column| match column.kind {
             ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),

@@ -1,4 +1,4 @@
-//! What the targets are: classes or values.
+//! Whether the targets are classes or values.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,7 +8,7 @@ use crate::{
     table::{MOST_INTEGER_CLASSES, regression},
 };
 
-/// What is to be predicted; classes are in ascending order.
+/// What to predict; classes are in ascending order.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
     Binary([i64; 2]),
@@ -20,11 +20,13 @@ impl Plan {
     /// What the user says, else classes if the targets are few integers.
     pub(super) fn new(targets: &Array, task: Option<Task>) -> Result<Self, DataError> {
         let path = || targets.path.clone();
-        let Some(mut classes) = targets.values.integers() else {
+        let Some(mut classes) = targets.integers() else {
             targets.check_finite()?;
             let all: Vec<usize> = (0..targets.rows).collect();
-            if let [(value, 0.0)] = targets.moments(&all)[..] {
-                let value = (value as f32).to_string();
+            if let [target] = targets.moments(&all)[..]
+                && target.variance() == 0.0
+            {
+                let value = (target.mean() as f32).to_string();
                 return Err(NpyError::SingleValue { path: path(), value }.into());
             }
             return match task {
@@ -52,7 +54,7 @@ impl Plan {
         }
     }
 
-    /// What a model predicts, of which the file at `path` holds samples.
+    /// What a model predicts; `path` is the file of targets, for errors.
     pub(super) fn of_model(target: &Target, path: &Path) -> Result<Self, NpyError> {
         let number = |class: &String| {
             class.parse().map_err(|_| NpyError::NotNumbers {
@@ -71,7 +73,7 @@ impl Plan {
         })
     }
 
-    /// The label of each target; `None` in a regression, whose targets are found to be finite.
+    /// The label of each target; `None` in a regression, whose targets are checked to be finite.
     pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
         match self {
             Self::Binary(classes) => labels(targets, classes).map(Some),
@@ -80,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// What a prediction means, by what the targets are in the rows of the training split.
+    /// What a prediction means, learnt from the targets of the training rows.
     pub(super) fn kind(&self, targets: &Array, rows: &[usize]) -> TargetKind {
         let name = |class: &i64| class.to_string();
         match self {
@@ -88,15 +90,14 @@ impl Plan {
             Self::Multiclass(classes) => {
                 TargetKind::Multiclass { classes: classes.iter().map(name).collect() }
             }
-            Self::Regression => regression(targets.moments(rows).pop()),
+            Self::Regression => regression(&targets.moments(rows).pop().unwrap_or_default()),
         }
     }
 }
 
 fn labels(targets: &Array, classes: &[i64]) -> Result<Vec<u32>, DataError> {
     let path = || targets.path.clone();
-    let integers =
-        targets.values.integers().ok_or_else(|| NpyError::FloatClasses { path: path() })?;
+    let integers = targets.integers().ok_or_else(|| NpyError::FloatClasses { path: path() })?;
     let known: HashMap<i64, u32> = classes.iter().copied().zip(0..).collect();
     let label = |(row, &class): (usize, &i64)| match known.get(&class) {
         Some(&label) => Ok(label),

@@ -1,11 +1,11 @@
-//! What one cell of a table says: nothing, a number or a text.
+//! What a cell of a table holds: nothing, a number or a text.
 
 use std::borrow::Cow;
 
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
-/// What stands for a missing value, beside an empty cell: `?`, and what pandas takes for one.
+/// What marks a missing value besides an empty cell: `?`, and what pandas takes for missing.
 const MISSING: [&str; 19] = [
     "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
     "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
@@ -26,7 +26,7 @@ pub enum CellError {
         /// The cell, shortened.
         text: String,
     },
-    /// One of the literals for a value that is no number or not finite.
+    /// A literal for NaN or infinity.
     #[error("column `{column}`: `{text}` is not a finite number")]
     NotFinite {
         /// The column's name.
@@ -69,7 +69,7 @@ impl CellError {
     }
 }
 
-/// How a cell reads.
+/// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
     /// Empty, or one of [`MISSING`].
@@ -98,7 +98,7 @@ impl Cell {
 
 /// The value of a cell of a numeric column, `None` where it is missing.
 ///
-/// It keeps its 64 bits until the mean is taken from it: 32 would make times in milliseconds equal.
+/// It keeps its 64 bits until the mean is subtracted: in 32, times in milliseconds would be equal.
 pub(crate) fn number(column: &str, text: &str) -> Result<Option<f64>, CellError> {
     let column = || column.to_owned();
     match Cell::parse(text) {
@@ -135,7 +135,7 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text is a number as people write it and programs do not: with a decimal comma,
+/// Whether a text is a number as people write it and programs do not, with a decimal comma,
 /// thousands separators, a currency or a percent sign.
 pub(crate) fn is_dressed_number(text: &str) -> bool {
     let undressed = |text: &str| {
@@ -166,14 +166,14 @@ fn is_grouped(text: &str, point: char, separator: char) -> bool {
     digits(fraction) && (digits(whole) || thousands)
 }
 
-/// Whether a text is a whole number behind a needless 0, as many codes are.
+/// Whether a text is a whole number with a leading zero, as many codes are.
 #[cfg(feature = "sources")]
 pub(crate) fn is_padded(text: &str) -> bool {
     let text = text.trim();
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A cell as an error shows it: on one line, and not the whole of a stray novel.
+/// A cell as an error shows it: on one line, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.trim();
     let mut shown: String =

@@ -7,13 +7,13 @@ use super::{
 
 /// Turns ids into text while they are written, so that each token can be shown at once.
 ///
-/// Text that continues another is spaced rightly if the ids of the other were pushed before.
+/// To space a continuation correctly, push the ids of the text before it first.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     vocabulary: &'a Vocabulary,
-    /// Of words: where the text stands.
+    /// For words: the state of the text so far.
     joiner: Joiner,
-    /// Of bytes: the beginning of a character whose end is still to come.
+    /// For bytes: the start of an incomplete character.
     open: Vec<u8>,
 }
 
@@ -23,9 +23,9 @@ impl<'a> Decoder<'a> {
         Self { vocabulary, joiner: Joiner::new(), open: Vec::new() }
     }
 
-    /// The text that a token adds: none yet for a byte within a character.
+    /// The text that a token adds: none for a byte within a character.
     ///
-    /// What is no UTF-8, and an id that is none of the vocabulary's, reads as U+FFFD.
+    /// Bytes that are not UTF-8, and ids outside of the vocabulary, become U+FFFD.
     pub fn push(&mut self, id: u32) -> String {
         if self.vocabulary.kind() == TokenKind::Bytes
             && let Ok(byte) = u8::try_from(id)
@@ -51,7 +51,7 @@ impl<'a> Decoder<'a> {
 
     /// Takes everything but the beginning of a character that can still be completed.
     ///
-    /// Before its last byte `open` was such a beginning, so nothing valid stands before an error.
+    /// Without its last byte `open` was such a start, so nothing valid precedes an error.
     fn take_whole(&mut self) -> String {
         let mut text = String::new();
         loop {

@@ -23,18 +23,18 @@ impl ImageShape {
     }
 }
 
-/// How an image of any size is brought to the size of the source.
+/// How an image is brought to the size of the source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resize {
-    /// It is scaled, proportions kept, until it just covers the size; what stands over at two
+    /// It is scaled, keeping proportions, until it just covers the size; what sticks out at two
     /// opposite sides is cut off. For a square size this is torchvision's `Resize(side)`, then
     /// `CenterCrop(side)`.
     #[default]
     Crop,
-    /// All of it is scaled to the size, proportions lost.
+    /// All of it is scaled to the size, distorting proportions.
     Stretch,
-    /// All of it is scaled down until it fits, proportions kept, and black fills the rest; a
+    /// All of it is scaled down until it fits, keeping proportions, and black fills the rest; a
     /// smaller image keeps its size.
     Pad,
 }
@@ -78,7 +78,7 @@ impl ImagePreprocessing {
         }
     }
 
-    /// That leaves pixels between 0 and 1 as they are.
+    /// A preprocessing that leaves pixels between 0 and 1 as they are.
     pub fn identity(shape: ImageShape, resize: Resize) -> Self {
         Self::new(shape, resize, vec![0.0; shape.channels], vec![1.0; shape.channels])
     }
@@ -116,7 +116,7 @@ impl ImagePreprocessing {
             .collect()
     }
 
-    /// What becomes of each value of a pixel.
+    /// The input for each value of a pixel.
     fn table((factor, summand): (f32, f32)) -> [f32; 256] {
         std::array::from_fn(|pixel| (pixel as f64 * SCALE) as f32 * factor + summand)
     }
@@ -126,7 +126,7 @@ fn to_f32((factor, summand): (f64, f64)) -> (f32, f32) {
     (factor as f32, summand as f32)
 }
 
-/// As it stands in a model's file, which anyone may have written.
+/// As it is in a model's file, which anyone may have written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
@@ -158,7 +158,7 @@ impl TryFrom<Unchecked> for ImagePreprocessing {
         }
         // Means and deviations are those of pixels between 0 and 1.
         if (scale / SCALE - 1.0).abs() > 1e-6 {
-            return Err(format!("pixels are scaled by {scale}, and by 1/255 alone they can be"));
+            return Err(format!("pixels are scaled by {scale}, but only 1/255 is supported"));
         }
         Ok(Self { size, channels, resize, scale, mean, deviation })
     }
@@ -212,7 +212,7 @@ mod tests {
         };
         check(3, "[0, 0]", "[1, 1, 1]", "2 means and 3 deviations do not fit 3 channels");
         check(1, "[0]", "[0]", "means are finite numbers, deviations above 0");
-        check(1, "[0]", "[1]", "pixels are scaled by 0.1, and by 1/255 alone they can be");
+        check(1, "[0]", "[1]", "pixels are scaled by 0.1, but only 1/255 is supported");
         check(0, "[]", "[]", "an image of size [8, 8] and 0 channels has no pixel");
     }
 }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{self, CellError};
 
-/// Standardised values are held within this many deviations. A value of the training split cannot
+/// Standardised values are clamped to this many deviations. A value of the training split cannot
 /// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
 const LARGEST_SCORE: f64 = 1e6;
 
-/// What the target asks of the network.
+/// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -35,7 +35,7 @@ impl fmt::Display for Task {
 /// How the rows of a table are encoded: its columns in the training file's order, and its target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TablePreprocessing {
-    /// Whether the names are those of the file's own header; if not, columns go by position.
+    /// Whether the names come from a header of the file; if not, columns are matched by position.
     pub header: bool,
     /// The columns in the file's order, the target left out and the dropped ones included.
     pub columns: Vec<Column>,
@@ -65,24 +65,24 @@ pub enum ColumnKind {
         /// Their standard deviation (of the population).
         deviation: f64,
     },
-    /// A text out of a few.
+    /// One of a few texts.
     Categorical {
         /// The categories of the training split.
         categories: Vec<String>,
         /// The most frequent category, which stands in for a missing cell.
         fill: String,
-        /// What becomes of a category.
+        /// How a category is encoded.
         #[serde(default)]
         encoding: CategoryEncoding,
     },
     /// No feature.
     Dropped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What becomes of a category.
+/// How a category is encoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CategoryEncoding {
@@ -131,12 +131,12 @@ pub enum TargetKind {
 }
 
 impl TablePreprocessing {
-    /// Features that a row is encoded in.
+    /// Features of an encoded row.
     pub fn width(&self) -> usize {
         self.columns.iter().map(|column| column.kind.width()).sum()
     }
 
-    /// What the target asks of the network.
+    /// What the network predicts.
     pub fn task(&self) -> Task {
         match self.target.kind {
             TargetKind::Binary { .. } => Task::Binary,
@@ -181,8 +181,8 @@ impl TablePreprocessing {
 
     /// Appends the features of a row to `out`, [`width`](Self::width) of them.
     ///
-    /// There is a cell for each of [`columns`](Self::columns), those of dropped columns included,
-    /// that of the target not. After an error `out` is what it was before.
+    /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
+    /// target. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
         self.encode_telling(cells, out, |_, _| {})
     }
@@ -237,7 +237,7 @@ impl Column {
 }
 
 impl ColumnKind {
-    /// Features that a cell is encoded in.
+    /// Features of an encoded cell.
     pub fn width(&self) -> usize {
         match self {
             Self::Numeric { .. } => 1,

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{decoder::Decoder, words::Words};
 
-/// How the token of all unknown words reads. No word can, since it would be cut in three.
+/// The text of the token for unknown words. No word is spelt so, since it would be cut in three.
 const UNKNOWN: &str = "<unknown>";
 
-/// The id of the token of all unknown words.
+/// The id of the token for unknown words.
 const UNKNOWN_ID: u32 = 0;
 
 /// What a text is cut into.
@@ -25,7 +25,7 @@ pub enum TokenKind {
     Words,
 }
 
-/// What a text cannot be cut into, or a saved vocabulary be.
+/// What is wrong with a text to encode, or with a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VocabularyError {
     /// A character that the training text does not have.
@@ -39,13 +39,13 @@ pub enum VocabularyError {
     /// No word to learn.
     #[error("the text has no word")]
     NoWord,
-    /// No word beside the unknown one.
+    /// No room for a word besides the unknown one.
     #[error("a vocabulary of {size} has no room for a word")]
     TooSmall {
         /// The size asked for.
         size: usize,
     },
-    /// A saved vocabulary that none was saved as.
+    /// A saved vocabulary that is damaged.
     #[error("the saved vocabulary has {what}")]
     Damaged {
         /// What it should not have.
@@ -97,7 +97,7 @@ enum Tokens {
     },
 }
 
-/// A vocabulary as it lies in a file.
+/// A vocabulary as it is saved.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "tokens", rename_all = "snake_case", deny_unknown_fields)]
 enum Saved {
@@ -184,7 +184,7 @@ impl Vocabulary {
         matches!(self.tokens, Tokens::Words { .. }).then_some(UNKNOWN_ID)
     }
 
-    /// How a token reads; a byte that is no character by itself, as `\xff`.
+    /// The text of a token; `\xff` for a byte that is not a character by itself.
     pub fn token(&self, id: u32) -> Option<String> {
         let index = usize::try_from(id).ok()?;
         match &self.tokens {

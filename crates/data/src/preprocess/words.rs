@@ -14,8 +14,8 @@ pub(crate) const PARAGRAPH: &str = "\n\n";
 ///
 /// A word is a run of letters and digits in lower case. An apostrophe before a letter belongs to it
 /// (`don't`, `'tis`), as does a point, comma or colon between two digits (`1,024.5`). Any other
-/// character that is not white space is a word by itself, so `re-read` is three. What lies behind a
-/// word is cut without regard to what lay before it.
+/// character that is not white space is a word by itself, so `re-read` is three. What follows a
+/// word is cut without regard to what precedes it.
 ///
 /// Scripts that write no spaces, and those whose vowels are combining marks, do better with
 /// characters or bytes.
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
         Self { rest: text }
     }
 
-    /// What was not cut yet.
+    /// What is not cut yet.
     #[cfg(feature = "sources")]
     pub(crate) fn rest(&self) -> &'a str {
         self.rest
@@ -141,7 +141,7 @@ impl Joiner {
                 (self.quoted, !self.quoted)
             }
             PARAGRAPH => {
-                self.quoted = false; // one that was forgotten would turn all that follow around
+                self.quoted = false; // a forgotten one would reverse all that follow
                 (false, false)
             }
             _ => (true, true),
@@ -149,7 +149,7 @@ impl Joiner {
     }
 }
 
-/// Appends a word with a capital, unless it would come back as another word.
+/// Appends a word with a capital, unless lower-casing would then give another word.
 fn push_capitalised(word: &str, text: &mut String) {
     let start = word.len() - word.trim_start_matches(['\'', '’']).len();
     let (apostrophe, letters) = word.split_at(start);

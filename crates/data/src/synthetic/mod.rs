@@ -1,4 +1,4 @@
-//! Data made from a seed, so that a recipe runs with no file.
+//! Data made from a seed, so that a recipe runs without a file.
 
 mod numpy;
 mod tutorial;

@@ -4,8 +4,8 @@ use rand_mt::Mt;
 
 /// `numpy.random.RandomState`: a Mersenne Twister, with normal values by the polar method.
 ///
-/// It is a stream with a state, unlike all other randomness here, because a tutorial's data are
-/// given by NumPy's stream.
+/// It is a stream with a state, unlike all other randomness here, because the tutorial's data come
+/// from NumPy's stream.
 ///
 /// ```
 /// let mut random = data::synthetic::LegacyRandomState::new(0);
@@ -48,8 +48,8 @@ impl LegacyRandomState {
         }
     }
 
-    /// The next value of `randint(0, bound)`: of the fewest bits that hold it, drawn again where
-    /// they give too much.
+    /// The next value of `randint(0, bound)`: drawn from the fewest bits that hold it, and again if
+    /// it is too large.
     ///
     /// # Panics
     ///

@@ -13,12 +13,11 @@ use crate::{
 const TUTORIAL_SEED: u32 = 0;
 
 /// Deviation of the linear rule's noise where the rule's own is 1: about 8 % of the labels are on
-/// the wrong side, so no network does better than 92 %.
+/// the wrong side, so no network is right more often than 92 %.
 const NOISE: f64 = 0.25;
 
-/// What is to be made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The table to make.
+#[derive(Debug, Clone, PartialEq)]
 pub struct SyntheticOptions {
     /// Rows.
     pub samples: usize,
@@ -27,7 +26,6 @@ pub struct SyntheticOptions {
     /// What the labels follow.
     pub labels: Labels,
     /// The fraction of samples held out for validation.
-    #[serde(default)]
     pub validation: f64,
 }
 
@@ -42,7 +40,7 @@ pub enum Labels {
     Linear,
 }
 
-/// Makes a table and holds some of it out.
+/// Makes a table and holds out some of it.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation } = options;
     if !(0.0..1.0).contains(&validation) {
@@ -57,7 +55,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
     };
     let (train, held_out) = if validation > 0.0 {
         let split = split::stratified(table.targets.labels(), validation, seed)
-            .ok_or(DataError::TooFewSamples { samples })?;
+            .ok_or(DataError::OneSampleEach)?;
         (table.select(&split.train)?, Some(table.select(&split.held_out)?))
     } else {
         (table, None)
@@ -190,7 +188,7 @@ mod tests {
         check(0, 3, 0.0, "a table of 0 samples and 3 features is empty");
         check(10, 3, 1.0, "a validation fraction of 1 is not within 0 and 1");
         check(10, 3, f64::NAN, "a validation fraction of NaN is not within 0 and 1");
-        check(1, 3, 0.5, "1 samples are too few to hold some out for validation");
+        check(1, 3, 0.5, "no class has two samples, so none can be held out for validation");
         let rows = usize::MAX;
         check(rows, 3, 0.0, &format!("{rows} samples of 3 features do not fit in memory"));
     }

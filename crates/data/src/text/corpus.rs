@@ -22,7 +22,7 @@ pub struct Corpus {
     pub train: Tokens,
     /// The end of the text, which steers the training.
     pub validation: Option<Tokens>,
-    /// What is only reported on.
+    /// What is only measured.
     pub test: Option<Tokens>,
     /// The tokens, learnt from the training part.
     pub vocabulary: Vocabulary,
@@ -31,17 +31,17 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// A hash of all parts, by which others are told from them.
+    /// A hash of all parts, which changes if any of them does.
     pub fn fingerprint(&self) -> String {
         let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids().to_le_bytes())));
-        // As it is saved: a map in memory has another order each time.
-        let vocabulary = serde_json::to_string(&self.vocabulary).expect("it has a form in JSON");
+        // As saved: the order of a map in memory varies.
+        let vocabulary = serde_json::to_string(&self.vocabulary).expect("it serialises to JSON");
         sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
     }
 }
 
-/// A text, and what errors and notes call it.
+/// A text, and its name in errors and notes.
 pub(super) struct Text {
     /// UTF-8, unless its tokens are bytes.
     pub(super) content: Cow<'static, [u8]>,
@@ -80,7 +80,7 @@ impl<'a> From<&'a Text> for Part<'a> {
     }
 }
 
-/// Divides the text unless there is another one to validate on, learns the vocabulary, and encodes
+/// Splits the text unless there is another one to validate on, learns the vocabulary, and encodes
 /// all parts.
 pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, TextError> {
     let Text { content, name, .. } = &texts.text;
@@ -119,7 +119,7 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     Ok(Corpus { train, validation, test, vocabulary, notes })
 }
 
-/// The text before and behind a token, with that fraction of its tokens behind.
+/// Cuts a text so that the fraction `validation` of its tokens is in the second part.
 fn divide(content: &[u8], kind: TokenKind, validation: f64) -> (&[u8], &[u8]) {
     let before = |tokens: usize| (tokens as f64 * (1.0 - validation)) as usize;
     let end = match kind {
@@ -129,7 +129,7 @@ fn divide(content: &[u8], kind: TokenKind, validation: f64) -> (&[u8], &[u8]) {
             text.char_indices().nth(characters).map_or(text.len(), |(start, _)| start)
         }
         TokenKind::Bytes => {
-            // Not within a character, whose later bytes are these, so that each part is text.
+            // Not within a character, so that each part is text.
             let within = |at: &usize| content.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
             let end = before(content.len());
             (end.saturating_sub(3)..=end).rev().find(|at| !within(at)).unwrap_or(end)
@@ -144,7 +144,7 @@ fn divide(content: &[u8], kind: TokenKind, validation: f64) -> (&[u8], &[u8]) {
     content.split_at(end)
 }
 
-/// The text of what was found to be UTF-8 when it was read.
+/// The text of bytes that were checked to be UTF-8 when they were read.
 fn text_of(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
@@ -156,8 +156,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The ids of the part. Characters that the training part lacks are left out: a network that
-    /// has no output for them can neither read nor predict them.
+    /// The ids of the part. Characters that the training part lacks are left out, since the network
+    /// has neither an input nor an output for them.
     fn encode(
         self,
         vocabulary: &Vocabulary,

@@ -7,25 +7,25 @@ use crate::VocabularyError;
 /// What is wrong with a text, or with how it is to be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// Neither a file nor a folder, as a pipe is.
+    /// Neither a file nor a folder, such as a pipe.
     #[error("`{}` is neither a file nor a folder", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// A folder that holds no text.
+    /// A folder without a text.
     #[error("`{}` has no file whose name ends in `.txt`", path.display())]
     NoTextFiles {
         /// The folder.
         path: PathBuf,
     },
-    /// Not a single character.
+    /// Without a single character.
     #[error("`{}` is empty", path.display())]
     Empty {
         /// The file, or the folder of empty files.
         path: PathBuf,
     },
-    /// Bytes that are no UTF-8 text.
+    /// Bytes that are not UTF-8.
     #[error("`{}`: the text is not UTF-8 at byte {offset}", path.display())]
     NotUtf8 {
         /// The file.
@@ -35,13 +35,21 @@ pub enum TextError {
         /// Whether it is UTF-16 by its byte order mark or its zeros.
         utf16: bool,
     },
-    /// Windows of no token.
+    /// A byte that no text has.
+    #[error("`{}`: the text has a zero byte at byte {offset}", path.display())]
+    ZeroByte {
+        /// The file.
+        path: PathBuf,
+        /// The place of the first such byte in the file, from 0.
+        offset: usize,
+    },
+    /// Windows without tokens.
     #[error("a sequence of 0 tokens has nothing to predict from")]
     NoSequence,
-    /// No stream.
+    /// No streams.
     #[error("0 streams have nothing to predict")]
     NoStream,
-    /// An id that is none of the vocabulary's.
+    /// An id that is not in the vocabulary.
     #[error("{text}: token {index} has the id {id}, the vocabulary has {tokens} tokens")]
     UnknownId {
         /// The part of the text.
@@ -77,7 +85,7 @@ pub enum TextError {
         /// Tokens of a window.
         sequence_length: usize,
     },
-    /// The words of the text make no such vocabulary.
+    /// The words of the text do not make such a vocabulary.
     #[error("{text}: {source}")]
     Vocabulary {
         /// The part of the text.
@@ -105,8 +113,13 @@ impl TextError {
                  it as it is by `data.tokens=bytes`"
                     .into()
             }
+            Self::ZeroByte { .. } => {
+                "remove such bytes, for example `tr -d '\\000' < IN > OUT`, or read the file as it \
+                 is by `data.tokens=bytes`"
+                    .into()
+            }
             Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),
-            Self::UnknownId { .. } => "encode the text by the same vocabulary".into(),
+            Self::UnknownId { .. } => "encode the text with the same vocabulary".into(),
             Self::NoStream => "set `training.batch_size` to at least 1".into(),
             Self::TooShort { .. } => {
                 "use a longer text, a smaller `data.sequence_length`, or another `data.validation`"

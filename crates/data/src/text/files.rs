@@ -8,11 +8,11 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
-    files::{UTF8_MARK, UTF16_MARKS},
+    files::{UTF8_MARK, is_utf16},
 };
 
 /// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the
-/// user should know of it. For tokens that are bytes it may be anything, else it is UTF-8.
+/// user should know about it. It is UTF-8, unless its tokens are bytes.
 ///
 /// A byte order mark is dropped and `\r\n` is read as `\n`. A file of a folder that does not end
 /// with a line break gets one, so that its last word and the next file's first stay apart.
@@ -20,11 +20,11 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
     let metadata = fs::metadata(path).map_err(|error| DataError::io(path, error))?;
     let mut note = None;
     let text = if metadata.is_dir() {
-        let (files, passed_over) = text_files(path)?;
-        if let Some(first) = passed_over.first() {
-            let (folder, count) = (path.display(), passed_over.len());
+        let (files, ignored) = text_files(path)?;
+        if let Some(first) = ignored.first() {
+            let (folder, count) = (path.display(), ignored.len());
             note = Some(format!(
-                "`{folder}`: {count} of its files and folders are passed over, such as `{first}`: \
+                "`{folder}`: {count} of its files and folders are ignored, such as `{first}`: \
                  only files whose names end in `.txt` are read"
             ));
         }
@@ -47,8 +47,8 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
     Ok((text, note))
 }
 
-/// The `.txt` files of a folder and the names of what else is there, but for hidden ones: some
-/// systems keep what is no text there, under the name of a text behind `._`.
+/// The `.txt` files of a folder, and the names of what else is there. Hidden files are ignored:
+/// some systems keep metadata in `._NAME.txt`.
 fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
     let error = |source| DataError::io(folder, source);
     let (mut files, mut others) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
 
 fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(|error| DataError::io(path, error))?;
-    // UTF-16 without a byte order mark is valid UTF-8, with a zero in each other byte.
+    // No text has a zero byte, though it is valid UTF-8.
     let zero = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let invalid = str::from_utf8(&bytes).err().map_or(bytes.len(), |error| error.valid_up_to());
     let offset = zero.min(invalid);
@@ -85,11 +85,15 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     if kind == TokenKind::Bytes {
         return Ok(bytes);
     }
-    let utf16 = zero < 2 || UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
-    Err(TextError::NotUtf8 { path: path.to_owned(), offset, utf16 }.into())
+    let (path, utf16) = (path.to_owned(), is_utf16(&bytes));
+    Err(match zero < invalid && !utf16 {
+        true => TextError::ZeroByte { path, offset },
+        false => TextError::NotUtf8 { path, offset, utf16 },
+    }
+    .into())
 }
 
-/// A text without what only says how it is stored.
+/// A text without byte order mark, and with `\n` for `\r\n`.
 fn plain(text: Vec<u8>) -> Vec<u8> {
     let content = text.strip_prefix(UTF8_MARK).unwrap_or(&text);
     if content.len() == text.len() && !text.windows(2).any(|bytes| bytes == b"\r\n") {

@@ -1,8 +1,8 @@
 //! The text source: a file, a folder of files or the built-in primer becomes token ids.
 //!
 //! A text is cut into characters, bytes or words. Its last tenth is held out in one piece, since
-//! neighbouring sentences are too much alike to be divided at random, and the
-//! [`Vocabulary`] is learnt from what lies before. A network learns to predict
+//! neighbouring sentences are too similar for a random split, and the [`Vocabulary`] is learnt from
+//! what comes before. A network learns to predict
 //! the next token, either from [`Windows`], in any order, or along [`Streams`], so that a recurrent
 //! state can be carried.
 //!
@@ -44,11 +44,12 @@ pub use self::{
     windows::{Predict, Windows},
 };
 
-/// A primer of our own on how GPUs train neural networks, to learn from where no text is given.
+/// Our own primer on how GPUs train neural networks, the default text.
 pub const PRIMER: &str = include_str!("../../assets/gpu-training-primer.txt");
 
-/// Reads a text as ids of a vocabulary that was learnt before, and what the user should know of it,
-/// a line each: unknown words, and characters that are left out since the vocabulary lacks them.
+/// Reads a text as ids of a vocabulary that was learnt before. Also returns what the user should
+/// know about it, a line each: unknown words, and characters left out because the vocabulary lacks
+/// them.
 ///
 /// # Errors
 ///

@@ -4,8 +4,8 @@ use super::{TextError, Tokens, tokens::check_length};
 
 /// A text cut into as many equal streams as a batch has rows.
 ///
-/// Row `r` of each batch goes on where row `r` of the batch before ended, so that the state of a
-/// recurrent network can be carried from batch to batch; at the first one it begins anew.
+/// Row `r` of each batch continues row `r` of the batch before, so that the state of a recurrent
+/// network can be carried from batch to batch; at the first batch it starts anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streams {
     tokens: Tokens,
@@ -16,8 +16,7 @@ pub struct Streams {
 impl Streams {
     /// Cuts a text into streams.
     ///
-    /// All batches have the same shape: what is left at the end of each stream and fills no window
-    /// is not used.
+    /// All batches have the same shape: an incomplete window at the end of each stream is not used.
     ///
     /// # Errors
     ///
@@ -62,7 +61,7 @@ impl Streams {
     ///
     /// # Panics
     ///
-    /// If `index` is not below [`len`](Self::len), or a slice has not that size.
+    /// If `index` is not below [`len`](Self::len), or a slice has another size.
     pub fn read(&self, index: usize, inputs: &mut [u32], targets: &mut [u32]) {
         assert!(index < self.len(), "batch {index} of {}", self.len());
         assert_eq!(inputs.len(), self.streams * self.sequence_length, "inputs");

@@ -12,7 +12,7 @@ pub struct Tokens {
     pub(crate) ids: Ids,
 }
 
-/// Ids in the smallest type that a vocabulary needs.
+/// Ids, in the smallest type that holds those of the vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ids {
     /// Of at most 65,536 tokens.
@@ -33,12 +33,12 @@ impl Ids {
 impl Tokens {
     /// A text that is in memory.
     ///
-    /// - `name`: what messages call it
+    /// - `name`: its name in messages
     /// - `ids`: each below the length of the vocabulary
     ///
     /// # Errors
     ///
-    /// Where an id is none of the vocabulary's.
+    /// Where an id is not in the vocabulary.
     ///
     /// # Examples
     ///
@@ -67,7 +67,7 @@ impl Tokens {
         Ok(Self { name, ids: kept })
     }
 
-    /// What messages call the part.
+    /// The name of the part in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -94,7 +94,7 @@ impl Tokens {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are too few.
     pub fn read(&self, start: usize, out: &mut [u32]) {
         let range = start..start + out.len();
         match &self.ids {
@@ -104,7 +104,7 @@ impl Tokens {
     }
 }
 
-/// Whether a window and its target fit into so many tokens of that part of a text.
+/// Checks that a part of a text with `tokens` tokens holds a window and its target.
 pub(super) fn check_length(
     text: &str,
     tokens: usize,
@@ -124,7 +124,7 @@ fn copy<Id: Copy + Into<u32>>(ids: &[Id], range: Range<usize>, out: &mut [u32]) 
 }
 
 impl Ids {
-    /// No id yet, but room for each of a vocabulary of that length.
+    /// No ids yet; the type holds those of a vocabulary of this length.
     pub(super) fn of_vocabulary(vocabulary: usize) -> Self {
         if vocabulary <= 1 << 16 { Self::U16(Vec::new()) } else { Self::U32(Vec::new()) }
     }

@@ -1,10 +1,10 @@
-//! Windows of a text that stand each for itself, to be read in any order.
+//! Independent windows of a text, to be read in any order.
 
 use serde::{Deserialize, Serialize};
 
 use super::{TextError, Tokens, tokens::check_length};
 
-/// Where in a window the next token is to be predicted.
+/// At which positions of a window the next token is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Predict {
@@ -26,7 +26,7 @@ pub struct Windows {
 impl Windows {
     /// Cuts a text into windows of `sequence_length` tokens.
     ///
-    /// Where all positions are predicted, what is left at the end and fills no window is not used.
+    /// If all positions are predicted, an incomplete window at the end is not used.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Windows {
         self.tokens.read(start + self.sequence_length + 1 - targets.len(), targets);
     }
 
-    /// Tokens from the beginning of a window to that of the next.
+    /// Tokens from the start of a window to the start of the next.
     fn stride(&self) -> usize {
         match self.predict {
             Predict::Last => 1,

@@ -56,7 +56,7 @@ fn rows_and(last: &str) -> String {
 
 #[test]
 fn files_that_cannot_be_read() {
-    check(&[], |_, _| {}, "`absent.csv` does not exist", "data.path");
+    check(&[], |_, _| {}, "`absent.csv` does not exist", "check the path");
     check(
         &[],
         |folder, options| {
@@ -148,7 +148,22 @@ fn rows_that_are_wrong() {
 fn a_stray_text_in_the_first_row_is_no_header() {
     let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
     let text = format!("x,1\n{rows}");
-    check_text(&text, "a.csv:1: column `column_0`: `x` is not a number", "`data.header = true`");
+    let error = "column `column_0`: `x` is not a number";
+    check_text(
+        &text,
+        &format!("a.csv:1: {error}"),
+        "if line 1 is a header, set `data.header = true`",
+    );
+    let text = format!("\n\n{text}");
+    check_text(
+        &text,
+        &format!("a.csv:3: {error}"),
+        "if line 3 is a header, set `data.header = true`",
+    );
+    let rows: String = (0..60).map(|i| format!("1,{i}.5\n")).collect();
+    let text = format!("\n1,x\n{rows}1,x\n");
+    let error = "a.csv:2: column `column_1`: `x` is not a number";
+    check_text(&text, error, "if line 2 is a header");
 }
 
 #[test]
@@ -232,7 +247,7 @@ fn targets_that_teach_nothing() {
         &[("a.csv", format!("x,y\n{rows}").as_bytes())],
         |_, options| options.validation = 0.2,
         "`a.csv`: the text of the target `y` is nearly unique: 200 different ones in 200 rows",
-        "that is no class",
+        "that is not a class",
     );
     check_text("x,y\n1,a\n2,a\n", "`a.csv`: the target `y` is `a` in every row", "data.target");
     let text = rows_and("1,u,0");
@@ -266,7 +281,15 @@ fn splits_that_are_too_small() {
     check(
         &[("a.csv", two)],
         |_, options| options.validation = 0.5,
-        "2 samples are too few to hold some out for validation",
+        "no class has two samples, so none can be held out for validation",
+        "data.validation",
+    );
+    // However many they are.
+    let many: String = (0..900).map(|i| format!("{},c{i}\n", i % 7)).collect();
+    check(
+        &[("a.csv", format!("x,y\n{many}").as_bytes())],
+        |_, options| (options.validation, options.task) = (0.2, Some(Task::Multiclass)),
+        "no class has two samples, so none can be held out for validation",
         "data.validation",
     );
     for fraction in [1.0, -0.1, f64::NAN] {
@@ -332,10 +355,30 @@ fn rows_to_predict_that_are_wrong() {
     };
     check("", "`stdin` is empty");
     check("x,word\n", "`stdin` has a header and no rows");
-    check("1,u\nx,u\n", "stdin:2: column `x`: `x` is not a number");
     check("x,words\n1,u\n", "`stdin` has no column `word`");
     check("1,u,0,9\n", "`stdin` has 4 columns, the training file has 3");
-    check("1,u\n1,u,0\n", "stdin:2: the row has 3 cells, the first has 2");
+    check("1,u\n1,\0\n", "stdin:2: the text has a zero byte");
+}
+
+#[test]
+fn a_wrong_row_to_predict_costs_itself_alone() {
+    let text = rows_and("1,u,0");
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
+    let text = "x,word\n1,u\nx,u\n2\n\n1,u\n1,u,0\n1e39,u\n";
+    let rows = read_rows(text.as_bytes(), "stdin", &result.unwrap().preprocessing).unwrap();
+    assert_eq!((&rows.lines[..], rows.features.len()), (&[2, 6][..], 2 * 3));
+    assert_eq!(rows.features[..3], rows.features[3..]);
+    let refused: Vec<(u64, String)> =
+        rows.refused.iter().map(|(line, error)| (*line, error.to_string())).collect();
+    let expected = [
+        (3, "stdin:3: column `x`: `x` is not a number"),
+        (4, "stdin:4: the row has 1 cells, the first has 2"),
+        (7, "stdin:7: the row has 3 cells, the first has 2"),
+        (8, "stdin:8: column `x`: `1e39` is too large for a 32-bit float"),
+    ];
+    assert_eq!(refused, expected.map(|(line, error)| (line, error.to_owned())));
+    let help = rows.refused[0].1.help().unwrap();
+    assert!(!help.contains("data."), "there are no settings where rows are predicted: {help}");
 }
 
 /// Bytes that look like a table, more or less.

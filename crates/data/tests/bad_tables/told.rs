@@ -81,8 +81,7 @@ fn numbers_that_are_written_for_people_are_told() {
     let expected = "column `price` is dropped: its numbers are written as `0,5` in line 2 and \
                     read as text; write numbers with a point";
     assert!(notes.contains(expected), "{notes}");
-    let expected =
-        "column `rate` is taken for categories: its numbers are written as `0%` in line 2";
+    let expected = "column `rate` is read as categories: its numbers are written as `0%` in line 2";
     assert!(notes.contains(expected), "{notes}");
 
     let rows: String = (0..30).map(|i| format!("{i};{},3\n", i % 15)).collect();
@@ -97,7 +96,7 @@ fn codes_with_zeros_before_them() {
     let (splits, notes) = notes(&text);
     assert_eq!(splits.preprocessing.target.classes(), ["001", "007"]);
     assert_eq!(splits.train.targets.labels()[..3], [0, 1, 0]);
-    let expected = "column `zip` is taken for numbers, as `07030` in line 2; if these are codes, \
+    let expected = "column `zip` is read as numbers, such as `07030` in line 2; if these are codes, \
                     `data.columns.\"zip\" = \"categorical\"`";
     assert!(notes.contains(expected), "{notes}");
 

@@ -125,10 +125,10 @@ fn batches_that_are_wrong() {
         format!("`FOLDER` has no file {names} or `data_batch_{batch}` or `data_batch_{batch}.gz`")
     };
     let one = record(0, [0; 3]);
-    check(read_cifar10, &[], &missing(1), "data.path");
-    check(read_cifar10, &[("test_batch.bin", one.clone())], &missing(1), "data.path");
+    check(read_cifar10, &[], &missing(1), "name the folder");
+    check(read_cifar10, &[("test_batch.bin", one.clone())], &missing(1), "name the folder");
     let gap = [("data_batch_1.bin", one.clone()), ("data_batch_3.bin", one.clone())];
-    check(read_cifar10, &gap, &missing(2), "data.path");
+    check(read_cifar10, &gap, &missing(2), "name the folder");
 
     let check_batch = |content: Vec<u8>, error: &str, help: &str| {
         check(read_cifar10, &[("data_batch_1.bin", content)], error, help);

@@ -95,7 +95,7 @@ fn files_are_found_plain_or_packed() {
 
 #[test]
 fn files_that_are_missing() {
-    let check = |files: Files, error: &str| check(read_idx, files, error, "`data.path`");
+    let check = |files: Files, error: &str| check(read_idx, files, error, "name the folder");
     check(
         &[],
         "`FOLDER` has no file `train-images-idx3-ubyte` or `train-images-idx3-ubyte.gz` or \

@@ -85,7 +85,7 @@ fn a_model_reads_other_arrays_as_it_learnt() {
     check(of, &[], "`FOLDER` has no file `features.npy`", "put the file there");
     let mut mixed = splits.preprocessing.clone();
     mixed.columns[1].kind = ColumnKind::Dropped { reason: "a text".into() };
-    let text = "`features.npy` holds numbers, and the column `x1` of the model is none";
+    let text = "`features.npy` holds numbers, but the column `x1` of the model is not numeric";
     check(|path| read_npy_table(path, &mixed), &files, text, "a CSV file");
 }
 
@@ -196,7 +196,7 @@ fn other_splits_are_encoded_as_the_first() {
     let error = "`validation_targets.npy` has values of type float, classes are expected";
     replaced("validation_targets.npy", floats(&[7.0, -1.0], 1), error, "np.int64");
     files.pop();
-    check(read, &files, "`FOLDER` has no file `test_targets.npy`", "data.path");
+    check(read, &files, "`FOLDER` has no file `test_targets.npy`", "name the folder");
 }
 
 #[test]
@@ -219,10 +219,14 @@ fn arrays_that_are_not_read() {
     );
     check(npy("<f4", "(3, 0)", &[]), &format!("has shape (3, 0), {empty}"), "a.shape");
 
-    check(b"PK\x03\x04zip".to_vec(), "is no NPY file, it begins with `PK\\x03\\x04zi`", "np.savez");
+    check(
+        b"PK\x03\x04zip".to_vec(),
+        "is not an NPY file, it begins with `PK\\x03\\x04zi`",
+        "np.savez",
+    );
     let mut version = golden("f4");
     version[6] = 9;
-    check(version, "is of version 9 of the format, expected 1 to 3", "np.save");
+    check(version, "has version 9 of the format, expected 1 to 3", "np.save");
 }
 
 #[test]
@@ -291,7 +295,7 @@ fn options_that_do_not_fit() {
     check(
         integers(&[0, 1, 2]),
         |options| options.validation = 0.5,
-        "3 samples are too few to hold some out for validation",
+        "no class has two samples, so none can be held out for validation",
         "data.validation",
     );
     check(
@@ -311,7 +315,7 @@ fn options_that_do_not_fit() {
 #[test]
 fn files_that_are_missing() {
     let features = [("features.npy", golden("f4"))];
-    let check = |files: Files, error: &str| check(read, files, error, "data.path");
+    let check = |files: Files, error: &str| check(read, files, error, "name the folder");
     check(&[], "`FOLDER` has no file `features.npy`");
     check(&features, "`FOLDER` has no file `targets.npy`");
 }

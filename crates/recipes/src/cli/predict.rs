@@ -107,32 +107,51 @@ fn predict_rows(
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
+    let mut refused = false;
     for input in inputs {
-        let (features, names) = named_rows(input, preprocessing)?;
-        for (name, prediction) in names.into_iter().zip(&model.predict_rows(&features)?) {
-            printer.print(name, prediction)?;
+        let (features, rows) = named_rows(input, preprocessing)?;
+        let mut predictions = model.predict_rows(&features)?.into_iter();
+        for (name, error) in rows {
+            if let Some(error) = error {
+                printer.refuse(name, error)?;
+                refused = true;
+            } else if let Some(prediction) = predictions.next() {
+                printer.print(name, &prediction)?;
+            }
         }
         printer.flush()?;
     }
-    Ok(())
+    end(refused)
 }
 
-/// The features of the rows of a file, `[rows, width]`, and where each of them stands.
+/// Where a row stands, and why it is not predicted.
+type NamedRow = (String, Option<DataError>);
+
+/// The features of the rows of a file that can be predicted, `[rows, width]`, and all of its rows.
 fn named_rows(
     input: &str,
     preprocessing: &TablePreprocessing,
-) -> Result<(Vec<f32>, Vec<String>), Failure> {
+) -> Result<(Vec<f32>, Vec<NamedRow>), Failure> {
     let path = Path::new(input);
     if path.extension().is_some_and(|extension| extension == "npy") {
         let features = read_npy_rows(path, preprocessing)?;
         let rows = features.len() / preprocessing.width().max(1);
-        return Ok((features, (0..rows).map(|row| format!("{input}[{row}]")).collect()));
+        return Ok((features, (0..rows).map(|row| (format!("{input}[{row}]"), None)).collect()));
     }
     let (name, reader) = open(input)?;
     let rows = read_rows(reader, &name, preprocessing)?;
     rows.notes.iter().for_each(|note| output::print_note(note));
-    let names = rows.lines.iter().map(|line| format!("{name}:{line}")).collect();
-    Ok((rows.features, names))
+    let mut all: Vec<_> = rows.lines.into_iter().map(|line| (line, None)).collect();
+    all.extend(rows.refused.into_iter().map(|(line, error)| (line, Some(error))));
+    all.sort_by_key(|&(line, _)| line);
+    let named = all.into_iter().map(|(line, error)| (format!("{name}:{line}"), error));
+    Ok((rows.features, named.collect()))
+}
+
+/// What ends the command: each input that was refused has been reported when it was met.
+fn end(refused: bool) -> Result<(), Failure> {
+    let reported = Failure { exit_code: ExitCode::UserData, problems: Vec::new() };
+    if refused { Err(reported) } else { Ok(()) }
 }
 
 /// A picture that cannot be read costs itself alone, and the exit code.
@@ -165,9 +184,7 @@ fn predict_images(
         }
         printer.flush()?;
     }
-    // Each was told when it was met.
-    let told = Failure { exit_code: ExitCode::UserData, problems: Vec::new() };
-    if refused { Err(told) } else { Ok(()) }
+    end(refused)
 }
 
 /// The files that are named, and those in the folders that are, in the order of their names.

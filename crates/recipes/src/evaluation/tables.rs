@@ -1,4 +1,4 @@
-//! Rows of a table, measured.
+//! Evaluation on the rows of a table.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn examine(
             (split, GivenTable { split: None, table, notes: Vec::new() })
         }
     };
-    let evaluation = TableEvaluation::new(&table, preprocessing, &Group::alone(), device);
+    let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
     let classes = preprocessing.target.classes();
     let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(network, |logits, labels| {
@@ -72,12 +72,12 @@ pub(super) fn examine(
     })
 }
 
-/// A table to measure on.
+/// A table to evaluate on.
 struct GivenTable {
-    /// Which split of the data it is; none where it is all of it.
+    /// Which split of the data it is; `None` if it is all of it.
     split: Option<&'static str>,
     table: Table,
-    /// What the user should know, a sentence each.
+    /// Notes for the user, a sentence each.
     notes: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ fn read_given(
     Ok(GivenTable { split: None, table, notes })
 }
 
-/// Whether a file is taken for a table of text, where NumPy's arrays were trained on.
+/// Whether a file is read as CSV, though the run was trained on NumPy's arrays.
 fn is_csv(path: &Path) -> bool {
     !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
 }

@@ -1,4 +1,4 @@
-//! A text, measured.
+//! Evaluation on a text.
 
 use std::path::Path;
 

@@ -148,6 +148,18 @@ fn rows_are_predicted_as_they_were_trained() {
         assert!(row.ends_with(line["class"].as_str().unwrap()), "{line} for {row}");
     }
     assert_eq!(ran.stdout.lines().count(), 200);
+
+    // Wrong rows cost themselves alone, and the exit code.
+    let rows = "colour,weight,size\nred,5,10\nred,five,10\nred,5\nred,5,1100\n";
+    let ran = folder.run_with("predict run -", rows);
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(lines[0].starts_with("standard input:2: small"), "{lines:?}");
+    assert!(lines[1].starts_with("standard input:5: large") && lines.len() == 2, "{lines:?}");
+    for error in ["standard input:3: column `weight`: `five`", "standard input:4: the row has 2"] {
+        assert!(ran.stderr.contains(error), "{}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("data.columns"), "{}", ran.stderr);
 }
 
 #[test]
