@@ -50,6 +50,10 @@ impl ImageSource for Fitted {
     fn name(&self, index: usize) -> Option<String> {
         self.source.name(index)
     }
+
+    fn fingerprint(&self) -> Result<String, DataError> {
+        self.source.fingerprint()
+    }
 }
 
 /// - `planes`: `[channels, height, width]`

@@ -43,8 +43,9 @@ impl<Model: DeserializeOwned + Check> Prepared<Model> {
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
-        let ImageSet { train, validation, preprocessing, .. } =
-            ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let images = ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let preprocessing = images.preprocessing(data)?;
+        let ImageSet { train, validation, .. } = images;
         let (shape, classes) = (train.shape(), train.classes().len());
         let batching = Batching::new(data.order, seed, batch_size);
         let loader =

@@ -46,6 +46,14 @@ pub enum ImageFolderError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system does not tell whether something in a folder is itself a folder.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Entry {
+        /// What is in the folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// There are no folders in the folder.
     #[error("`{}` has no class folders", path.display())]
     NoClasses {
@@ -176,6 +184,9 @@ impl ImageFolderError {
                 "set `data.path` to the folder above the class folders".into()
             }
             Self::List { source, .. } => return list_help(source),
+            Self::Entry { .. } => {
+                "if it is a link, point it to a folder of images or delete it".into()
+            }
             Self::NoClasses { .. } | Self::SingleClass { .. } => {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
