@@ -91,6 +91,19 @@ impl ImageSource for ImagesInMemory {
     }
 }
 
+/// Zeroed pixels of images of so many bytes.
+pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, DataError> {
+    let mut pixels = Vec::new();
+    let length = images.checked_mul(bytes);
+    match length.map(|length| (length, pixels.try_reserve_exact(length))) {
+        Some((length, Ok(()))) => {
+            pixels.resize(length, 0);
+            Ok(pixels)
+        }
+        _ => Err(DataError::ImagesOutOfMemory { images, bytes }),
+    }
+}
+
 /// The images to train on and those that come with them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageSplits {

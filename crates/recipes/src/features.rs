@@ -65,8 +65,8 @@ impl<B: Backend> Frozen<B> {
         self.network
     }
 
-    /// The features of all images of a split in their order, from `directory` if they are there,
-    /// where they are kept if that is possible. Also returns a sentence on where they came from.
+    /// The features of all images of a split in their order: read from `directory`, or computed and,
+    /// if possible, kept there. Also returns a sentence on where they came from.
     pub(crate) fn features(
         &self,
         split: &Arc<dyn ImageSource>,
@@ -97,7 +97,7 @@ impl<B: Backend> Frozen<B> {
         let features = StoredTensor::new(vec![images, count], features)?;
         let tensors = [("features".to_owned(), features)].into();
         let mut file = TensorFile { tensors, metadata };
-        // They have been computed, so where they cannot be kept the run goes on all the same.
+        // They have been computed, so the run goes on even where they cannot be kept.
         let kept = match (directory, &path) {
             (Some(directory), Some(path)) => {
                 match create_directory(directory).and_then(|()| file.write(path)) {
@@ -161,7 +161,7 @@ pub(crate) enum Features<'a, B: Backend> {
         /// `[channels, height, width]`
         shape: [usize; 3],
     },
-    /// They are computed of each batch of images.
+    /// They are computed from each batch of images.
     Computed {
         /// The images.
         images: Box<ImageLoader<B>>,
@@ -172,11 +172,10 @@ pub(crate) enum Features<'a, B: Backend> {
     },
 }
 
-/// Features in the place of images, and their share of the update.
+/// Features in place of images, and their share of the update.
 type FeatureBatch<B> = (Augmented<B>, Part);
 
-/// A batch that is loaded; the call makes features of it, which is no wait for data but a part of the
-/// step.
+/// A loaded batch; the call computes its features, which is part of the step, not of the wait for data.
 type Loaded<'a, B> = Box<dyn FnOnce() -> FeatureBatch<B> + 'a>;
 
 impl<B: Backend> Features<'_, B> {

@@ -1,4 +1,4 @@
-//! What is asked of the logits of images: the losses to train on, and the measures of a split.
+//! What is computed from the logits of images: the losses to train on, and the metrics of a split.
 
 use std::sync::Arc;
 

@@ -316,16 +316,16 @@ fn decode(
         None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,
         _ => folder.prepare(&mut progress)?,
     };
-    notes.extend(note_on_cache(bytes, data));
+    notes.extend(note_on_cache(bytes, data.cache.is_some()));
     for image in &report.skipped {
         notes.push(format!("skipped `{}`: {}", image.path.display(), image.reason));
     }
     Ok((Arc::new(images), report.skipped.len()))
 }
 
-/// Where a folder's images of so many bytes stay neither in memory nor in a cache, that they do not.
-fn note_on_cache(bytes: usize, data: &ImageData) -> Option<String> {
-    (data.cache.is_none() && bytes > IN_MEMORY_BYTES).then(|| {
+/// What to do about a folder's images of so many bytes that stay neither in memory nor in a cache.
+fn note_on_cache(bytes: usize, is_cached: bool) -> Option<String> {
+    (!is_cached && bytes > IN_MEMORY_BYTES).then(|| {
         format!(
             "images of {:.1} GB are decoded again whenever they are read; name a folder to keep \
              them in: `data.cache`",
@@ -337,4 +337,20 @@ fn note_on_cache(bytes: usize, data: &ImageData) -> Option<String> {
 fn fit(source: Source, data: &ImageData) -> Source {
     let shape = data.fitted(source.shape());
     if shape == source.shape() { source } else { Arc::new(Fitted::new(source, shape, data.resize)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_folder_without_a_cache_is_told_of_it() {
+        assert_eq!(note_on_cache(IN_MEMORY_BYTES, false), None);
+        assert_eq!(note_on_cache(IN_MEMORY_BYTES + 1, true), None);
+        let note = note_on_cache(IN_MEMORY_BYTES + 1, false).unwrap();
+        assert!(
+            note.starts_with("images of 2.1 GB are ") && note.contains("`data.cache`"),
+            "{note}"
+        );
+    }
 }

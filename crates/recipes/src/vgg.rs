@@ -72,8 +72,8 @@ pub fn train<B: AutodiffBackend>(
         None => images.preprocessing(data)?,
     };
 
-    // Step 2: freeze it, but for the last block where that is to be tuned. What is frozen lies
-    // outside of the trainer, on the backend that records nothing.
+    // Step 2: freeze it, except the last block if that is to be tuned. What is frozen stays outside
+    // the trainer, on the backend that records nothing.
     let frozen_blocks = settings.frozen_blocks(&backbone);
     let blank = || backbone.build::<B::InnerBackend>(&Initializer::blank(device));
     let (front, tail) = match pretrained {
@@ -178,7 +178,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained.map(|model| model.after(front)), &description, test)
 }
 
-/// The backbone, for images in whose size and colours it takes them from now on.
+/// The backbone; from now on `config` asks for images of the size and colours that it takes.
 fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure> {
     let backbone = config.model.network(config.data.size)?;
     let (name, channels) = (config.model.backbone, backbone.channels);
@@ -200,7 +200,7 @@ fn blocks(layers: &[Layer], blocks: usize) -> usize {
     pools.map(|(index, _)| index + 1).take(blocks).last().unwrap_or(0)
 }
 
-/// Whether an image is another one in each epoch.
+/// Whether augmentation changes images from epoch to epoch.
 fn changes_images(augment: &AugmentOptions) -> bool {
     AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
 }

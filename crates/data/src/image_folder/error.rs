@@ -150,14 +150,6 @@ pub enum ImageFolderError {
         /// What is wrong with that.
         reason: String,
     },
-    /// The decoded images do not fit in memory.
-    #[error("{images} images of {bytes} bytes each do not fit in memory")]
-    OutOfMemory {
-        /// The number of images.
-        images: usize,
-        /// The size of one.
-        bytes: usize,
-    },
     /// The cache cannot be written.
     #[error("the image cache fails: {0}")]
     CacheWrite(#[from] StoreError),
@@ -216,9 +208,6 @@ impl ImageFolderError {
             }
             Self::NotRead { reason, .. } => reason.help().into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
-            Self::OutOfMemory { .. } => {
-                "lower `data.size`, or set `data.residency = \"host\"` with `data.cache`".into()
-            }
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }

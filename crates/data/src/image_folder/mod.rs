@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 
 use crate::DataError;
 
-pub(crate) use self::{resize::write_pixels, source::allocate};
+pub(crate) use self::resize::write_pixels;
 
 pub use crate::Resize;
 

@@ -12,7 +12,7 @@ use super::{
     listing::{Ignored, ImageFile, Listing},
     pass::{Pass, Passed},
 };
-use crate::{DataError, ImageShape, ImageSource};
+use crate::{DataError, ImageShape, ImageSource, images::allocate};
 
 /// The images of a split, as they were listed.
 ///
@@ -244,19 +244,6 @@ impl PreparedImages {
         let images = pixels.par_chunks_exact_mut(bytes).enumerate();
         images.try_for_each(|(index, pixels)| self.read(index, pixels))?;
         Ok(Self { pixels: Pixels::InMemory(pixels), ..self })
-    }
-}
-
-/// Zeroed pixels of images of so many bytes.
-pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, ImageFolderError> {
-    let mut pixels = Vec::new();
-    let length = images.checked_mul(bytes);
-    match length.map(|length| (length, pixels.try_reserve_exact(length))) {
-        Some((length, Ok(()))) => {
-            pixels.resize(length, 0);
-            Ok(pixels)
-        }
-        _ => Err(ImageFolderError::OutOfMemory { images, bytes }),
     }
 }
 
