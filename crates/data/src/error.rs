@@ -315,6 +315,14 @@ pub enum DataError {
         /// The features of each.
         width: usize,
     },
+    /// The pixels of images do not fit in memory.
+    #[error("{images} images of {bytes} bytes each do not fit in memory")]
+    ImagesOutOfMemory {
+        /// The images.
+        images: usize,
+        /// The bytes of one.
+        bytes: usize,
+    },
     /// A label that no class has.
     #[error("sample {sample} has label {label}, there are {classes} classes")]
     LabelOutOfRange {

@@ -19,7 +19,14 @@ pub struct Fitted {
 
 impl Fitted {
     /// Brings the images of `source` to `shape`.
+    ///
+    /// # Panics
+    ///
+    /// If either shape is neither grey nor colour, or has no pixels.
     pub fn new(source: Arc<dyn ImageSource>, shape: ImageShape, resize: Resize) -> Self {
+        for shape in [source.shape(), shape] {
+            assert!(matches!(shape.channels, 1 | 3) && shape.bytes() > 0, "{shape:?}");
+        }
         Self { source, shape, resize }
     }
 }
@@ -50,11 +57,16 @@ impl ImageSource for Fitted {
     fn name(&self, index: usize) -> Option<String> {
         self.source.name(index)
     }
+
+    fn fingerprint(&self) -> Result<String, DataError> {
+        self.source.fingerprint()
+    }
 }
 
 /// - `planes`: `[channels, height, width]`
 fn to_image(planes: Vec<u8>, shape: ImageShape) -> DynamicImage {
-    let (width, height) = (shape.width as u32, shape.height as u32); // a source has at most 4096
+    // In every source a side fits in a u32: IDX files declare theirs so, others are smaller.
+    let (width, height) = (shape.width as u32, shape.height as u32);
     let whole = "as many pixels as the shape says";
     if shape.channels == 1 {
         return GrayImage::from_raw(width, height, planes).expect(whole).into();
@@ -105,5 +117,12 @@ mod tests {
             0, 0, 0, 0, 0, 0,
         ];
         assert_eq!(read(source(1), larger, Resize::Pad), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "channels: 2")]
+    fn a_shape_that_no_image_has_is_refused_at_once() {
+        let shape = ImageShape { channels: 2, height: 2, width: 2 };
+        Fitted::new(source(1), shape, Resize::Crop);
     }
 }

@@ -29,7 +29,7 @@ pub trait ImageSource: Send + Sync {
     /// If `index` is not below the number of images, or `pixels` is not [`ImageShape::bytes`] long.
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError>;
 
-    /// What a person knows an image by, such as the path of its file.
+    /// What identifies an image to a person, such as the path of its file.
     ///
     /// # Panics
     ///
@@ -38,22 +38,13 @@ pub trait ImageSource: Send + Sync {
         None
     }
 
-    /// A hash by which these images and labels are told from others; of the pixels, unless the source
-    /// knows them by less.
+    /// A hash of the images and their labels, whatever shape they are brought to: of the contents of
+    /// files, otherwise of pixels.
     ///
     /// # Errors
     ///
     /// Where an image cannot be read or decoded.
     fn fingerprint(&self) -> Result<String, DataError> {
-        self.hash_of_pixels()
-    }
-
-    /// A hash of all pixels, labels and names of classes.
-    ///
-    /// # Errors
-    ///
-    /// Where an image cannot be read or decoded.
-    fn hash_of_pixels(&self) -> Result<String, DataError> {
         let pixels = |index: usize| {
             let mut pixels = vec![0; self.shape().bytes()];
             self.read(index, &mut pixels)?;
@@ -61,8 +52,9 @@ pub trait ImageSource: Send + Sync {
         };
         let images = (0..self.labels().len()).into_par_iter().map(pixels);
         let images: Vec<String> = images.collect::<Result<_, DataError>>()?;
-        let (classes, labels) = (self.classes(), self.labels());
-        Ok(sha256_hex(format!("{classes:?}\n{labels:?}\n{}", images.concat()).as_bytes()))
+        let (shape, classes, labels) = (self.shape(), self.classes(), self.labels());
+        let text = format!("{shape:?}\n{classes:?}\n{labels:?}\n{}", images.concat());
+        Ok(sha256_hex(text.as_bytes()))
     }
 }
 
@@ -96,6 +88,19 @@ impl ImageSource for ImagesInMemory {
         let bytes = self.shape.bytes();
         pixels.copy_from_slice(&self.pixels[index * bytes..][..bytes]);
         Ok(())
+    }
+}
+
+/// Zeroed pixels of images of so many bytes.
+pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, DataError> {
+    let mut pixels = Vec::new();
+    let length = images.checked_mul(bytes);
+    match length.map(|length| (length, pixels.try_reserve_exact(length))) {
+        Some((length, Ok(()))) => {
+            pixels.resize(length, 0);
+            Ok(pixels)
+        }
+        _ => Err(DataError::ImagesOutOfMemory { images, bytes }),
     }
 }
 
@@ -168,46 +173,9 @@ impl ImageSource for Subset {
     fn name(&self, index: usize) -> Option<String> {
         self.source.name(self.indices[index])
     }
-}
-
-/// Images with a name for each.
-pub struct Named {
-    source: Arc<dyn ImageSource>,
-    names: Vec<String>,
-}
-
-impl Named {
-    /// # Panics
-    ///
-    /// If there is not a name for each image.
-    pub fn new(source: Arc<dyn ImageSource>, names: Vec<String>) -> Self {
-        assert_eq!(names.len(), source.labels().len(), "a name for each image");
-        Self { source, names }
-    }
-}
-
-impl ImageSource for Named {
-    fn shape(&self) -> ImageShape {
-        self.source.shape()
-    }
-
-    fn classes(&self) -> &[String] {
-        self.source.classes()
-    }
-
-    fn labels(&self) -> &[u32] {
-        self.source.labels()
-    }
-
-    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        self.source.read(index, pixels)
-    }
-
-    fn name(&self, index: usize) -> Option<String> {
-        Some(self.names[index].clone())
-    }
 
     fn fingerprint(&self) -> Result<String, DataError> {
-        self.source.fingerprint()
+        let source = self.source.fingerprint()?;
+        Ok(sha256_hex(format!("{source}\n{:?}", self.indices).as_bytes()))
     }
 }

@@ -78,7 +78,7 @@ pub use crate::{
     error::{CellRow, DataError},
     files::FileError,
     fitted::Fitted,
-    images::{ImageSource, ImageSplits, ImagesInMemory, Named, Subset},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
     loader::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader, TableTargets,
         TokenBatch, TokenLoader,

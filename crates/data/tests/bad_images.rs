@@ -205,7 +205,7 @@ mod unix {
         fs::write(root.path().join("b").join(name), golden("wide.png")).unwrap();
         let options = ImageFolderOptions::new(root.path(), [8, 8]);
         let (images, _) = open_image_folder(&options).unwrap().train.load(&mut |_, _| {}).unwrap();
-        assert_eq!(images.labels, [0, 1, 1]);
+        assert_eq!(images.labels(), [0, 1, 1]);
 
         fs::create_dir(root.path().join(name)).unwrap();
         let error = open_error(root.path()).to_string();
@@ -220,9 +220,43 @@ mod unix {
         link(&root.path().join("a/1.png"), "a/2.png");
         link(Path::new("nowhere"), "b/2.png");
         let train = open_image_folder(&ImageFolderOptions::new(root.path(), [8, 8])).unwrap().train;
-        assert_eq!((train.labels(), train.ignored()), (&[0, 0, 1, 1][..], 1));
+        assert_eq!(train.labels(), [0, 0, 1, 1]);
+        assert!(train.notes()[0].contains("a/circle"), "{:?}", train.notes());
         let error = train.load(&mut |_, _| {}).unwrap_err().to_string();
         assert!(error.contains("b/2.png` cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn a_class_or_a_split_that_cannot_be_read_is_an_error() {
+        let root = folder(&["train/a/1.png", "train/b/1.png"]);
+        let check = |link: &str| {
+            let link = root.path().join(link);
+            unix::fs::symlink("nowhere", &link).unwrap();
+            let error = open_error(root.path());
+            let start = format!("`{}` cannot be read: ", link.display());
+            assert!(error.to_string().starts_with(&start), "{error}");
+            assert!(error.help().unwrap().contains("link"));
+            fs::remove_file(link).unwrap();
+        };
+        check("val");
+        check("train/c");
+    }
+
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn a_split_that_may_not_be_listed_is_named() {
+        use unix::fs::PermissionsExt;
+
+        let root = folder(&["train/a/1.png", "train/b/1.png", "val/a/1.png"]);
+        let split = root.path().join("val");
+        fs::set_permissions(&split, fs::Permissions::from_mode(0o000)).unwrap();
+        if fs::read_dir(&split).is_ok() {
+            return eprintln!("SKIPPED: this user may read everything");
+        }
+        let error = open_error(root.path());
+        fs::set_permissions(&split, fs::Permissions::from_mode(0o755)).unwrap();
+        let start = format!("`{}` cannot be listed: ", split.display());
+        assert!(error.to_string().starts_with(&start), "{error}");
     }
 
     #[test]
@@ -230,7 +264,7 @@ mod unix {
         let root = folder(&["a/1.png", "b/1.png"]);
         let _socket = unix::net::UnixListener::bind(root.path().join("b/2.png")).unwrap();
         let train = open_image_folder(&ImageFolderOptions::new(root.path(), [8, 8])).unwrap().train;
-        assert_eq!((train.labels(), train.ignored()), (&[0, 1][..], 1));
+        assert_eq!((train.labels(), train.notes().len()), (&[0, 1][..], 1));
         let (path, mut pixels) = (root.path().join("b/2.png"), vec![0; SHAPE.bytes()]);
         let error = read_image(&path, SHAPE, Resize::Crop, &mut pixels).unwrap_err().to_string();
         assert!(error.ends_with("cannot be read: it is not a file"), "{error}");

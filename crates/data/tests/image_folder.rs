@@ -9,7 +9,7 @@ use std::{
 };
 
 use data::{
-    ImageSource, Named, Subset,
+    ImageSource, Subset,
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
     },
@@ -56,15 +56,19 @@ fn load_brightness(folder: ImageFolder) -> Vec<u8> {
 #[test]
 fn classes_and_files_are_sorted_and_others_are_passed_over() {
     let root = folder(&[("10/b.png", 1), ("10/a.png", 2), ("2/below/c.PNG", 3), ("2/d.png", 4)]);
-    for file in ["2/Thumbs.db", "2/notes.txt", "2/.hidden.png", "readme.md"] {
+    for file in ["2/Thumbs.db", "2/notes.txt", "2/.hidden.png", "readme.md", "loose.png"] {
         fs::write(root.path().join(file), "no image").unwrap();
     }
     fs::create_dir(root.path().join(".git")).unwrap();
     let splits = open(root.path());
     assert_eq!(splits.train.classes(), ["10", "2"], "sorted as text");
     assert_eq!(splits.train.labels(), [0, 0, 1, 1]);
-    assert_eq!(splits.train.ignored(), 2);
-    assert_eq!(splits.train.first_ignored(), Some(&*root.path().join("2/Thumbs.db")));
+    let path = |file: &str| root.path().join(file).display().to_string();
+    let expected = [
+        format!("2 files, such as `{}`: only files named as images are read", path("2/Thumbs.db")),
+        format!("`{}`: images are read from class folders only", path("loose.png")),
+    ];
+    assert_eq!(splits.train.notes(), expected.map(|note| format!("passed over {note}")));
     assert_eq!(splits.train.path(0), root.path().join("10/a.png"));
     assert_eq!(brightness(&splits.train), [2, 1, 3, 4]);
     assert_eq!(load_brightness(splits.train), [2, 1, 3, 4]);
@@ -130,8 +134,8 @@ fn skipped_images_are_counted_and_listed() {
 
         let (images, report) = open().load(&mut progress).unwrap();
         assert_eq!(brightness(&images), [1, 3, 4]);
-        assert_eq!(images.labels, [0, 0, 1]);
-        assert_eq!(report.listed, images.labels.len() + report.skipped.len());
+        assert_eq!(images.labels(), [0, 0, 1]);
+        assert_eq!(report.listed, images.labels().len() + report.skipped.len());
         let skipped: Vec<(PathBuf, &str)> =
             report.skipped.iter().map(|bad| (bad.path.clone(), bad.reason.as_str())).collect();
         let expected = [("a/2.jpg", "is no image"), ("b/5.png", "is empty")];
@@ -184,8 +188,70 @@ fn images_are_known_by_their_files() {
     assert_eq!(prepared.name(1), file("a/3.png"));
     let subset = Subset::new(Arc::new(prepared), vec![2, 0]);
     assert_eq!((subset.name(0), subset.name(1)), (file("b/4.png"), file("a/1.png")));
-    let named = Named::new(Arc::new(subset), vec!["x".to_owned(), "y".to_owned()]);
-    assert_eq!((named.name(1).as_deref(), brightness(&named)), (Some("y"), vec![4, 1]));
+    let folder = open_image_folder(&options).unwrap().train;
+    let (loaded, _) = folder.load(&mut silent).unwrap();
+    assert_eq!((loaded.name(1), brightness(&loaded)), (file("a/3.png"), vec![1, 3, 4]));
+}
+
+#[test]
+fn a_folder_has_one_fingerprint_however_it_is_held() {
+    let root = folder(&[("photos/a/1.png", 1), ("photos/b/2.png", 2), ("photos/b/3.png", 3)]);
+    let photos = root.path().join("photos");
+    let open = |path: &Path, options: &dyn Fn(ImageFolderOptions) -> ImageFolderOptions| {
+        open_image_folder(&options(self::options(path))).unwrap().train
+    };
+    let as_it_is = |options| options;
+    let cached = |options| ImageFolderOptions { cache: Some(root.path().join("cache")), ..options };
+    let prepared = |folder: ImageFolder| folder.prepare(&mut silent).unwrap().0;
+    let loaded = |folder: ImageFolder| folder.load(&mut silent).unwrap().0;
+
+    let known = open(&photos, &as_it_is).fingerprint().unwrap();
+    let check = |images: &dyn ImageSource| assert_eq!(images.fingerprint().unwrap(), known);
+    check(&prepared(open(&photos, &as_it_is)));
+    check(&loaded(open(&photos, &as_it_is)));
+    check(&prepared(open(&photos, &cached)));
+    check(&prepared(open(&photos, &cached)));
+    check(&loaded(open(&photos, &cached)));
+    check(&loaded(open(&photos, &|options| ImageFolderOptions { size: [5, 3], ..options })));
+
+    // A skipped image is none of the images.
+    fs::write(photos.join("a/0.png"), "text").unwrap();
+    let skipping = |options| ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options };
+    check(&loaded(open(&photos, &skipping)));
+    check(&prepared(open(&photos, &|options| skipping(cached(options)))));
+    fs::remove_file(photos.join("a/0.png")).unwrap();
+
+    let moved = root.path().join("moved");
+    fs::rename(&photos, &moved).unwrap();
+    check(&loaded(open(&moved, &as_it_is)));
+
+    let changed = |why: &str| {
+        let found = loaded(open(&moved, &as_it_is)).fingerprint().unwrap();
+        assert_ne!(found, known, "{why}");
+    };
+    // As large as before.
+    let other = fs::read(moved.join("b/3.png")).unwrap();
+    let before = fs::read(moved.join("b/2.png")).unwrap();
+    assert_eq!(other.len(), before.len());
+    fs::write(moved.join("b/2.png"), other).unwrap();
+    changed("another content");
+    fs::write(moved.join("b/2.png"), before).unwrap();
+    fs::rename(moved.join("b/3.png"), moved.join("b/4.png")).unwrap();
+    changed("another name");
+    fs::rename(moved.join("b/4.png"), moved.join("b/3.png")).unwrap();
+    fs::rename(moved.join("b"), moved.join("c")).unwrap();
+    changed("another class");
+}
+
+#[test]
+fn a_part_is_told_from_others_and_from_the_whole() {
+    let images: Arc<dyn ImageSource> = Arc::new(data::drawn::digits(0..6, 1).unwrap());
+    let part = |indices| Subset::new(Arc::clone(&images), indices).fingerprint().unwrap();
+    let found = [part(vec![0, 1]), part(vec![1, 0]), part(vec![0]), images.fingerprint().unwrap()];
+    for (index, one) in found.iter().enumerate() {
+        assert!(!found[..index].contains(one), "{found:?}");
+    }
+    assert_eq!(part(vec![0, 1]), found[0]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use data::Residency;
 use models::{HeadConfig, VggConfig};
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,9 @@ use crate::{
     Failure,
     config::{Check, Checker},
 };
+
+/// Features up to this size in all are kept, unless the user says otherwise.
+const MOST_KEPT_BYTES: usize = 4 << 30;
 
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +31,8 @@ pub struct Model {
     pub fine_tune: bool,
     /// What the learning rate of that block is multiplied by.
     pub fine_tune_factor: f64,
-    /// Features of an image up to this number are computed once and kept.
+    /// Features of an image up to this number are computed once and kept, unless all together are
+    /// too large.
     pub most_kept: usize,
 }
 
@@ -117,9 +122,30 @@ impl Model {
         }
     }
 
-    /// Whether features of this shape are computed once and kept, where nothing is random.
-    pub(crate) fn keeps(&self, frozen_blocks: usize, shape: &[usize]) -> bool {
-        frozen_blocks > 0 && shape.iter().product::<usize>() <= self.most_kept
+    /// Whether the features of so many images, each of this shape, are computed once and kept on the
+    /// device, where nothing is random. Notes it if only their total size prevents that.
+    pub(crate) fn keeps(
+        &self,
+        frozen_blocks: usize,
+        shape: &[usize],
+        images: usize,
+        residency: Residency,
+        notes: &mut Vec<String>,
+    ) -> bool {
+        let values = shape.iter().product::<usize>();
+        let bytes = images.saturating_mul(values * size_of::<f32>());
+        if frozen_blocks == 0 || values > self.most_kept {
+            return false;
+        }
+        let fits = residency == Residency::Device || bytes <= MOST_KEPT_BYTES;
+        if !fits {
+            notes.push(format!(
+                "the features of {images} images would take {:.1} GB, so each epoch computes them \
+                 again; `data.residency = \"device\"` keeps them on the device all the same",
+                bytes as f64 / 1e9
+            ));
+        }
+        fits
     }
 
     /// What is put on top of a backbone.
@@ -152,5 +178,35 @@ impl Model {
         let network = VggConfig { size: size.unwrap_or(usual.size), ..usual };
         network.check()?;
         Ok(network)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_kept_up_to_a_size_of_each_and_of_all() {
+        let model = Model {
+            backbone: Backbone::Vgg16,
+            weights: "imagenet".to_owned(),
+            hidden: vec![],
+            dropout: 0.0,
+            fine_tune: false,
+            fine_tune_factor: 0.1,
+            most_kept: 100_000,
+        };
+        let check = |frozen, shape: &[usize], images, residency, expected, noted: usize| {
+            let mut notes = Vec::new();
+            let keeps = model.keeps(frozen, shape, images, residency, &mut notes);
+            assert_eq!((keeps, notes.len()), (expected, noted), "{images} of {shape:?}: {notes:?}");
+        };
+        let shape = [512, 7, 7]; // 100 kB an image
+        check(5, &shape, 40_000, Residency::Auto, true, 0);
+        check(5, &shape, 50_000, Residency::Auto, false, 1);
+        check(5, &shape, 50_000, Residency::Host, false, 1);
+        check(5, &shape, 50_000, Residency::Device, true, 0);
+        check(0, &shape, 10, Residency::Auto, false, 0);
+        check(4, &[512, 14, 15], 10, Residency::Auto, false, 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use backend::{Backend, Part};
+use backend::{Backend, NAME, Part, convolution};
 use burn::tensor::Tensor;
 use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
@@ -10,12 +10,16 @@ use data::{
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
+use serde_json::Value;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex};
 
 use crate::{Failure, Start};
 
 /// Images that go through the network at a time.
 const IMAGES_AT_A_TIME: usize = 64;
+
+/// To be raised whenever the same images and weights would give other features.
+const VERSION: u32 = 1;
 
 /// A network that is not trained: on the inner backend, in inference mode.
 pub(crate) struct Frozen<B: Backend> {
@@ -61,8 +65,8 @@ impl<B: Backend> Frozen<B> {
         self.network
     }
 
-    /// The features of all images of a split in their order, from `directory` if they are there,
-    /// where they are kept if that is possible. Also returns a sentence on where they came from.
+    /// The features of all images of a split in their order: read from `directory`, or computed and,
+    /// if possible, kept there. Also returns a sentence on where they came from.
     pub(crate) fn features(
         &self,
         split: &Arc<dyn ImageSource>,
@@ -89,13 +93,11 @@ impl<B: Backend> Frozen<B> {
         if !group.leads() {
             return Ok((table(features, split.labels()), String::new()));
         }
-        let tensors = [
-            ("features", StoredTensor::new(vec![images, count], features)?),
-            ("targets", StoredTensor::new(vec![images], floats(split.labels()))?),
-        ];
-        let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
-        let mut file = TensorFile { tensors, ..TensorFile::default() };
-        // They have been computed, so where they cannot be kept the run goes on all the same.
+        let metadata = Value::String(hash_of_values(&features));
+        let features = StoredTensor::new(vec![images, count], features)?;
+        let tensors = [("features".to_owned(), features)].into();
+        let mut file = TensorFile { tensors, metadata };
+        // They have been computed, so the run goes on even where they cannot be kept.
         let kept = match (directory, &path) {
             (Some(directory), Some(path)) => {
                 match create_directory(directory).and_then(|()| file.write(path)) {
@@ -139,12 +141,14 @@ impl<B: Backend> Frozen<B> {
         Ok(features)
     }
 
-    /// What the features follow from: the weights, the preprocessing, every pixel and label.
+    /// A hash of what the features follow from: the images, their shape and preprocessing, the
+    /// weights, and the arithmetic.
     fn key(&self, split: &dyn ImageSource) -> Result<String, DataError> {
-        let preprocessing =
-            serde_json::to_string(&self.preprocessing).expect("plain data has a form in JSON");
-        let parts = [&self.hash, &preprocessing, &split.hash_of_pixels()?];
-        Ok(sha256_hex(parts.map(String::as_str).join("\n").as_bytes()))
+        let Self { preprocessing, hash, .. } = self;
+        let (shape, images) = (split.shape(), split.fingerprint()?);
+        let arithmetic = (NAME, convolution(), VERSION);
+        let text = format!("{images} {shape:?}\n{preprocessing:?}\n{hash}\n{arithmetic:?}");
+        Ok(sha256_hex(text.as_bytes()))
     }
 }
 
@@ -157,7 +161,7 @@ pub(crate) enum Features<'a, B: Backend> {
         /// `[channels, height, width]`
         shape: [usize; 3],
     },
-    /// They are computed of each batch of images.
+    /// They are computed from each batch of images.
     Computed {
         /// The images.
         images: Box<ImageLoader<B>>,
@@ -168,11 +172,10 @@ pub(crate) enum Features<'a, B: Backend> {
     },
 }
 
-/// Features in the place of images, and their share of the update.
+/// Features in place of images, and their share of the update.
 type FeatureBatch<B> = (Augmented<B>, Part);
 
-/// A batch that is loaded; the call makes features of it, which is no wait for data but a part of the
-/// step.
+/// A loaded batch; the call computes its features, which is part of the step, not of the wait for data.
 type Loaded<'a, B> = Box<dyn FnOnce() -> FeatureBatch<B> + 'a>;
 
 impl<B: Backend> Features<'_, B> {
@@ -232,15 +235,20 @@ fn table(features: Vec<f32>, labels: &[u32]) -> Table {
     Table { features, targets: Targets::Classes(labels.to_vec()) }
 }
 
-fn floats(labels: &[u32]) -> Vec<f32> {
-    labels.iter().map(|&label| label as f32).collect()
-}
-
-/// The features in a file; a file that is damaged, or is none, is as good as no file.
+/// The features in a file; a damaged file counts as none.
 fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
     let mut file = TensorFile::read(path).ok()?;
-    let features = file.tensors.remove("features")?;
-    (features.shape() == [images, count]).then(|| features.into_parts().1)
+    let (shape, features) = file.tensors.remove("features")?.into_parts();
+    let is_whole = shape == [images, count] && file.metadata == hash_of_values(&features);
+    is_whole.then_some(features)
+}
+
+/// A hash of the bytes of the values, a part of which is copied at a time.
+fn hash_of_values(values: &[f32]) -> String {
+    let hash = |values: &[f32]| {
+        sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
+    };
+    sha256_hex(values.chunks(1 << 20).map(hash).collect::<String>().as_bytes())
 }
 
 fn hash_of<B: Backend>(network: &Vgg<B>) -> String {

@@ -1,11 +1,11 @@
-//! What is asked of the logits of images: the losses to train on, and the measures of a split.
+//! What is computed from the logits of images: the losses to train on, and the metrics of a split.
 
 use std::sync::Arc;
 
-use backend::Backend;
+use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, activation::log_softmax};
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{
@@ -17,7 +17,7 @@ use training::{Group, Metrics};
 use crate::{Failure, config::ImageData};
 
 /// Images that are evaluated at a time.
-const EVALUATION_BATCH: usize = 256;
+pub(crate) const EVALUATION_BATCH: usize = 256;
 
 /// The cross-entropy of each image, against both of its labels where images were mixed.
 ///
@@ -36,6 +36,46 @@ pub(crate) fn image_losses<B: Backend>(
     let [samples, _] = logits.dims();
     let even = log_softmax(logits, 1).mean_dim(1).neg().reshape([samples]);
     losses * (1.0 - label_smoothing) + even * label_smoothing
+}
+
+/// The mean loss and the accuracy of a network on batches of its inputs, without gradients.
+///
+/// - `forward`: from inputs to logits, `[batch, classes]`
+/// - `each`: is shown the logits and the labels of each batch
+///
+/// # Errors
+///
+/// Where a batch cannot be read, or another process failed.
+pub(crate) fn measure_batches<B: Backend>(
+    batches: impl Iterator<Item = Result<EvaluationBatch<B>, DataError>>,
+    forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
+    mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
+    group: &Group,
+    device: &B::Device,
+) -> Result<Metrics, Failure> {
+    let metrics = [("accuracy", MetricSummary::Mean)];
+    let mut evaluation = Evaluation::new(&metrics, device);
+    for batch in batches {
+        let EvaluationBatch { inputs, labels, part } = batch?;
+        if part.samples == 0 {
+            continue;
+        }
+        let logits = forward(inputs);
+        each(logits.clone(), labels.clone());
+        let losses = cross_entropy(logits.clone(), labels.clone());
+        evaluation.add(losses, [hits(logits, labels)]);
+    }
+    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
+}
+
+/// What a network is measured on at a time.
+pub(crate) struct EvaluationBatch<B: Backend> {
+    /// Normalised images, or features of them: `[batch, channels, height, width]`
+    pub(crate) inputs: Tensor<B, 4>,
+    /// `[batch]`
+    pub(crate) labels: Tensor<B, 1, Int>,
+    /// What of it falls to this process.
+    pub(crate) part: Part,
 }
 
 /// A split to measure on, without gradients.
@@ -83,20 +123,14 @@ impl<B: Backend> ImageEvaluation<B> {
     pub(crate) fn measure_each(
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
-        mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
+        each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     ) -> Result<Metrics, Failure> {
-        let metrics = [("accuracy", MetricSummary::Mean)];
-        let mut evaluation = Evaluation::new(&metrics, &self.device);
-        for batch in self.loader.batches(0, 0) {
-            let batch = batch?;
-            if batch.part.samples == 0 {
-                continue;
-            }
-            let logits = forward(self.augmentation.normalise(batch.images));
-            each(logits.clone(), batch.labels.clone());
-            let losses = cross_entropy(logits.clone(), batch.labels.clone());
-            evaluation.add(losses, [hits(logits, batch.labels)]);
-        }
-        Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
+        let normalise = |ImageBatch { images, labels, part, .. }: ImageBatch<B>| EvaluationBatch {
+            inputs: self.augmentation.normalise(images),
+            labels,
+            part,
+        };
+        let batches = self.loader.batches(0, 0).map(|batch| batch.map(normalise));
+        measure_batches(batches, forward, each, &self.group, &self.device)
     }
 }

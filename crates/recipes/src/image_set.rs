@@ -1,11 +1,11 @@
 //! Images as a recipe trains on them: read, brought to one shape, split, and loaded.
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use backend::AutodiffBackend;
 use data::{
     DataError, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits,
-    Named, Subset,
+    Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     drawn::{digits, shapes},
@@ -28,7 +28,7 @@ const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
 
-/// Hears what is done before the first step: the task, how much is done, and of how much.
+/// Is told what happens before the first step: the task, how much is done, and of how much.
 pub type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
@@ -39,9 +39,7 @@ pub struct ImageSet {
     pub validation: Source,
     /// What the source keeps for the end, if it does.
     pub test: Option<Source>,
-    /// From pixels to the network's input.
-    pub preprocessing: ImagePreprocessing,
-    /// A hash of all images and labels.
+    /// A hash of all images and labels, and of the split that each is in.
     pub fingerprint: String,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
@@ -68,7 +66,6 @@ impl ImageSet {
             }
         };
         Ok(Self {
-            preprocessing: preprocessing(data, train.as_ref())?,
             train,
             validation,
             test: found.test.map(fit),
@@ -76,6 +73,18 @@ impl ImageSet {
             notes: found.notes,
             skipped: found.skipped,
         })
+    }
+
+    /// From pixels to the network's input, which reads all images to train on if it is measured.
+    ///
+    /// # Errors
+    ///
+    /// Where an image can no longer be read.
+    pub fn preprocessing(&self, data: &ImageData) -> Result<ImagePreprocessing, DataError> {
+        match data.normalise {
+            Normalise::Measured => ImagePreprocessing::measured(&*self.train, data.resize),
+            Normalise::Unit => Ok(ImagePreprocessing::identity(self.train.shape(), data.resize)),
+        }
     }
 
     /// The names of the classes, in the order of the labels.
@@ -107,6 +116,11 @@ impl ImageSet {
         .plan()
     }
 
+    /// The number of images in all splits.
+    pub(crate) fn samples(&self) -> usize {
+        self.splits().map(|split| split.labels().len()).sum()
+    }
+
     pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
         [&self.train, &self.validation].into_iter().chain(&self.test)
     }
@@ -126,7 +140,7 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
     pub(crate) preprocessing: ImagePreprocessing,
     pub(crate) classes: Vec<String>,
-    /// A hash of all images and labels.
+    /// A hash of all images and labels, and of the split that each is in.
     pub(crate) fingerprint: String,
     /// What the user should know, a sentence each.
     pub(crate) notes: Vec<String>,
@@ -149,7 +163,8 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
         let classes = images.classes().to_vec();
-        let ImageSet { preprocessing, fingerprint, mut notes, skipped, .. } = images;
+        let preprocessing = images.preprocessing(data)?;
+        let ImageSet { fingerprint, mut notes, skipped, .. } = images;
         notes.extend(config.note_on_cutout(preprocessing.shape()));
         let evaluation =
             |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
@@ -203,19 +218,26 @@ pub(crate) fn read_given(
     seed: u64,
     progress: &mut Progress<'_>,
 ) -> Result<GivenImages, Failure> {
-    let Found { train, validation, test, notes, .. } = match data.source {
-        ImageOrigin::ImageFolder => {
-            let options = ImageFolderOptions { one_class: true, ..data.folder_options() };
-            Found::read_folder(&options, data, progress)?
-        }
-        _ => Found::read(data, seed, progress)?,
-    };
-    let (source, split) = match (test, validation) {
+    if data.source == ImageOrigin::ImageFolder {
+        let options = ImageFolderOptions { one_class: true, ..data.folder_options() };
+        let folder = open_image_folder(&options)?;
+        let mut notes = Vec::from_iter(folder.note());
+        let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
+        let (source, _) = decode(folder, data, progress, &mut notes)?;
+        return Ok(GivenImages { source: fit(source, data), split, notes });
+    }
+    let Found { train, validation, test, notes, .. } = Found::read(data, seed, progress)?;
+    let (source, split) = to_measure(train, validation, test);
+    Ok(GivenImages { source: fit(source, data), split, notes })
+}
+
+/// The split to measure on and its name, none where it is all there is.
+fn to_measure<T>(train: T, validation: Option<T>, test: Option<T>) -> (T, Option<&'static str>) {
+    match (test, validation) {
         (Some(test), _) => (test, Some("test")),
         (None, Some(validation)) => (validation, Some("validation")),
         (None, None) => (train, None),
-    };
-    Ok(GivenImages { source: fit(source, data), split, notes })
+    }
 }
 
 /// The splits as the source has them.
@@ -229,9 +251,10 @@ struct Found {
 
 impl Found {
     fn fingerprint(&self) -> Result<String, DataError> {
-        let splits = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        let splits = splits.into_iter().flatten().map(|split| split.fingerprint());
-        Ok(sha256_hex(splits.collect::<Result<Vec<_>, _>>()?.join("\n").as_bytes()))
+        let of = |split: Option<&Source>| split.map(|split| split.fingerprint()).transpose();
+        let splits: [Option<String>; 3] =
+            [of(Some(&self.train))?, of(self.validation.as_ref())?, of(self.test.as_ref())?];
+        Ok(sha256_hex(format!("{splits:?}").as_bytes()))
     }
 
     fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
@@ -251,7 +274,7 @@ impl Found {
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
             ImageOrigin::ImageFolder => {
-                return Self::read_folder(&data.folder_options(), data, progress);
+                return Self::read_folder(data, progress);
             }
         };
         Ok(Self {
@@ -263,12 +286,8 @@ impl Found {
         })
     }
 
-    fn read_folder(
-        options: &ImageFolderOptions,
-        data: &ImageData,
-        progress: &mut Progress<'_>,
-    ) -> Result<Self, Failure> {
-        let folder = open_image_folder(options)?;
+    fn read_folder(data: &ImageData, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+        let folder = open_image_folder(&data.folder_options())?;
         let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), 0);
         let mut decode = |folder: ImageFolder| {
             let (source, bad) = decode(folder, data, progress, &mut notes)?;
@@ -282,7 +301,7 @@ impl Found {
     }
 }
 
-/// Decodes the images of a folder: into memory where they fit, otherwise once to know the bad ones.
+/// Decodes the images of a folder: into memory where they fit, otherwise once to find the bad ones.
 /// Returns how many were bad.
 fn decode(
     folder: ImageFolder,
@@ -290,31 +309,29 @@ fn decode(
     progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Source, usize), Failure> {
-    if let Some(first) = folder.first_ignored() {
-        let what = match folder.ignored() {
-            1 => format!("`{}`", first.display()),
-            count => format!("{count} files, as `{}`", first.display()),
-        };
-        notes.push(format!("passed over {what}: only files named as images are read"));
-    }
+    notes.extend(folder.notes());
     let bytes = folder.shape().bytes() * folder.labels().len();
     let mut progress = |done, of| progress("decoding images", done, of);
-    let (source, report): (Source, _) = if data.cache.is_none() && bytes <= IN_MEMORY_BYTES {
-        let paths = (0..folder.labels().len()).map(|index| folder.path(index).to_owned());
-        let mut paths: Vec<PathBuf> = paths.collect();
-        let (images, report) = folder.load(&mut progress)?;
-        let skipped: HashSet<&PathBuf> = report.skipped.iter().map(|image| &image.path).collect();
-        paths.retain(|path| !skipped.contains(path));
-        let names = paths.iter().map(|path| path.display().to_string()).collect();
-        (Arc::new(Named::new(Arc::new(images), names)), report)
-    } else {
-        let (images, report) = folder.prepare(&mut progress)?;
-        (Arc::new(images), report)
+    let (images, report) = match data.cache {
+        None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,
+        _ => folder.prepare(&mut progress)?,
     };
+    notes.extend(note_on_cache(bytes, data.cache.is_some()));
     for image in &report.skipped {
         notes.push(format!("skipped `{}`: {}", image.path.display(), image.reason));
     }
-    Ok((source, report.skipped.len()))
+    Ok((Arc::new(images), report.skipped.len()))
+}
+
+/// What to do about a folder's images of so many bytes that stay neither in memory nor in a cache.
+fn note_on_cache(bytes: usize, is_cached: bool) -> Option<String> {
+    (!is_cached && bytes > IN_MEMORY_BYTES).then(|| {
+        format!(
+            "images of {:.1} GB are decoded again whenever they are read; name a folder to keep \
+             them in: `data.cache`",
+            bytes as f64 / 1e9
+        )
+    })
 }
 
 fn fit(source: Source, data: &ImageData) -> Source {
@@ -322,10 +339,18 @@ fn fit(source: Source, data: &ImageData) -> Source {
     if shape == source.shape() { source } else { Arc::new(Fitted::new(source, shape, data.resize)) }
 }
 
-fn preprocessing(data: &ImageData, train: &dyn ImageSource) -> Result<ImagePreprocessing, Failure> {
-    let shape = train.shape();
-    Ok(match data.normalise {
-        Normalise::Measured => ImagePreprocessing::measured(train, data.resize)?,
-        Normalise::Unit => ImagePreprocessing::identity(shape, data.resize),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_folder_without_a_cache_is_told_of_it() {
+        assert_eq!(note_on_cache(IN_MEMORY_BYTES, false), None);
+        assert_eq!(note_on_cache(IN_MEMORY_BYTES + 1, true), None);
+        let note = note_on_cache(IN_MEMORY_BYTES + 1, false).unwrap();
+        assert!(
+            note.starts_with("images of 2.1 GB are ") && note.contains("`data.cache`"),
+            "{note}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backend::Backend;
 use data::{
-    ImagePreprocessing,
+    ImagePreprocessing, ImageShape, Resize,
     preprocess::{IMAGENET_DEVIATION, IMAGENET_MEAN},
 };
 use inference::{Description, Preprocessing};
@@ -66,13 +66,13 @@ impl<B: Backend> Pretrained<B> {
     }
 
     /// What the backbone takes: as in its own training, with ImageNet's statistics where the file
-    /// says nothing. Size and colours are those of `images`.
-    pub(crate) fn preprocessing(&self, images: &ImagePreprocessing) -> ImagePreprocessing {
+    /// says nothing.
+    pub(crate) fn preprocessing(&self, shape: ImageShape, resize: Resize) -> ImagePreprocessing {
         let (mean, deviation) = match &self.preprocessing {
             Some(own) => (own.mean.clone(), own.deviation.clone()),
             None => (IMAGENET_MEAN.to_vec(), IMAGENET_DEVIATION.to_vec()),
         };
-        ImagePreprocessing::new(images.shape(), images.resize, mean, deviation)
+        ImagePreprocessing::new(shape, resize, mean, deviation)
     }
 }
 

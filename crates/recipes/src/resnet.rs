@@ -122,6 +122,7 @@ pub fn network(
 /// What a run would be.
 fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network = network(&config.model, &images.preprocessing, images.classes().len())?;
+    let network =
+        network(&config.model, &images.preprocessing(&config.data)?, images.classes().len())?;
     Ok(images.plan(config, Architecture::ResNet(network)))
 }

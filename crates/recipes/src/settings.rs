@@ -7,9 +7,9 @@ use training::EndStatus;
 
 use crate::{ExitCode, Failure, Summary, shell::quoted_path};
 
-/// What no update that was made depends on: when checkpoints are written, where the data lie and
-/// how many threads read them, who is told, and when the run ends. That the data are the same, and
-/// the end is not one that the run has passed, the trainer knows from the checkpoint.
+/// Settings on which no past update depends: when checkpoints are written, where the data are and
+/// how many threads read them, what is reported, and when the run ends. From the checkpoint the
+/// trainer knows whether the data are the same, and whether the run has already passed its new end.
 const FREE: [&str; 9] = [
     "data.path",
     "data.validation_path",
@@ -56,8 +56,8 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
     ))
 }
 
-/// What ends an unfinished run where it is, as an addition to the help that says how to go on; empty
-/// where it has no checkpoint.
+/// How to end an unfinished run where it is, to be appended to the help on how to go on; empty where
+/// it has no checkpoint.
 pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
     let Some(steps) = steps.filter(|&steps| steps > 0) else { return String::new() };
     let run = quoted_path(directory);

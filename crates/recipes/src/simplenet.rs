@@ -94,6 +94,6 @@ pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<SimpleNetC
 /// What a run would be.
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network = network(&images.preprocessing, images.classes().len())?;
+    let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
     Ok(images.plan(config, Architecture::SimpleNet(network)))
 }

@@ -6,14 +6,11 @@ use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     Batching, ImageLoader, ImageSource,
-    augment::{AugmentOptions, Augmentation},
+    augment::{AugmentOptions, Augmentation, Augmented},
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, Initializer, Layer, Pass, VggClassifier, VggClassifierConfig, VggConfig,
-    losses::cross_entropy,
-    metrics::{Evaluation, Summary as MetricSummary, hits},
-    weights,
+    Architecture, Initializer, Layer, Pass, VggClassifier, VggClassifierConfig, VggConfig, weights,
 };
 use training::{Group, Metrics, ParameterGroup, Trainer};
 
@@ -23,7 +20,7 @@ use crate::{
     cache_folder::cache_folder,
     config::ImageConfig,
     features::{Features, Frozen, rows},
-    image_evaluation::image_losses,
+    image_evaluation::{EVALUATION_BATCH, EvaluationBatch, image_losses, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
@@ -43,9 +40,6 @@ pub const RECIPE: Recipe = Recipe {
     },
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
-
-/// Images that are evaluated at a time.
-const EVALUATION_BATCH: usize = 256;
 
 /// Trains on what the configuration names, and leaves a run directory.
 ///
@@ -74,12 +68,12 @@ pub fn train<B: AutodiffBackend>(
         Pretrained::<B::InnerBackend>::open(settings, &backbone, progress, device)
     })?;
     let preprocessing = match &pretrained {
-        Some(pretrained) => pretrained.preprocessing(&images.preprocessing),
-        None => images.preprocessing,
+        Some(pretrained) => pretrained.preprocessing(images.train.shape(), data.resize),
+        None => images.preprocessing(data)?,
     };
 
-    // Step 2: freeze it, but for the last block where that is to be tuned. What is frozen lies
-    // outside of the trainer, on the backend that records nothing.
+    // Step 2: freeze it, except the last block if that is to be tuned. What is frozen stays outside
+    // the trainer, on the backend that records nothing.
     let frozen_blocks = settings.frozen_blocks(&backbone);
     let blank = || backbone.build::<B::InnerBackend>(&Initializer::blank(device));
     let (front, tail) = match pretrained {
@@ -103,16 +97,18 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The features that cannot change are computed once.
+    let samples = images.samples();
     let mut notes = images.notes;
     notes.extend(config.note_on_cutout(preprocessing.shape()));
     let shape = frozen.shape();
-    let keeps = settings.keeps(frozen_blocks, &shape);
+    let keeps = settings.keeps(frozen_blocks, &shape, samples, data.residency, &mut notes);
     let folder = cache_folder().map(|folder| folder.join("features"));
     let batching = start.shared(training.batching(data.order));
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let train = if keeps && !changes_images(augment) {
         let (table, note) = frozen.features(&images.train, folder.as_deref(), &mut start)?;
         notes.push(note);
+        drop(images.train); // and its pixels with it
         Features::Kept { rows: rows(table, batching, device)?, shape }
     } else {
         let (residency, workers) = (data.residency, data.workers);
@@ -184,7 +180,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained.map(|model| model.after(front)), &description, test)
 }
 
-/// The backbone, for images in whose size and colours it takes them from now on.
+/// The backbone; from now on `config` asks for images of the size and colours that it takes.
 fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure> {
     let backbone = config.model.network(config.data.size)?;
     let (name, channels) = (config.model.backbone, backbone.channels);
@@ -206,7 +202,7 @@ fn blocks(layers: &[Layer], blocks: usize) -> usize {
     pools.map(|(index, _)| index + 1).take(blocks).last().unwrap_or(0)
 }
 
-/// Whether an image is another one in each epoch.
+/// Whether augmentation changes images from epoch to epoch.
 fn changes_images(augment: &AugmentOptions) -> bool {
     AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
 }
@@ -228,7 +224,10 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let layers = network.layers(&sample);
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
-    let keeps = features.is_some_and(|shape| settings.keeps(frozen_blocks, shape));
+    let mut notes = images.notes.clone();
+    let keeps = features.is_some_and(|shape| {
+        settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
+    });
     let kept = keeps && !changes_images(augment);
 
     let samples = images.train.labels().len();
@@ -251,7 +250,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         trainer: config.trainer(samples.div_ceil(training.batch_size)),
         validates: true,
         data_bytes: images.splits().map(bytes).sum(),
-        notes: images.notes.clone(),
+        notes,
     };
     Ok(outline.plan())
 }
@@ -263,16 +262,10 @@ fn measure<B: Backend>(
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
-    let metrics = [("accuracy", MetricSummary::Mean)];
-    let mut evaluation = Evaluation::new(&metrics, device);
-    for batch in split.batches(0, 0) {
-        let (batch, part) = batch?();
-        if part.samples == 0 {
-            continue;
-        }
-        let logits = model.forward(batch.images, &mut Pass::evaluation());
-        let losses = cross_entropy(logits.clone(), batch.labels.clone());
-        evaluation.add(losses, [hits(logits, batch.labels)]);
-    }
-    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
+    let batches = split.batches(0, 0).map(|batch| {
+        let (Augmented { images, labels, .. }, part) = batch?();
+        Ok(EvaluationBatch { inputs: images, labels, part })
+    });
+    let forward = |features| model.forward(features, &mut Pass::evaluation());
+    measure_batches(batches, forward, |_, _| (), group, device)
 }

@@ -71,8 +71,9 @@ impl Images {
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
-        let ImageSet { train, validation, preprocessing, .. } =
-            ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let images = ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let preprocessing = images.preprocessing(data)?;
+        let ImageSet { train, validation, .. } = images;
         let batching = Batching::new(data.order, seed, batch_size);
         let (residency, workers) = (data.residency, data.workers);
         Ok(Self {

@@ -78,32 +78,8 @@ pub fn hue<B: Backend>(images: Tensor<B, 4>, shifts: &[f32]) -> Tensor<B, 4> {
     rgb([hue.clone() - hue.floor(), saturation, value])
 }
 
-/// Red, green and blue to grey: `[batch, 3, height, width]` to `[batch, 1, height, width]`.
-pub fn rgb_to_grey<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    let [batch, _, height, width] = images.dims();
-    let shares = grey_shares(&images.device());
-    let grey = shares.matmul(images.reshape([batch, 3, height * width]));
-    grey.reshape([batch, 1, height, width])
-}
-
-/// Grey to equal red, green and blue: `[batch, 1, height, width]` to `[batch, 3, height, width]`.
-pub fn grey_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    images.repeat_dim(1, 3)
-}
-
-/// Red, green and blue to hue (in turns, from 0 up to 1), saturation and value:
-/// `[batch, 3, height, width]`.
-pub fn rgb_to_hsv<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    Tensor::cat(hsv(images).into(), 1)
-}
-
-/// Hue (in turns, from 0 to 1), saturation and value to red, green and blue:
-/// `[batch, 3, height, width]`.
-pub fn hsv_to_rgb<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
-    rgb(channels(images))
-}
-
-/// From red, green and blue; each result is `[batch, 1, height, width]`.
+/// From red, green and blue to hue (in turns, from 0 up to 1), saturation and value:
+/// `[batch, 1, height, width]` each.
 fn hsv<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
     let [red, green, blue] = channels(images);
     let value = red.clone().max_pair(green.clone()).max_pair(blue.clone());
@@ -127,7 +103,7 @@ fn hsv<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
     [sixths / 6.0, saturation, value]
 }
 
-/// From hue, saturation and value, `[batch, 1, height, width]` each.
+/// From hue, saturation and value, `[batch, 1, height, width]` each, to red, green and blue.
 fn rgb<B: Backend>([hue, saturation, value]: [Tensor<B, 4>; 3]) -> Tensor<B, 4> {
     let chroma = value.clone() * saturation;
     let sixths = hue * 6.0;

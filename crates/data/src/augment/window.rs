@@ -68,24 +68,6 @@ pub fn crop<B: Backend>(
     }
 }
 
-/// Resizes images as torchvision's `resize` does.
-///
-/// - `images`: `[batch, channels, height, width]`
-/// - returns: `[batch, channels, size[0], size[1]]`
-pub fn resize<B: Backend>(images: Tensor<B, 4>, size: [usize; 2]) -> Tensor<B, 4> {
-    let [_, _, height, width] = images.dims();
-    crop(images, &[Span::all(height)], &[Span::all(width)], size)
-}
-
-/// Cuts out the middle as torchvision's `center_crop` does; around a smaller image is black.
-///
-/// - `images`: `[batch, channels, height, width]`
-/// - returns: `[batch, channels, size[0], size[1]]`
-pub fn centre_crop<B: Backend>(images: Tensor<B, 4>, size: [usize; 2]) -> Tensor<B, 4> {
-    let [_, _, height, width] = images.dims();
-    crop(images, &[Span::centre(height, size[0])], &[Span::centre(width, size[1])], size)
-}
-
 /// How much of each row of an image is in each row of its window: `[spans, output, input]`.
 fn weights<B: Backend>(
     spans: &[Span],

@@ -34,7 +34,7 @@ use self::{
     draws::Draws,
     geometry::{Point, bounds},
 };
-use crate::{DataError, ImageShape, ImagesInMemory, table::matrix};
+use crate::{DataError, ImageShape, ImagesInMemory, images::allocate};
 
 /// The number of classes of every kind of image here.
 const CLASSES: usize = 10;
@@ -55,8 +55,7 @@ impl Kind {
         let bytes = self.shape.bytes();
         let random = Random::new(seed, Purpose::Synthetic, stream_of(self.name));
         let class = |sample: usize| sample % CLASSES;
-        let mut pixels = matrix(samples.len(), bytes)?;
-        pixels.resize(samples.len() * bytes, 0);
+        let mut pixels = allocate(samples.len(), bytes)?;
         pixels.par_chunks_exact_mut(bytes).zip(samples.clone()).for_each(|(pixels, sample)| {
             (self.draw)(class(sample), &mut Draws::new(random, sample), pixels);
         });
@@ -162,7 +161,9 @@ mod tests {
     #[test]
     fn samples_beyond_memory_are_an_error() {
         for draw in KINDS {
-            assert!(matches!(draw(0..usize::MAX, 0), Err(DataError::OutOfMemory { .. })));
+            let error = draw(0..usize::MAX, 0).unwrap_err();
+            assert!(matches!(error, DataError::ImagesOutOfMemory { .. }), "{error}");
+            assert!(error.help().unwrap().contains("fewer images"));
         }
     }
 }

@@ -125,6 +125,11 @@ impl DataError {
             Self::OutOfMemory { .. } => {
                 "drop columns with many categories by `data.columns`, or use fewer samples".into()
             }
+            Self::ImagesOutOfMemory { .. } => {
+                "lower `data.size` or use fewer images, or set `data.residency = \"host\"`, for a \
+                 folder of images with `data.cache`"
+                    .into()
+            }
         })
     }
 }

@@ -61,6 +61,14 @@ pub enum IdxError {
         /// The last class.
         most: u8,
     },
+    /// There is nothing to tell apart.
+    #[error("`{}`: all labels are {label}", path.display())]
+    SingleClass {
+        /// The file of labels to train on.
+        path: PathBuf,
+        /// The label.
+        label: u8,
+    },
 }
 
 impl IdxError {
@@ -79,6 +87,7 @@ impl IdxError {
             Self::Empty { .. } => "name a folder whose files hold images".into(),
             Self::Disagree { .. } => "take both files from the same download".into(),
             Self::Shape { .. } => "take all files from the same data set".into(),
+            Self::SingleClass { .. } => "give images of at least two classes".into(),
             Self::Label { .. } => {
                 "labels count from 0, above 9 without gaps, those to test as those to train on"
                     .into()

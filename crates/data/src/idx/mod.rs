@@ -74,6 +74,12 @@ fn read_split(
         None => (0..class_count(&labels)).map(|label| label.to_string()).collect(),
     };
     check_labels(&labels_path, &labels, classes.len())?;
+    if train.is_none()
+        && let Some((&label, others)) = labels.split_first()
+        && others.iter().all(|&other| other == label)
+    {
+        return Err(IdxError::SingleClass { path: labels_path, label }.into());
+    }
     let labels = labels.into_iter().map(u32::from).collect();
     Ok(Some(ImagesInMemory { shape, pixels, labels, classes }))
 }
@@ -98,7 +104,7 @@ fn read_bytes<const DIMENSIONS: usize>(
     Ok((dimensions, values))
 }
 
-/// The number of classes that the labels to train on speak of.
+/// The number of classes among the labels to train on.
 ///
 /// A set of images may lack some of the usual ten. Beyond them a label that leaves a gap is not
 /// taken for a class but for damage.

@@ -1,11 +1,12 @@
-//! Decoded images on disk: packed pixels, and a manifest that says of which files.
+//! Decoded images on disk: packed pixels, and a manifest of the files that they were decoded from.
 //!
-//! A cache lies in a directory named by its key, the SHA-256 of all that its pixels depend on: the
-//! listed files (path, size, time of change), the shape and the resize. So it can never be used for
-//! anything else, caches of several runs lie side by side, and a change of the files begins a new
-//! one. The pixels are in `0000.pixels`, `0001.pixels` and so on, each of as many listed images as
-//! fit in [`SHARD_BYTES`], the place of a skipped one being 0; `manifest.json` is written last and
-//! holds their hashes. Each file is whole or absent; what is not as the manifest says is rebuilt.
+//! A cache lies in a directory named by its key, the SHA-256 of everything its pixels depend on: the
+//! listed files (path, size, time of change), the shape and the resize. So it is never used for
+//! anything else, caches of several runs lie side by side, and changed files get a new one. The pixels
+//! are in `0000.pixels`, `0001.pixels` and so on, each with as many listed images as fit in
+//! [`SHARD_BYTES`]; those of a skipped image are 0. `manifest.json` is written last and holds their
+//! hashes and that of the files' contents. Each file is whole or absent; a cache that does not match
+//! its manifest is rebuilt.
 
 use std::{
     fs::{self, File},
@@ -16,14 +17,17 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{BadImage, ImageFolderError, Resize, listing::ImageFile, pass::Pass};
+use super::{
+    BadImage, ImageFolderError, Resize,
+    listing::ImageFile,
+    pass::{Pass, Passed},
+};
 use crate::ImageShape;
 
 /// To be raised whenever the same file would become other pixels.
 const VERSION: u32 = 1;
 
-/// A shard is in memory while it is made and while it is checked, and is an open file while it is
-/// used.
+/// A shard is in memory while it is made or checked, and an open file while it is used.
 const SHARD_BYTES: usize = 256 << 20;
 
 const MANIFEST: &str = "manifest.json";
@@ -35,6 +39,8 @@ pub(super) struct Cache {
     shards: Vec<Shard>,
     /// The places of images that were skipped when it was built.
     pub(super) skipped: Vec<usize>,
+    /// The hash of the contents of the other files.
+    pub(super) contents: String,
 }
 
 #[derive(Debug)]
@@ -48,6 +54,7 @@ struct Shard {
 struct Manifest {
     key: String,
     skipped: Vec<usize>,
+    contents_sha256: String,
     shard_sha256: Vec<String>,
 }
 
@@ -92,7 +99,12 @@ impl Cache {
                 && store::sha256_hex(&fs::read(&path).ok()?) == sha256;
             is_whole.then_some(Shard { path, file })
         });
-        Some(Self { shape, shards: shards.collect::<Option<_>>()?, skipped: manifest.skipped })
+        Some(Self {
+            shape,
+            shards: shards.collect::<Option<_>>()?,
+            skipped: manifest.skipped,
+            contents: manifest.contents_sha256,
+        })
     }
 
     /// Decodes all files of a listing into a cache; returns it with the bad ones among them.
@@ -114,14 +126,19 @@ impl Cache {
             shard_sha256.push(store::sha256_hex(&pixels));
             shards.push(Shard { file: File::open(&path).map_err(cache_read(&path))?, path });
         }
-        let bad = pass.finish();
+        let Passed { bad, contents } = pass.finish();
         let skipped: Vec<usize> = bad.iter().map(|&(place, _)| place).collect();
-        let manifest = Manifest { key: key.to_owned(), skipped: skipped.clone(), shard_sha256 };
+        let manifest = Manifest {
+            key: key.to_owned(),
+            skipped: skipped.clone(),
+            contents_sha256: contents.clone(),
+            shard_sha256,
+        };
         let path = directory.join(MANIFEST);
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| cache_read(&path)(error.into()))?;
         store::write_whole(&path, &json)?;
-        Ok((Self { shape, shards, skipped }, bad))
+        Ok((Self { shape, shards, skipped, contents }, bad))
     }
 
     /// Writes the pixels of the image at a place of the listing.

@@ -48,14 +48,15 @@ pub(super) fn decode_pixels(
     }
 }
 
-/// Decoders and resizers may panic on hostile input, which must cost the image and no more. What
-/// they leave half done is dropped here, but for pixels that nobody looks at after an error.
+/// Decoders and resizers may panic on hostile input, which must cost that image only. What they leave
+/// half done is dropped here, except the pixels, which nobody reads after an error.
 fn contain_panic(work: impl FnOnce() -> Result<(), BadImage>) -> Result<(), BadImage> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(BadImage::Panic))
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
-    // Asked before it is opened: opening a pipe would wait for its other end.
+/// The bytes of a file that should be an image.
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
+    // Checked before it is opened: opening a pipe would wait for its other end.
     let metadata = fs::metadata(path).map_err(BadImage::Read)?;
     if !metadata.is_file() {
         return Err(BadImage::Read(io::Error::other("it is not a file")));

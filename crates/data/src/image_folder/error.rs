@@ -46,6 +46,14 @@ pub enum ImageFolderError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system does not tell whether something in a folder is itself a folder.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Entry {
+        /// What is in the folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// There are no folders in the folder.
     #[error("`{}` has no class folders", path.display())]
     NoClasses {
@@ -142,14 +150,6 @@ pub enum ImageFolderError {
         /// What is wrong with that.
         reason: String,
     },
-    /// The decoded images do not fit in memory.
-    #[error("{images} images of {bytes} bytes each do not fit in memory")]
-    OutOfMemory {
-        /// The number of images.
-        images: usize,
-        /// The size of one.
-        bytes: usize,
-    },
     /// The cache cannot be written.
     #[error("the image cache fails: {0}")]
     CacheWrite(#[from] StoreError),
@@ -176,6 +176,9 @@ impl ImageFolderError {
                 "set `data.path` to the folder above the class folders".into()
             }
             Self::List { source, .. } => return list_help(source),
+            Self::Entry { .. } => {
+                "if it is a link, point it to a folder of images or delete it".into()
+            }
             Self::NoClasses { .. } | Self::SingleClass { .. } => {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
@@ -205,9 +208,6 @@ impl ImageFolderError {
             }
             Self::NotRead { reason, .. } => reason.help().into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
-            Self::OutOfMemory { .. } => {
-                "lower `data.size`, or set `data.residency = \"host\"` with `data.cache`".into()
-            }
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }

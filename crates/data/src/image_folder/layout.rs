@@ -21,8 +21,12 @@ pub(super) struct SplitFolders {
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError> {
-    let mut folders = listing::entries(path)?; // errors of the path itself come first
-    folders.retain(|folder| folder.is_dir());
+    let mut folders = Vec::new();
+    for entry in listing::entries(path)? {
+        if listing::is_folder(&entry)? {
+            folders.push(entry);
+        }
+    }
     folders.sort_unstable();
     let validation = split(&folders, &VALIDATION, "validate")?;
     let train = split(&folders, &TRAIN, "train on")?;
@@ -110,7 +114,7 @@ fn first_image(entries: &[PathBuf]) -> Option<&PathBuf> {
 /// `train` too: beside `bus` and `bicycle` that is a folder of images. One of both is refused:
 /// either guess would train on other classes than the user has.
 fn is_split(path: &Path) -> Result<bool, ImageFolderError> {
-    let Ok(entries) = listing::entries(path) else { return Ok(false) };
+    let entries = listing::entries(path)?;
     let has_folder = entries.iter().any(|entry| entry.is_dir());
     match first_image(&entries) {
         Some(image) if has_folder => {

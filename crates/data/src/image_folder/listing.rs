@@ -6,13 +6,15 @@ use std::{
     time::SystemTime,
 };
 
+use store::sha256_hex;
+
 use super::ImageFolderError;
 
 /// Extensions of the formats that are read.
 const READ: [&str; 6] = ["bmp", "jfif", "jpeg", "jpg", "png", "webp"];
 
-/// Extensions of images that are not read. They are listed, and then found to be bad: to pass over
-/// them would lose a part of the data in silence.
+/// Extensions of images that are not read. They are listed, and then found to be bad: passing over
+/// them would lose part of the data silently.
 const NOT_READ: [&str; 12] =
     ["avif", "gif", "heic", "heif", "j2k", "jp2", "jxl", "pgm", "pnm", "ppm", "tif", "tiff"];
 
@@ -24,19 +26,21 @@ pub(super) struct Listing {
     pub(super) files: Vec<ImageFile>,
     /// A label for each file.
     pub(super) labels: Vec<u32>,
+    /// Files in class folders that are not named as images. Hidden files do not count.
     pub(super) ignored: Ignored,
+    /// Images beside the class folders.
+    pub(super) loose: Ignored,
 }
 
 impl Listing {
-    /// A hash of the names and sizes of the files, and of their labels.
-    pub(super) fn fingerprint(&self) -> String {
-        let mut text = format!("{:?}\n{:?}", self.classes, self.labels).into_bytes();
-        for file in &self.files {
-            let path = file.path.strip_prefix(&self.folder).unwrap_or(&file.path);
-            text.extend(format!("\n{} ", file.bytes).bytes());
-            text.extend(path.as_os_str().as_encoded_bytes());
-        }
-        store::sha256_hex(&text)
+    /// A hash of the classes, the labels, the names of the files within the split, and the hash of
+    /// their `contents`.
+    pub(super) fn fingerprint(&self, contents: &str) -> String {
+        let Self { folder, classes, files, labels, .. } = self;
+        let name =
+            |file: &'_ ImageFile| file.path.strip_prefix(folder).unwrap_or(&file.path).to_owned();
+        let names: Vec<PathBuf> = files.iter().map(name).collect();
+        sha256_hex(format!("{classes:?}\n{labels:?}\n{names:?}\n{contents}").as_bytes())
     }
 }
 
@@ -55,6 +59,15 @@ impl Ignored {
             self.first = Some(path);
         }
     }
+
+    /// Which files these are, if there are any.
+    pub(super) fn describe(&self) -> Option<String> {
+        let first = self.first.as_ref()?.display();
+        Some(match self.count {
+            1 => format!("`{first}`"),
+            count => format!("{count} files, such as `{first}`"),
+        })
+    }
 }
 
 /// A file that should be an image, as it was when it was listed.
@@ -68,26 +81,26 @@ pub(super) struct ImageFile {
 /// Lists the images to train on: each folder is a class, of which there must be two unless
 /// `one_class`.
 pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, ImageFolderError> {
-    let classes = class_names(folder)?;
+    let (classes, loose) = classes_in(folder)?;
     match classes.as_slice() {
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
         [class] if !one_class => {
             Err(ImageFolderError::SingleClass { path: folder.to_owned(), class: class.clone() })
         }
-        present => list(folder, &classes, present),
+        present => list(folder, &classes, present, loose),
     }
 }
 
 /// Lists the images to validate or test. Not every class must be there, but none that is not
 /// trained on.
 pub(super) fn list_held_out(folder: &Path, train: &Listing) -> Result<Listing, ImageFolderError> {
-    let present = class_names(folder)?;
+    let (present, loose) = classes_in(folder)?;
     match present.iter().find(|class| !train.classes.contains(class)) {
         Some(class) => Err(ImageFolderError::UnknownClass {
             path: folder.join(class),
             train: train.folder.clone(),
         }),
-        None => list(folder, &train.classes, &present),
+        None => list(folder, &train.classes, &present, loose),
     }
 }
 
@@ -95,6 +108,7 @@ fn list(
     folder: &Path,
     classes: &[String],
     present: &[String],
+    loose: Ignored,
 ) -> Result<Listing, ImageFolderError> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
     let mut ignored = Ignored::default();
@@ -107,25 +121,42 @@ fn list(
         labels.extend(images.iter().map(|_| label));
         files.extend(images);
     }
-    Ok(Listing { folder: folder.to_owned(), classes: classes.to_owned(), files, labels, ignored })
+    let (folder, classes) = (folder.to_owned(), classes.to_owned());
+    Ok(Listing { folder, classes, files, labels, ignored, loose })
 }
 
-/// The names of the class folders, sorted by their bytes as Python sorts them: 10 before 2.
-fn class_names(folder: &Path) -> Result<Vec<String>, ImageFolderError> {
-    let mut classes = Vec::new();
-    for path in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
+/// The names of the class folders, sorted by their bytes as Python sorts them: 10 before 2. Also the
+/// images beside them.
+fn classes_in(folder: &Path) -> Result<(Vec<String>, Ignored), ImageFolderError> {
+    let (mut classes, mut loose) = (Vec::new(), Ignored::default());
+    for path in entries(folder)? {
+        if !is_folder(&path)? {
+            if is_image_name(&path) {
+                loose.add(path);
+            }
+            continue;
+        }
         match path.file_name().and_then(|name| name.to_str()) {
             Some(name) => classes.push(name.to_owned()),
             None => return Err(ImageFolderError::ClassName { path }),
         }
     }
     classes.sort_unstable();
-    Ok(classes)
+    Ok((classes, loose))
+}
+
+/// Whether a path leads to a folder. What cannot be asked, such as a link that leads nowhere, could
+/// be a class or a split, so it is an error.
+pub(super) fn is_folder(path: &Path) -> Result<bool, ImageFolderError> {
+    match fs::metadata(path) {
+        Ok(of) => Ok(of.is_dir()),
+        Err(source) => Err(ImageFolderError::Entry { path: path.to_owned(), source }),
+    }
 }
 
 /// The images in a class folder and the folders below, sorted by path.
 ///
-/// Links to folders are not followed below a class, where they could lead in circles.
+/// Links to folders are not followed below a class, where they could form a cycle.
 pub(super) fn list_class(
     class: &Path,
     ignored: &mut Ignored,
@@ -136,7 +167,7 @@ pub(super) fn list_class(
         for path in entries(&folder)? {
             match fs::metadata(&path) {
                 Ok(of) if of.is_dir() && !path.is_symlink() => folders.push(path),
-                // What cannot be asked, as a link that leads nowhere, becomes a bad image.
+                // What cannot be asked, such as a link that leads nowhere, becomes a bad image.
                 Err(_) if is_image_name(&path) => {
                     images.push(ImageFile { path, bytes: 0, modified: None })
                 }
@@ -164,7 +195,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
     Ok(entries)
 }
 
-/// Whether a file is called an image. What it is, only its content tells.
+/// Whether a file is named as an image. Only its content tells what it is.
 pub(super) fn is_image_name(path: &Path) -> bool {
     let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else {
         return false;

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 
 use crate::DataError;
 
-pub(crate) use self::{resize::write_pixels, source::allocate};
+pub(crate) use self::resize::write_pixels;
 
 pub use crate::Resize;
 
@@ -63,12 +63,12 @@ pub struct ImageFolderSplits {
 }
 
 impl ImageFolderSplits {
-    /// What the user should know of folders that are not read.
+    /// What the user should know of folders that are passed over.
     pub fn note(&self) -> Option<String> {
         let first = self.passed_over.first()?.display();
         let what = match self.passed_over.len() {
             1 => format!("the folder `{first}`"),
-            count => format!("{count} folders, as `{first}`"),
+            count => format!("{count} folders, such as `{first}`"),
         };
         Some(format!("passed over {what}: beside splits no other folders are read"))
     }
@@ -82,10 +82,9 @@ impl ImageFolderSplits {
 ///
 /// # Errors
 ///
-/// Where a folder called as a split holds folders and images, or every class nothing but folders;
-/// where there are not two classes to
-/// train on (unless one will do), a class has no images, or a class to validate or
-/// test is not among those to train on (the other way round is no error).
+/// Where a folder with a split's name holds folders and images, or every class holds only folders;
+/// where there are not two classes to train on (unless one will do), a class has no images, or a
+/// class to validate or test is not among those to train on (the reverse is no error).
 ///
 /// # Examples
 ///

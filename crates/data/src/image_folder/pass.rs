@@ -1,14 +1,19 @@
 //! A pass over the files: decoded in parallel, judged in the order of the listing.
 
+use std::path::Path;
+
 use rayon::prelude::*;
+use store::sha256_hex;
 
 use super::{
-    BadImage, ImageFolderError, OnBadImage, Resize, decode::read_pixels, listing::ImageFile,
+    BadImage, ImageFolderError, OnBadImage, Resize,
+    decode::{decode_pixels, read_file},
+    listing::ImageFile,
 };
 use crate::ImageShape;
 
-/// Images of a block for each thread. The threads meet at the end of a block: more images even out
-/// the large and the small ones, fewer report progress and end at a bad image sooner.
+/// Images of a block for each thread. The threads wait for each other at the end of a block: more
+/// images balance large and small ones, fewer report progress and stop at a bad image sooner.
 const BLOCK_PER_THREAD: usize = 16;
 
 /// A pass over the files of a listing, from the first to the last.
@@ -22,7 +27,16 @@ pub(super) struct Pass<'a> {
     total: usize,
     done: usize,
     bad: Vec<(usize, BadImage)>,
+    hashes: String, // of the good files
     progress: &'a mut dyn FnMut(usize, usize),
+}
+
+/// What a pass found.
+pub(super) struct Passed {
+    /// The bad files, by their place in the listing.
+    pub(super) bad: Vec<(usize, BadImage)>,
+    /// A hash of the contents of the others.
+    pub(super) contents: String,
 }
 
 impl<'a> Pass<'a> {
@@ -34,7 +48,16 @@ impl<'a> Pass<'a> {
         total: usize,
         progress: &'a mut dyn FnMut(usize, usize),
     ) -> Self {
-        Self { shape, resize, on_bad_image, total, done: 0, bad: Vec::new(), progress }
+        Self {
+            shape,
+            resize,
+            on_bad_image,
+            total,
+            done: 0,
+            bad: Vec::new(),
+            hashes: String::new(),
+            progress,
+        }
     }
 
     /// Writes the pixels of the next files, one image after another; those of a bad one are 0.
@@ -47,7 +70,7 @@ impl<'a> Pass<'a> {
         let block = block();
         for (files, pixels) in files.chunks(block).zip(pixels.chunks_mut(block * shape.bytes())) {
             let read = |(file, pixels): (&ImageFile, &mut [u8])| {
-                let read = read_pixels(&file.path, shape, resize, pixels);
+                let read = read_hashed(&file.path, shape, resize, pixels);
                 read.inspect_err(|_| pixels.fill(0))
             };
             let images = files.par_iter().zip(pixels.par_chunks_exact_mut(shape.bytes()));
@@ -63,7 +86,7 @@ impl<'a> Pass<'a> {
         let scratch = || vec![0; shape.bytes()];
         for files in files.chunks(block()) {
             let check = |pixels: &mut Vec<u8>, file: &ImageFile| {
-                read_pixels(&file.path, shape, resize, pixels)
+                read_hashed(&file.path, shape, resize, pixels)
             };
             let results = files.par_iter().map_init(scratch, check).collect();
             self.judge(files, results)?;
@@ -71,19 +94,18 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The bad files, by their place in the listing.
-    pub(super) fn finish(self) -> Vec<(usize, BadImage)> {
-        self.bad
+    pub(super) fn finish(self) -> Passed {
+        Passed { bad: self.bad, contents: sha256_hex(self.hashes.as_bytes()) }
     }
 
     fn judge(
         &mut self,
         files: &[ImageFile],
-        results: Vec<Result<(), BadImage>>,
+        results: Vec<Result<String, BadImage>>,
     ) -> Result<(), ImageFolderError> {
         for (file, result) in files.iter().zip(results) {
             match (result, self.on_bad_image) {
-                (Ok(()), _) => {}
+                (Ok(hash), _) => self.hashes += &hash,
                 (Err(reason), OnBadImage::Skip) => self.bad.push((self.done, reason)),
                 (Err(reason), OnBadImage::Error) => {
                     return Err(ImageFolderError::BadImage { path: file.path.clone(), reason });
@@ -94,6 +116,18 @@ impl<'a> Pass<'a> {
         (self.progress)(self.done, self.total);
         Ok(())
     }
+}
+
+/// Writes the pixels of a file; returns the hash of its bytes.
+fn read_hashed(
+    path: &Path,
+    shape: ImageShape,
+    resize: Resize,
+    pixels: &mut [u8],
+) -> Result<String, BadImage> {
+    let bytes = read_file(path)?;
+    decode_pixels(&bytes, shape, resize, pixels)?;
+    Ok(sha256_hex(&bytes))
 }
 
 fn block() -> usize {

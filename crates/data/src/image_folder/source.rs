@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use store::sha256_hex;
 
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
     cache::{self, Cache},
-    decode::{decode_pixels, read_pixels},
-    listing::{ImageFile, Listing},
-    pass::Pass,
+    decode::{decode_pixels, read_file, read_pixels},
+    listing::{Ignored, ImageFile, Listing},
+    pass::{Pass, Passed},
 };
-use crate::{DataError, ImageShape, ImageSource, ImagesInMemory};
+use crate::{DataError, ImageShape, ImageSource, images::allocate};
 
 /// The images of a split, as they were listed.
 ///
@@ -26,13 +27,23 @@ pub struct ImageFolder {
 
 /// The images of a split, each of which was decoded once.
 ///
-/// As an [`ImageSource`] it reads from the cache, or decodes where there is none.
+/// As an [`ImageSource`] it reads from memory or the cache, or else decodes again.
 #[derive(Debug)]
 pub struct PreparedImages {
     images: ImageFolder,
-    cache: Option<Cache>,
-    /// The place of each image in the cache.
-    places: Vec<usize>,
+    pixels: Pixels,
+    contents: String, // the hash of all files
+}
+
+/// Where the pixels of the images are.
+#[derive(Debug)]
+enum Pixels {
+    /// One image after another.
+    InMemory(Vec<u8>),
+    /// In the cache, and the place of each image there.
+    Cached { cache: Cache, places: Vec<usize> },
+    /// In the files.
+    InFiles,
 }
 
 /// How many images were listed, and which of them were skipped. The others were loaded.
@@ -58,15 +69,17 @@ impl ImageFolder {
         Self { options: options.clone(), shape, listing }
     }
 
-    /// The number of files passed over, since their names are not those of images. Hidden files do
-    /// not count.
-    pub fn ignored(&self) -> usize {
-        self.listing.ignored.count
-    }
-
-    /// The first of these files by path, if there is one.
-    pub fn first_ignored(&self) -> Option<&Path> {
-        self.listing.ignored.first.as_deref()
+    /// What the user should know of files that are passed over, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let Listing { ignored, loose, .. } = &self.listing;
+        let reasons = [
+            (ignored, "only files named as images are read"),
+            (loose, "images are read from class folders only"),
+        ];
+        let note = |(files, reason): (&Ignored, _)| {
+            files.describe().map(|files| format!("passed over {files}: {reason}"))
+        };
+        reasons.into_iter().filter_map(note).collect()
     }
 
     /// The file of an image.
@@ -80,8 +93,8 @@ impl ImageFolder {
 
     /// Decodes all images into memory, in parallel and in the order of the listing.
     ///
-    /// With a cache this is [`prepare`](Self::prepare) and a read of the cache. `progress` is told
-    /// how many images are done, and of how many, always by the calling thread.
+    /// With a cache this is [`prepare`](Self::prepare) and a read of the cache. `progress` is called
+    /// with the number of images done and their total, always by the calling thread.
     ///
     /// # Errors
     ///
@@ -90,30 +103,31 @@ impl ImageFolder {
     pub fn load(
         self,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(ImagesInMemory, SkipReport), DataError> {
+    ) -> Result<(PreparedImages, SkipReport), DataError> {
         if self.options.cache.is_some() {
             let (prepared, report) = self.prepare(progress)?;
-            return Ok((prepared.load()?, report));
+            return Ok((prepared.into_memory()?, report));
         }
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
-        let (images, kept, report) = self.without(pass.finish())?;
+        let Passed { bad, contents } = pass.finish();
+        let (images, kept, report) = self.without(bad)?;
 
         // The kept images move down over the skipped ones before them.
         for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
             pixels.copy_within(from * bytes..(from + 1) * bytes, to * bytes);
         }
         pixels.truncate(kept.len() * bytes);
-        Ok((images.in_memory(pixels), report))
+        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels), contents }, report))
     }
 
-    /// Decodes each image once, so that a bad one is known before training begins.
+    /// Decodes each image once, so that a bad one is found before training begins.
     ///
-    /// With a cache the pixels stay there; one that is there already and whole is used, and only
-    /// images that were skipped are tried again. `progress` is told how many images are done, and
-    /// of how many, always by the calling thread.
+    /// With a cache the pixels stay there; a cache that is there already and whole is used, and only
+    /// images that were skipped are tried again. `progress` is called with the number of images done
+    /// and their total, always by the calling thread.
     ///
     /// # Errors
     ///
@@ -123,19 +137,18 @@ impl ImageFolder {
         self,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(PreparedImages, SkipReport), DataError> {
-        let (cache, bad) = match &self.options.cache {
-            Some(directory) => {
-                let (cache, bad) = self.open_cache(directory, progress)?;
-                (Some(cache), bad)
-            }
-            None => {
-                let mut pass = self.pass(progress);
-                pass.check(&self.listing.files)?;
-                (None, pass.finish())
-            }
+        let Some(directory) = &self.options.cache else {
+            let mut pass = self.pass(progress);
+            pass.check(&self.listing.files)?;
+            let Passed { bad, contents } = pass.finish();
+            let (images, _, report) = self.without(bad)?;
+            return Ok((PreparedImages { images, pixels: Pixels::InFiles, contents }, report));
         };
+        let (cache, bad) = self.open_cache(directory, progress)?;
         let (images, places, report) = self.without(bad)?;
-        Ok((PreparedImages { images, cache, places }, report))
+        let contents = cache.contents.clone();
+        let pixels = Pixels::Cached { cache, places };
+        Ok((PreparedImages { images, pixels, contents }, report))
     }
 
     fn open_cache(
@@ -169,8 +182,7 @@ impl ImageFolder {
         let mut no_progress = |_, _| {};
         let mut pass = self.pass(&mut no_progress);
         pass.check(&files)?;
-        let bad = pass.finish();
-        let reasons = bad.into_iter().map(|(_, reason)| reason);
+        let reasons = pass.finish().bad.into_iter().map(|(_, reason)| reason);
         Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
     }
 
@@ -223,33 +235,15 @@ impl ImageFolder {
             }),
         }
     }
-
-    fn in_memory(self, pixels: Vec<u8>) -> ImagesInMemory {
-        let Listing { labels, classes, .. } = self.listing;
-        ImagesInMemory { shape: self.shape, pixels, labels, classes }
-    }
 }
 
 impl PreparedImages {
-    fn load(self) -> Result<ImagesInMemory, DataError> {
+    fn into_memory(self) -> Result<Self, DataError> {
         let bytes = self.shape().bytes();
-        let mut pixels = allocate(self.places.len(), bytes)?;
+        let mut pixels = allocate(self.labels().len(), bytes)?;
         let images = pixels.par_chunks_exact_mut(bytes).enumerate();
         images.try_for_each(|(index, pixels)| self.read(index, pixels))?;
-        Ok(self.images.in_memory(pixels))
-    }
-}
-
-/// Zeroed pixels of images of so many bytes.
-pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, ImageFolderError> {
-    let mut pixels = Vec::new();
-    let length = images.checked_mul(bytes);
-    match length.map(|length| (length, pixels.try_reserve_exact(length))) {
-        Some((length, Ok(()))) => {
-            pixels.resize(length, 0);
-            Ok(pixels)
-        }
-        _ => Err(ImageFolderError::OutOfMemory { images, bytes }),
+        Ok(Self { pixels: Pixels::InMemory(pixels), ..self })
     }
 }
 
@@ -277,9 +271,15 @@ impl ImageSource for ImageFolder {
         Some(self.path(index).display().to_string())
     }
 
-    /// By the names and sizes of the files, none of which is decoded.
+    /// Reads all files and decodes none.
     fn fingerprint(&self) -> Result<String, DataError> {
-        Ok(self.listing.fingerprint())
+        let hash = |file: &ImageFile| match read_file(&file.path) {
+            Ok(bytes) => Ok(sha256_hex(&bytes)),
+            Err(reason) => Err(ImageFolderError::BadImage { path: file.path.clone(), reason }),
+        };
+        let hashes: Vec<_> = self.listing.files.par_iter().map(hash).collect();
+        let hashes = hashes.into_iter().collect::<Result<String, _>>()?;
+        Ok(self.listing.fingerprint(&sha256_hex(hashes.as_bytes())))
     }
 }
 
@@ -297,9 +297,14 @@ impl ImageSource for PreparedImages {
     }
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        let Some(cache) = &self.cache else { return self.images.read(index, pixels) };
-        assert_eq!(pixels.len(), self.shape().bytes(), "the pixels of one image");
-        Ok(cache.read(self.places[index], pixels)?)
+        let bytes = self.shape().bytes();
+        assert_eq!(pixels.len(), bytes, "the pixels of one image");
+        match &self.pixels {
+            Pixels::InMemory(all) => pixels.copy_from_slice(&all[index * bytes..][..bytes]),
+            Pixels::Cached { cache, places } => cache.read(places[index], pixels)?,
+            Pixels::InFiles => self.images.read(index, pixels)?,
+        }
+        Ok(())
     }
 
     fn name(&self, index: usize) -> Option<String> {
@@ -307,7 +312,7 @@ impl ImageSource for PreparedImages {
     }
 
     fn fingerprint(&self) -> Result<String, DataError> {
-        self.images.fingerprint()
+        Ok(self.images.listing.fingerprint(&self.contents))
     }
 }
 

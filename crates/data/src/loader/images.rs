@@ -12,7 +12,7 @@ use super::{
     pipeline::{Pipeline, ReadBatch},
     pixels::Pixels,
 };
-use crate::{DataError, ImageShape, ImageSource, image_folder::allocate};
+use crate::{DataError, ImageShape, ImageSource, images::allocate};
 
 /// Splits of at most this many bytes lie on the device, unless the user says otherwise. CIFAR-10
 /// takes 154 million.

@@ -1,9 +1,9 @@
 //! Worker threads that read images ahead of the training thread.
 //!
 //! The threads live as long as the loader. A batch is divided among all of them, so the first is
-//! there as soon as can be, and a few batches are under way at a time, which bounds the memory.
-//! The training thread takes them in their order and makes the tensors: backends keep memory for
-//! each thread that does.
+//! there as soon as possible, and only a few batches are in flight, which bounds the memory. The
+//! training thread takes them in order and makes the tensors: backends keep memory for each thread
+//! that does.
 
 use std::{
     any::Any,
@@ -19,9 +19,9 @@ use std::{
 
 use backend::Part;
 
-use crate::{DataError, ImageSource, image_folder::allocate};
+use crate::{DataError, ImageSource, images::allocate};
 
-/// Batches that are read ahead of the one that is waited for.
+/// Batches that are read ahead of the one that is next.
 const AHEAD: usize = 2;
 
 /// The images of a batch, read: `[samples, channels, height, width]`.
@@ -43,7 +43,7 @@ pub(super) struct Pipeline {
 struct Job {
     samples: Vec<usize>,
     piece: usize,
-    /// Set where nobody waits any more.
+    /// Set once nobody waits any more.
     abandoned: Arc<AtomicBool>,
     done: Sender<(usize, Result<Vec<u8>, DataError>)>,
 }
@@ -87,11 +87,11 @@ impl Pipeline {
             for (piece, samples) in samples.chunks(length).enumerate() {
                 let (samples, abandoned, done) =
                     (samples.to_vec(), Arc::clone(abandoned), done.clone());
-                // A job that nobody takes is one whose result never comes, which is noticed there.
+                // The result of a job that no worker takes never comes, which `wait` notices.
                 let _ = jobs.send(Job { samples, piece, abandoned, done });
             }
         }
-        Pending { samples, part, pieces }
+        Pending { samples, part, pieces, image_bytes: self.source.shape().bytes() }
     }
 }
 
@@ -99,7 +99,7 @@ impl Drop for Pipeline {
     fn drop(&mut self) {
         self.jobs = None;
         for worker in self.workers.drain(..) {
-            // It caught every panic of a source.
+            // The worker caught every panic of a source.
             let _ = worker.join();
         }
     }
@@ -146,20 +146,27 @@ struct Pending {
     samples: Vec<usize>,
     part: Part,
     pieces: Receiver<(usize, Result<Vec<u8>, DataError>)>,
+    image_bytes: usize,
 }
 
 impl Pending {
-    /// Waits for all pieces. Of several errors the one of the first sample counts.
+    /// Waits for all pieces. Of several errors that of the first sample counts.
     fn wait(self) -> Result<ReadBatch, DataError> {
-        let Self { samples, part, pieces } = self;
+        let Self { samples, part, pieces, image_bytes } = self;
         let mut pieces: Vec<_> = pieces.into_iter().collect();
         pieces.sort_by_key(|&(piece, _)| piece);
         let pixels = pieces.into_iter().map(|(_, pixels)| pixels).collect::<Result<Vec<_>, _>>()?;
-        Ok(ReadBatch { samples, part, pixels: pixels.concat() })
+        let pixels = pixels.concat();
+        if pixels.len() != samples.len() * image_bytes {
+            let image = samples.first().copied().unwrap_or(0);
+            let message = "the threads that read its batch ended".to_owned();
+            return Err(DataError::Panic { image, message });
+        }
+        Ok(ReadBatch { samples, part, pixels })
     }
 }
 
-/// The batches of a part of an epoch, under way.
+/// The batches of a part of an epoch, as they are read.
 pub(super) struct Reading<'a, I> {
     pipeline: &'a Pipeline,
     batches: I,
@@ -198,8 +205,24 @@ impl<I: Iterator<Item = (Vec<usize>, Part)>> Iterator for Reading<'_, I> {
 }
 
 impl<I> Drop for Reading<'_, I> {
-    /// What is still under way is for nobody.
+    /// Nobody waits for the batches still in flight.
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_of_which_a_piece_never_comes_is_an_error() {
+        let (done, pieces) = mpsc::channel();
+        done.send((0, Ok(vec![1, 2, 3]))).unwrap();
+        drop(done);
+        let part = Part { first: 0, samples: 2, of: 2, last: true };
+        let pending = Pending { samples: vec![7, 4], part, pieces, image_bytes: 3 };
+        let error = pending.wait().err().unwrap().to_string();
+        assert_eq!(error, "reading image 7 broke down: the threads that read its batch ended");
     }
 }

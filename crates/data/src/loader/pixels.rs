@@ -32,7 +32,7 @@ impl<B: Backend> Pixels<B> {
                 Tensor::<B, 1, Int>::from_data(data, (device, DType::U8))
             }
             Packing::Words => {
-                let words: Vec<i32> = bytes.chunks_exact(image).flat_map(pack).collect();
+                let words = pack(&bytes, image);
                 let data = TensorData::new(words, [images * image.div_ceil(WORD)]);
                 Tensor::<B, 1, Int>::from_data(data, (device, DType::I32))
             }
@@ -63,12 +63,19 @@ impl<B: Backend> Pixels<B> {
     }
 }
 
-fn pack(image: &[u8]) -> impl Iterator<Item = i32> {
-    image.chunks(WORD).map(|bytes| {
-        let mut word = [0; WORD];
-        word[..bytes.len()].copy_from_slice(bytes);
-        i32::from_le_bytes(word)
-    })
+/// The words of images of so many bytes, each of which begins with a word of its own.
+fn pack(bytes: &[u8], image: usize) -> Vec<i32> {
+    let mut words = Vec::with_capacity(bytes.len() / image * image.div_ceil(WORD));
+    for image in bytes.chunks_exact(image) {
+        let (whole, rest) = image.as_chunks();
+        words.extend(whole.iter().copied().map(i32::from_le_bytes));
+        if !rest.is_empty() {
+            let mut last = [0; WORD];
+            last[..rest.len()].copy_from_slice(rest);
+            words.push(i32::from_le_bytes(last));
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -81,6 +88,14 @@ mod tests {
         let seen: Vec<f32> = images.into_data().iter().collect();
         let expected: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
         assert_eq!(seen, expected, "{packing:?}");
+    }
+
+    #[test]
+    fn words_are_as_many_as_there_is_room_for() {
+        for (image, words) in [(8, 6), (7, 6), (1, 3)] {
+            let packed = pack(&vec![9; 3 * image], image);
+            assert_eq!((packed.len(), packed.capacity()), (words, words), "{image} bytes");
+        }
     }
 
     #[test]

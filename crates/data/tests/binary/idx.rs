@@ -211,6 +211,13 @@ fn labels_out_of_range() {
 }
 
 #[test]
+fn one_class_is_nothing_to_learn() {
+    let labels = idx(&[2], &[4, 4]);
+    let error = "`train-labels-idx1-ubyte`: all labels are 4";
+    check(read_idx, &idx_with(1, labels), error, "two classes");
+}
+
+#[test]
 fn gzip_files_that_are_damaged() {
     let labels = "train-labels-idx1-ubyte";
     let whole = gzip(&idx(&[2], &[2, 0]));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use backend::{Selected, device};
 use burn::tensor::{Int, Tensor, TensorData};
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, ImagesInMemory, Residency,
-    Resize, Subset,
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Resize, Subset,
     augment::{AugmentOptions, Augmentation},
     picture,
 };
@@ -37,19 +36,19 @@ pub(super) fn parse(settings: &[String]) -> Result<Option<AugmentOptions>, Failu
 /// As in training, images are normalised by the statistics of all of them; for the picture this is
 /// undone.
 pub(super) fn sheet(
-    images: ImagesInMemory,
+    images: Arc<dyn ImageSource>,
     options: &AugmentOptions,
     columns: usize,
 ) -> Result<Vec<u8>, Failure> {
     let (device, _) = device::open()?;
-    let preprocessing = ImagePreprocessing::measured(&images, Resize::default())?;
+    let preprocessing = ImagePreprocessing::measured(&*images, Resize::default())?;
     let augmentation = Augmentation::<Selected>::new(options, &preprocessing, 0, &device);
     let shape = images.shape();
 
     let classes = images.classes().len();
     let first_of = |class| images.labels().iter().position(|&label| label as usize == class);
     let samples: Vec<usize> = (0..classes).filter_map(first_of).collect();
-    let first: Arc<dyn ImageSource> = Arc::new(Subset::new(Arc::new(images), samples.clone()));
+    let first: Arc<dyn ImageSource> = Arc::new(Subset::new(images, samples.clone()));
     let batching = Batching::evaluation(samples.len().max(1));
     let loader = ImageLoader::new(Arc::clone(&first), batching, Residency::Host, 0, &device)?;
 

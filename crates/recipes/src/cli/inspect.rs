@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::ValueEnum;
@@ -126,7 +127,7 @@ pub(super) fn run(
         Source::Text => (inspect_text(arguments)?, None),
         source => {
             let found = read_images(arguments, &mut Console::new(progress))?;
-            (images(source, &found), Some(found.train))
+            (images(source, &found)?, Some(found.train))
         }
     };
     if let Some(path) = &arguments.sheet {
@@ -135,7 +136,7 @@ pub(super) fn run(
             return Err(Failure::new(ExitCode::Usage, message, "leave `--sheet` out"));
         };
         let png = match &options {
-            None => contact_sheet(&images, COLUMNS)?,
+            None => contact_sheet(&*images, COLUMNS)?,
             Some(options) => augmented::sheet(images, options, COLUMNS)?,
         };
         store::write_whole(path, &png).map_err(Failure::user_data)?;
@@ -208,7 +209,7 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 
 /// The images of a source.
 struct FoundImages {
-    train: ImagesInMemory,
+    train: Arc<dyn ImageSource>,
     /// How many images the other splits have.
     others: Vec<(&'static str, usize)>,
     /// Of all splits.
@@ -219,7 +220,7 @@ struct FoundImages {
 impl From<ImageSplits> for FoundImages {
     fn from(ImageSplits { train, test }: ImageSplits) -> Self {
         let others = test.iter().map(|test| ("test", test.labels().len())).collect();
-        Self { train, others, skipped: Vec::new(), notes: Vec::new() }
+        Self { train: Arc::new(train), others, skipped: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -249,17 +250,19 @@ fn read_folder(
         ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
     };
     let folder = open_image_folder(&options)?;
-    let notes = Vec::from_iter(folder.note());
+    let mut notes = Vec::from_iter(folder.note());
+    notes.extend(folder.train.notes());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
     let mut others = Vec::new();
     for (name, split) in [("validation", folder.validation), ("test", folder.test)] {
         let Some(split) = split else { continue };
+        notes.extend(split.notes());
         let (images, report) = split.prepare(&mut progress)?;
         others.push((name, images.labels().len()));
         skipped.extend(report.skipped);
     }
-    Ok(FoundImages { train, others, skipped, notes })
+    Ok(FoundImages { train: Arc::new(train), others, skipped, notes })
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
@@ -280,24 +283,30 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
     }
 }
 
-fn images(source: Source, found: &FoundImages) -> Inspection {
+fn images(source: Source, found: &FoundImages) -> Result<Inspection, DataError> {
     let FoundImages { train, others, skipped, notes } = found;
     let shape = train.shape();
-    Inspection {
+    let (mut pixels, mut extremes) = (vec![0; shape.bytes()], Vec::new());
+    for index in 0..train.labels().len() {
+        train.read(index, &mut pixels)?;
+        extremes
+            .extend(pixels.iter().copied().min().into_iter().chain(pixels.iter().copied().max()));
+    }
+    Ok(Inspection {
         source,
         samples: train.labels().len(),
         splits: [("train", train.labels().len())].into_iter().chain(others.clone()).collect(),
         classes: counts(train.labels(), train.classes()),
         shape: vec![shape.channels, shape.height, shape.width],
         columns: Vec::new(),
-        range: range(train.pixels.iter().map(|&value| f64::from(value))),
+        range: range(extremes.into_iter().map(f64::from)),
         skipped: skipped.len(),
         problems: skipped
             .iter()
             .map(|image| format!("`{}`: {}", image.path.display(), image.reason))
             .collect(),
         notes: notes.clone(),
-    }
+    })
 }
 
 fn counts(labels: &[u32], classes: &[String]) -> BTreeMap<String, usize> {

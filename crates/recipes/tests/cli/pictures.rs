@@ -87,7 +87,7 @@ fn a_picture_that_is_none_is_named_or_skipped() {
     let ran = folder.run(&skipped).succeeded();
     assert_eq!(ran.json()["skipped_records"], 1);
     assert!(ran.stderr.contains("notes.jpg"), "{}", ran.stderr);
-    let note = "passed over 2 files, as `photos/bright/drawing.tga`: \
+    let note = "passed over 2 files, such as `photos/bright/drawing.tga`: \
                 only files named as images are read";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let measured = folder.run("eval run --data photos").succeeded().stdout;
@@ -292,4 +292,65 @@ fn a_folder_that_changed_since_is_neither_measured_nor_trained_on() {
     // One more moves others from one split to the other.
     folder.write("photos/dark/20.bmp", bmp(24, [7, 14, 0]));
     refused("one more");
+}
+
+#[test]
+fn a_folder_that_moved_or_is_cached_is_the_same_data() {
+    let folder = photos();
+    folder.run(&format!("train cnn {PHOTOS} --max-steps 3 --run-dir run")).succeeded();
+    fs::rename(folder.path("photos"), folder.path("moved")).unwrap();
+    let resume = "resume run --set data.path=moved --set data.cache=decoded --progress quiet";
+    folder.run(&format!("{resume} --set training.max_steps=5")).succeeded();
+    folder.run(&format!("{resume} --set data.cache= --set training.max_steps=7")).succeeded();
+}
+
+/// A folder `photos` with the splits `train` and `test`.
+fn split_photos() -> Folder {
+    let folder = photos();
+    for (class, base) in [("dark", 0), ("bright", 200)] {
+        let train = folder.path("photos/train").join(class);
+        fs::create_dir_all(train.parent().unwrap()).unwrap();
+        fs::rename(folder.path("photos").join(class), train).unwrap();
+        fs::create_dir_all(folder.path("photos/test").join(class)).unwrap();
+        folder.write(&format!("photos/test/{class}/0.bmp"), bmp(24, [base + 5; 3]));
+    }
+    folder
+}
+
+#[test]
+fn a_split_under_another_name_is_other_data() {
+    let folder = split_photos();
+    folder.run(&format!("train cnn {PHOTOS} --max-steps 3 --run-dir run")).succeeded();
+    let measured = folder.run("eval run").succeeded().stdout;
+    assert!(measured.contains("2 samples"), "{measured}");
+    fs::rename(folder.path("photos/test"), folder.path("photos/val")).unwrap();
+    let refused = folder.run("eval run");
+    assert_eq!(refused.code, Some(3), "{refused:#?}");
+    assert!(refused.stderr.contains("not what it was"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_damaged_picture_of_another_split_does_not_prevent_an_evaluation() {
+    let folder = split_photos();
+    folder.run(&format!("train cnn {PHOTOS} --max-steps 3 --run-dir run")).succeeded();
+    folder.write("photos/train/dark/7.bmp", "this is text");
+    folder.write("photos/loose.bmp", "this is text");
+    let measured = folder.run("eval run --data photos").succeeded().stdout;
+    assert!(measured.contains("2 samples"), "{measured}");
+}
+
+#[test]
+fn pictures_that_are_passed_over_are_told_of_alike_by_train_and_inspect() {
+    let folder = photos();
+    folder.write("photos/dark/notes.txt", "this is text");
+    folder.write("photos/loose.bmp", bmp(24, [1; 3]));
+    let trained = folder.run(&format!("train cnn {PHOTOS} --max-steps 1 --run-dir run"));
+    let inspected = folder.run("data inspect image-folder photos").succeeded().stdout;
+    for note in [
+        "note: passed over `photos/dark/notes.txt`: only files named as images are read\n",
+        "note: passed over `photos/loose.bmp`: images are read from class folders only\n",
+    ] {
+        assert!(trained.stderr.contains(note), "{}", trained.stderr);
+        assert!(inspected.contains(note), "{inspected}");
+    }
 }

@@ -131,6 +131,28 @@ fn features_are_never_those_of_other_weights_or_pictures() {
 }
 
 #[test]
+fn features_are_never_those_of_another_arithmetic_or_a_damaged_file() {
+    let folder = pretrained();
+    let computed = |settings: &str, run: &str| {
+        let told = transfer(&folder, settings, run).succeeded().stderr;
+        told.contains("the features of 54 images took")
+    };
+    assert!(computed("", "first"));
+    assert!(computed("--set training.convolution=exact", "exact"));
+    assert!(!computed("", "again"));
+    for kept in fs::read_dir(folder.path("cache/features")).unwrap() {
+        let path = kept.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    assert!(computed("", "damaged"));
+    assert_eq!(tensors(&folder, "first"), tensors(&folder, "damaged"));
+    assert!(!computed("", "mended"));
+}
+
+#[test]
 fn fine_tuning_trains_the_last_block_alone() {
     let folder = pretrained();
     transfer(&folder, "--set model.fine_tune=true", "run").succeeded();

@@ -149,10 +149,8 @@ keep("contrast_of_grey", blend(grey, grey.mean((1, 2, 3), keepdim=True)),
      lambda i: tv.adjust_contrast(grey[i], number[i]))
 keep("saturation", blend(images, greys), lambda i: tv.adjust_saturation(images[i], number[i]))
 hsv = to_hsv(images)
-keep("hsv", hsv)
 turned = torch.cat([(hsv[:, :1] + shifts[:, None, None, None]) % 1, hsv[:, 1:]], 1)
 keep("hue", to_rgb(turned), lambda i: tv.adjust_hue(images[i], turn[i]))
-keep("grey", greys, lambda i: tv.rgb_to_grayscale(images[i]))
 
 # Normalisation.
 mean, deviation = torch.tensor([0.4914, 0.4822, 0.4465]), torch.tensor([0.2470, 0.2435, 0.2616])
