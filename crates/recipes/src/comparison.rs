@@ -64,7 +64,7 @@ pub(crate) struct Spread {
 struct Finished {
     record: Record,
     summary: Summary,
-    /// Without the seed, and with the device.
+    /// Without the seed; with the device, the backend and the number of ranks.
     settings: BTreeMap<String, Value>,
 }
 
@@ -174,6 +174,7 @@ impl Finished {
         settings.remove(SEED);
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
+        settings.insert("ranks".to_owned(), json!(summary.ranks));
         Self { record, summary, settings }
     }
 
@@ -363,16 +364,25 @@ mod tests {
             ("recipe", json!("cnn")),
             ("data.path", json!("")),
             ("optimizer.learning_rate", json!(rate)),
+            (SEED, json!(seed)),
         ];
-        Finished {
-            record: Record {
-                directory: format!("runs/{name}").into(),
-                recipe: "cnn".to_owned(),
-                ..Record::default()
-            },
-            summary: serde_json::from_value(summary).unwrap(),
+        let record = Record {
+            directory: format!("runs/{name}").into(),
+            recipe: "cnn".to_owned(),
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
-        }
+            ..Record::default()
+        };
+        Finished::of(record, serde_json::from_value(summary).unwrap())
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_ranks_are_two_rows() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        runs[1].summary.ranks = 2;
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        assert_eq!(comparison.rows.len(), 2);
+        assert_eq!(comparison.differences["ranks"], [json!(1), json!(2)]);
     }
 
     #[test]

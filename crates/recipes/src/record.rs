@@ -17,6 +17,9 @@ use crate::{
     summary,
 };
 
+/// The help where the system refuses to read a file.
+const CHECK_ACCESS: &str = "check the file's permissions and the disk";
+
 /// A run, finished or not, as its directory tells of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
@@ -122,11 +125,16 @@ impl Record {
     /// Where it is none, or its configuration or summary cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let path = directory.join(CONFIG);
-        let config = fs::read_to_string(&path).map_err(|_| not_a_run(directory))?;
-        let table: Value = toml::from_str(&config).map_err(|error| {
-            let message = format!("`{}` cannot be read: {}", path.display(), error.message());
-            Failure::new(ExitCode::UserData, message, "bring back the file that the run wrote")
+        let unreadable = |reason: &str, help: &str| {
+            let message = format!("`{}` cannot be read: {reason}", path.display());
+            Failure::new(ExitCode::UserData, message, help)
+        };
+        let config = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
+            _ => unreadable(&error.to_string(), CHECK_ACCESS),
         })?;
+        let table: Value = toml::from_str(&config)
+            .map_err(|error| unreadable(error.message(), "restore the file that the run wrote"))?;
         let settings = leaves(&table);
         let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut record = Self {
@@ -203,7 +211,7 @@ fn events(path: &Path) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => {
             let message = format!("`{}` cannot be read: {error}", path.display());
-            Err(Failure::new(ExitCode::UserData, message, "check who may read it, and the disk"))
+            Err(Failure::new(ExitCode::UserData, message, CHECK_ACCESS))
         }
     }
 }
@@ -291,5 +299,7 @@ mod tests {
         assert!(message(&folder.path().join("none")).starts_with("there is no run directory"));
         fs::write(folder.path().join(CONFIG), "recipe = ").unwrap();
         assert!(message(folder.path()).contains("config.toml` cannot be read"));
+        fs::write(folder.path().join(CONFIG), b"\xff").unwrap();
+        assert!(message(folder.path()).contains("config.toml` cannot be read: "));
     }
 }

@@ -119,5 +119,5 @@ fn network(
 fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&config.model, &images.preprocessing, images.classes().len())?;
-    Ok(images.plan(config, Architecture::ResNet(network)))
+    images.plan(config, Architecture::ResNet(network))
 }

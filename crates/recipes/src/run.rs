@@ -404,6 +404,29 @@ mod tests {
         assert!(!directory.exists());
     }
 
+    #[test]
+    fn a_start_that_the_trainer_refuses_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, empty) = (folder.path().join("new"), folder.path().join("empty"));
+        fs::create_dir(&empty).unwrap();
+        for directory in [&new, &empty] {
+            let start = Start {
+                observer: &mut Silent,
+                interrupt: Stop::default(),
+                directory: directory.clone(),
+                resumes: false,
+                command_line: Vec::new(),
+                began: Instant::now(),
+                group: Group::alone(),
+            };
+            let settings = vec![Layer::set("training.epochs=1000000000000000000")];
+            let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
+            assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");
+        }
+        assert!(!new.exists());
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+    }
+
     /// The weights, the metrics without their times, and the names of all files.
     fn outcome(directory: &Path) -> (Vec<u8>, Vec<String>, Vec<String>) {
         let metrics = fs::read_to_string(directory.join("metrics.csv")).unwrap();

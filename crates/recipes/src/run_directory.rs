@@ -45,6 +45,7 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
+    created: bool, // by this process, rather than found empty
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
@@ -79,8 +80,10 @@ impl RunDirectory {
         environment: Environment,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
+        let created = !path.exists();
         create_directory(&path).map_err(Failure::user_data)?;
-        let directory = Self::reopen(path, config, environment)?;
+        let mut directory = Self::reopen(path, config, environment)?;
+        directory.created = created;
         refuse_if_used(&directory.path)?; // by a process that has given it back since
         Ok(directory)
     }
@@ -98,6 +101,7 @@ impl RunDirectory {
         Ok(Self {
             _lock: lock(&path)?,
             path,
+            created: false,
             config,
             environment,
             opened: Instant::now(),
@@ -223,6 +227,21 @@ impl RunDirectory {
             "{epoch},{step},{train_loss},{values}{learning_rate},{seconds:.6},\
              {samples_per_second:.1},{data_wait:.6}"
         ))
+    }
+}
+
+/// A run that was refused before its settings were written leaves nothing.
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        if self.path.join(CONFIG).exists() {
+            return;
+        }
+        // Still held, so no other process writes here.
+        let _ = fs::remove_file(self.path.join(LOCK));
+        if self.created {
+            // The system refuses to remove a directory that has something in it.
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 }
 

@@ -91,5 +91,5 @@ fn network(images: &ImagePreprocessing, classes: usize) -> Result<SimpleNetConfi
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing, images.classes().len())?;
-    Ok(images.plan(config, Architecture::SimpleNet(network)))
+    images.plan(config, Architecture::SimpleNet(network))
 }

@@ -251,7 +251,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         data_bytes: images.splits().map(bytes).sum(),
         notes: images.notes.clone(),
     };
-    Ok(outline.plan())
+    outline.plan()
 }
 
 /// The mean loss and the accuracy on a split.

@@ -99,5 +99,5 @@ fn network(images: &ImagePreprocessing, classes: usize) -> Result<VggClassifierC
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing, images.classes().len())?;
-    Ok(images.plan(config, Architecture::Vgg(network)))
+    images.plan(config, Architecture::Vgg(network))
 }

@@ -19,7 +19,6 @@ pub(crate) struct Chart {
     pub(crate) x_label: String,
     pub(crate) y_label: String,
     pub(crate) logarithmic_x: bool,
-    pub(crate) logarithmic_y: bool,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -70,7 +69,7 @@ impl Chart {
         let points = || lines.iter().flat_map(|(_, points)| points);
         let (x, y) = (points().map(|point| point.0), points().map(|point| point.1));
         let x = if self.logarithmic_x { Scale::logarithmic(x) } else { Scale::tight(x) };
-        let y = if self.logarithmic_y { Scale::logarithmic(y) } else { Scale::rounded(y) };
+        let y = Scale::rounded(y);
         let legend = self.legend();
         let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + legend.height;
         let title = escaped(&self.title);
@@ -97,13 +96,12 @@ impl Chart {
 
     /// The points that have a place, and no more of them than can be told apart.
     fn drawable(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-        let has_place = |value: f64, logarithmic: bool| {
-            value.abs() <= scale::LARGEST && (!logarithmic || value >= scale::LEAST_LOGARITHMIC)
-        };
+        let has_place = |value: f64| value.abs() <= scale::LARGEST;
+        let least = if self.logarithmic_x { scale::LEAST_LOGARITHMIC } else { -scale::LARGEST };
         let points: Vec<(f64, f64)> = points
             .iter()
             .copied()
-            .filter(|&(x, y)| has_place(x, self.logarithmic_x) && has_place(y, self.logarithmic_y))
+            .filter(|&(x, y)| has_place(x) && x >= least && has_place(y))
             .collect();
         if points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
@@ -215,7 +213,7 @@ fn drawn(line: &Line, points: &[(f64, f64)], x: &Scale, y: &Scale, index: usize)
     svg
 }
 
-/// The lowest and the highest of each run of neighbours, in their order.
+/// The first and the last point, and the lowest and the highest of each run of neighbours, in order.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let of_column = |column: &[(f64, f64)]| {
         let lower = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1);
@@ -225,7 +223,8 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         ends
     };
-    points.chunks(points.len().div_ceil(COLUMNS)).flat_map(of_column).collect()
+    let columns = points.chunks(points.len().div_ceil(COLUMNS)).flat_map(of_column);
+    points.first().copied().into_iter().chain(columns).chain(points.last().copied()).collect()
 }
 
 /// Text as XML has it.
@@ -286,8 +285,8 @@ mod tests {
 
     #[test]
     fn what_has_no_place_is_left_out() {
-        let odd = [(0.0, f64::NAN), (1.0, 2.0), (2.0, f64::INFINITY), (3.0, -1.0), (4.0, 1e308)];
-        let svg = Chart { logarithmic_y: true, ..chart(vec![line("a", &odd)]) }.inline();
+        let odd = [(1.0, f64::NAN), (2.0, 2.0), (3.0, f64::INFINITY), (-1.0, 3.0), (4.0, 1e308)];
+        let svg = Chart { logarithmic_x: true, ..chart(vec![line("a", &odd)]) }.inline();
         assert_eq!(places(&svg).len(), 1);
         for odd in ["NaN", "inf"] {
             assert!(!svg.contains(odd), "{svg}");
@@ -309,11 +308,16 @@ mod tests {
 
     #[test]
     fn a_long_line_keeps_its_ends_and_its_peaks() {
-        let mut points: Vec<(f64, f64)> = (0..50_000).map(|x| (f64::from(x), 1.0)).collect();
+        // A falling zigzag, neither of whose ends is the lowest or the highest of its neighbours.
+        let zigzag = |x: u32| {
+            (f64::from(x), if x.is_multiple_of(2) { -1.0 } else { 1.0 } - f64::from(x) / 1e4)
+        };
+        let mut points: Vec<(f64, f64)> = (0..50_000).map(zigzag).collect();
         points[31_234].1 = 9.0;
         let thin = thinned(&points);
-        assert!(thin.len() <= 2 * COLUMNS, "{}", thin.len());
+        assert!(thin.len() <= 2 * COLUMNS + 2, "{}", thin.len());
         assert!(thin.contains(&(31_234.0, 9.0)));
+        assert_eq!((thin[0], thin[thin.len() - 1]), (points[0], points[49_999]));
         assert!(thin.is_sorted_by(|a, b| a.0 <= b.0));
     }
 

@@ -177,28 +177,36 @@ fn learning_rate(plan: &Plan) -> String {
 fn memory(planned: &Planned) -> String {
     let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
         planned.plan.memory_bytes;
+    // What makes each smaller.
+    let network = "choose a smaller network";
+    let batch = "lower `training.batch_size`, or keep it and set `training.micro_batch`";
+    let samples = "`data.residency = \"host\"` keeps images off the device, else use fewer samples";
     let parts = [
-        ("weights", weights),
-        ("gradients", gradients),
-        ("optimizer", optimizer),
-        ("average of the weights", average),
-        ("weights of the best epoch", best),
-        ("activations", activations),
-        ("data", data),
-        ("together", total),
+        ("weights", weights, network),
+        ("gradients", gradients, network),
+        ("optimizer", optimizer, "`optimizer.kind = \"sgd\"` needs least"),
+        ("average of the weights", average, "leave `training.ema` out"),
+        ("weights of the best epoch", best, "`output.model = \"final\"` does without"),
+        ("activations", activations, batch),
+        ("data", data, samples),
     ];
-    let mut text = "\nmemory while training, estimated\n".to_owned();
-    for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {
+    let mut text = "\nestimated memory while training\n".to_owned();
+    let mut line = |name: &str, bytes: usize| {
         text += &format!("  {name:<25}  {:>10}\n", size(bytes as f64));
+    };
+    for (name, bytes, _) in parts.into_iter().filter(|&(_, bytes, _)| bytes > 0) {
+        line(name, bytes);
     }
+    line("total", total);
     let device = &planned.device;
     text += &match planned.device_memory_bytes {
         Some(bytes) => format!("  of {} on {device}\n", size(bytes as f64)),
         None => format!("  the memory of {device} is unknown\n"),
     };
-    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes) {
-        text += "  this does not fit: lower `training.batch_size`, or keep it and set \
-                 `training.micro_batch`\n";
+    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes)
+        && let Some((name, _, help)) = parts.into_iter().max_by_key(|&(_, bytes, _)| bytes)
+    {
+        text += &format!("  this does not fit; the largest part is `{name}`: {help}\n");
     }
     text
 }

@@ -35,5 +35,8 @@ pub(super) fn of_first(group: &Group, directory: PathBuf) -> Result<PathBuf, Fai
         return Ok(directory);
     }
     let chosen = group.broadcast(directory.to_string_lossy().into_owned().into_bytes())?;
+    if group.leads() {
+        return Ok(directory); // which need not be Unicode; the others only name it
+    }
     Ok(PathBuf::from(String::from_utf8_lossy(&chosen).into_owned()))
 }

@@ -143,6 +143,20 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
+    /// serde itself would drop what a list has too much.
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        match &self.value {
+            Value::List(elements) if elements.len() == length => {
+                visitor.visit_seq(Elements::new(elements))
+            }
+            _ => Err(Mismatch::wrong(format!("a list of {length} values"))),
+        }
+    }
+
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         match &self.value {
             Value::Table(table) => visitor.visit_map(Entries::new(table)),
@@ -160,7 +174,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+        i128 u128 char bytes byte_buf unit unit_struct tuple_struct identifier ignored_any
     }
 }
 

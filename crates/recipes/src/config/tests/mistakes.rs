@@ -85,6 +85,17 @@ fn a_wrong_type_says_what_was_expected_and_found() {
 }
 
 #[test]
+fn a_list_has_as_many_values_as_its_key_takes() {
+    for list in ["[0.8, 1.2, 1.6]", "[0.8]"] {
+        let layers = vec![file(&format!("augment.scale = {list}"))];
+        let problems = crate::cnn::RECIPE.resolve::<ImageConfig<NoSettings>>(layers).unwrap_err();
+        let expected =
+            format!("`augment.scale` must be a list of 2 values, found `{list}`, in my.toml:1");
+        assert_eq!(lines(&problems)[0], expected);
+    }
+}
+
+#[test]
 fn a_table_is_no_value_and_a_value_no_table() {
     refuses(
         vec![file("data = 5\n[training.seed]\nx = 1\n[[output]]")],
