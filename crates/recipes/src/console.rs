@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: a bar on a terminal, plain lines in a pipe.
+//! Progress of a run: a bar on a terminal, plain lines in a pipe.
 
 use std::{
     error::Error,
@@ -14,10 +14,10 @@ use crate::run_directory::ordered;
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
-/// Of values that lie close together, so many digits of their deviation are shown.
+/// Of values that lie close together, this many digits of their deviation are shown.
 const DIGITS_OF_DEVIATION: f64 = 4.0;
 
-/// More digits say nothing.
+/// More digits carry no information.
 const DIGITS_OF_F64: f64 = 17.0;
 
 /// How much of a run is shown.
@@ -28,11 +28,11 @@ pub enum Progress {
     Auto,
     /// Plain lines.
     Plain,
-    /// Nothing but notes and errors; the result is printed all the same.
+    /// Only notes and errors; the result is still printed.
     Quiet,
 }
 
-/// Shows a run on stderr. It never fails: a terminal that goes away must not stop training.
+/// Shows a run on stderr. It never fails: a terminal that is closed must not stop training.
 pub struct Console {
     view: View,
     epochs: usize,
@@ -73,7 +73,7 @@ impl Console {
         }
     }
 
-    /// Tells what the user should know.
+    /// Prints a note to the user.
     pub(crate) fn note(&self, message: &str) {
         self.line(&format!("note: {message}"));
     }
@@ -139,8 +139,8 @@ impl Console {
         }
     }
 
-    /// A bar of its own on a terminal, or where the run has its bar already a message there; in a
-    /// pipe a line now and then, and one where the run itself waits for it.
+    /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a
+    /// line now and then, and one at the start where the run waits for it.
     pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
         match &self.view {
             View::Bar(bar) if self.steps > 0 => {
@@ -185,7 +185,7 @@ impl Observer for Console {
             &Event::Resume { epochs, steps, step, .. } => {
                 self.on_start(epochs, steps, step);
                 if !matches!(self.view, View::Quiet) {
-                    self.note(&format!("the run goes on after step {step} of {steps}"));
+                    self.note(&format!("resuming after step {step} of {steps}"));
                 }
             }
             &Event::Step(report) => self.on_step(report),
@@ -227,7 +227,7 @@ fn describe(metrics: &Metrics) -> String {
     format!(", validation {}", values.join(", "))
 }
 
-/// `652,000 samples/s, 12 % of peak, 85 MB`, as far as it is known
+/// `652,000 samples/s, 12 % of peak, 85 MB`, as far as known
 fn speed(pace: Pace) -> String {
     let peak = pace.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
     let memory = pace.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
@@ -245,8 +245,8 @@ pub(crate) fn size(bytes: f64) -> String {
     }
 }
 
-/// A measure in at least four significant digits: four decimals, more where there are zeros before
-/// them, and none of a large one.
+/// A metric in at least four significant digits: four decimals, more after leading zeros, and none
+/// for large values.
 pub(crate) fn rounded(value: f64) -> String {
     match value.abs() {
         0.0 | 0.1..1000.0 => format!("{value:.4}"),
@@ -257,8 +257,8 @@ pub(crate) fn rounded(value: f64) -> String {
     }
 }
 
-/// A value of a table in so many significant digits, with no zeros at its end, but whole digits as
-/// they are; with an exponent only where there would be many zeros.
+/// A value of a table in so many significant digits, without trailing zeros, but with all digits
+/// before the point; with an exponent only where there would be many zeros.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let kept: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
     match kept.abs() {
@@ -268,9 +268,9 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// As [`significant`], with more digits where such values differ in those that come after.
+/// As [`significant`], with more digits where values differ only in later ones.
 ///
-/// - `deviation`: of such values
+/// - `deviation`: the standard deviation of the values
 pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
     let place = |number: f64| number.abs().log10().floor();
     let needed = DIGITS_OF_DEVIATION + place(value) - place(deviation);

@@ -1,4 +1,4 @@
-//! What the files of a run say, read again for whoever looks at it.
+//! A run as read back from its files.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use crate::{
 /// The help where the system refuses to read a file.
 const CHECK_ACCESS: &str = "check the file's permissions and the disk";
 
-/// A run, finished or not, as its directory tells of it.
+/// A run, finished or not, as read from its directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     /// The run's directory, as it was named.
@@ -34,16 +34,16 @@ pub(crate) struct Record {
     pub(crate) environment: Value,
     /// The results of a finished run.
     pub(crate) summary: Option<Summary>,
-    /// Epochs and steps that the run is to have.
+    /// How long the run is to be.
     pub(crate) planned: Option<Plan>,
     pub(crate) epochs: Vec<EpochRecord>,
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) samples: Vec<SampleRecord>,
     pub(crate) warnings: Vec<String>,
     pub(crate) end: Option<End>,
-    /// How often it was resumed.
+    /// How many times it was resumed.
     pub(crate) resumed: usize,
-    /// Whether a process trains it now.
+    /// Whether a process is training it now.
     pub(crate) in_use: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct End {
     pub(crate) step: u64,
 }
 
-/// An epoch that has ended. A number that is not finite has no form in JSON, and is absent.
+/// An epoch that has ended. Numbers that are not finite are absent, as JSON has none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct EpochRecord {
     pub(crate) epoch: usize,
@@ -70,9 +70,9 @@ pub(crate) struct EpochRecord {
     pub(crate) validation: BTreeMap<String, Option<f64>>,
     /// Of training.
     pub(crate) seconds: f64,
-    /// The share of `seconds` that went into waiting for data.
+    /// The share of `seconds` spent waiting for data.
     pub(crate) data_wait: f64,
-    /// The share of it that went into the gradients of other processes, if there were any.
+    /// The share spent on the gradients of other processes, if there were any.
     pub(crate) communication_wait: Option<f64>,
     /// Shares of the rest, where they are known.
     pub(crate) forward: Option<f64>,
@@ -92,7 +92,7 @@ pub(crate) struct StepRecord {
     pub(crate) samples_per_second: Option<f64>,
 }
 
-/// What a text model wrote at the end of an epoch.
+/// Text that a model generated at the end of an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct SampleRecord {
     pub(crate) epoch: usize,
@@ -122,7 +122,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// Where it is none, or its configuration or summary cannot be read.
+    /// Where it is not a run, or its configuration or summary cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let path = directory.join(CONFIG);
         let unreadable = |reason: &str, help: &str| {
@@ -172,12 +172,12 @@ impl Record {
         }
     }
 
-    /// A setting that is a text.
+    /// A setting that is a string.
     pub(crate) fn setting(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(Value::as_str)
     }
 
-    /// The names of what was validated, the loss first.
+    /// The names of the validation metrics, the loss first.
     pub(crate) fn validated(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .epochs
@@ -191,13 +191,13 @@ impl Record {
 }
 
 impl EpochRecord {
-    /// A measure of the validation split.
+    /// A validation metric.
     pub(crate) fn validation(&self, name: &str) -> Option<f64> {
         self.validation.get(name).copied().flatten()
     }
 }
 
-/// What a finished run measured that counts for most, and on which split.
+/// The most meaningful metrics of a finished run, and their split.
 pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     let test = summary.test.as_ref().map(|metrics| ("test", metrics));
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
@@ -222,12 +222,12 @@ fn environment(directory: &Path) -> Value {
     environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The hash of the samples that a run began with, if it tells.
+/// The hash of the samples that a run started with, if recorded.
 pub(crate) fn data_hash(directory: &Path) -> Option<String> {
     Some(environment(directory)["data"].as_str()?.to_owned())
 }
 
-/// The error of a directory that is none of a run.
+/// The error for a directory that is not a run.
 pub(crate) fn not_a_run(directory: &Path) -> Failure {
     let shown = directory.display();
     let message = if directory.is_dir() {
@@ -235,7 +235,7 @@ pub(crate) fn not_a_run(directory: &Path) -> Failure {
     } else {
         format!("there is no run directory `{shown}`")
     };
-    let help = "name the directory that `recipes train` printed at its end";
+    let help = "name the run directory that `recipes train` printed at its end";
     Failure::new(ExitCode::UserData, message, help)
 }
 

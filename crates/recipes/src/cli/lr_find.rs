@@ -20,23 +20,23 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LrFindArguments {
-    /// A recipe's name, or a configuration of your own
+    /// A recipe's name, or a configuration file
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: String,
-    /// Change a setting, such as `training.batch_size=8`; may be given many times. `[schedule]` and
-    /// the learning rate are the test's own
+    /// Change a setting, such as `training.batch_size=8`; may be repeated. `[schedule]` and
+    /// the learning rate are set by the test
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// The learning rate of the first step
     #[arg(long, value_name = "RATE", default_value_t = 1e-6)]
     from: f64,
-    /// The learning rate of the last step, if the loss does not break out before
+    /// The learning rate of the last step, unless the loss diverges before
     #[arg(long, value_name = "RATE", default_value_t = 1.0)]
     to: f64,
-    /// How many learning rates are tried, a step each
+    /// How many learning rates to try, one step each
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(20..))]
     steps: u64,
-    /// Draw the loss over the learning rate into a file
+    /// Plot the loss over the learning rate into a file
     #[arg(long, value_name = "FILE.svg")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -53,7 +53,7 @@ pub(super) fn run(
     if !(from > 0.0 && from < to && to.is_finite()) {
         return Err(Failure::new(
             ExitCode::Usage,
-            format!("there are no learning rates from {from} to {to}"),
+            format!("no learning rates lie between {from} and {to}"),
             "`--from` must be above 0, and `--to` above that",
         ));
     }
@@ -78,7 +78,7 @@ fn chart(test: &RangeTest) -> Chart {
         Line { name: name.to_owned(), points }
     };
     Chart {
-        title: format!("The range test of {}", test.recipe),
+        title: format!("Learning-rate range test of {}", test.recipe),
         x_label: "learning rate".to_owned(),
         y_label: "loss".to_owned(),
         logarithmic_x: true,
@@ -93,23 +93,23 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
     let mut highest = losses.iter().copied().fold(lowest, f64::max);
     if test.lowest.is_some() {
-        // The fall takes half of the height, whatever comes after it.
+        // The fall takes half of the chart's height, whatever follows it.
         let first = losses.first().copied().unwrap_or(highest);
         highest = highest.min(2.0 * first - lowest);
     }
     let last = points.last().map_or(range.from, |point| point.learning_rate);
     let ends = [exponential(range.from), exponential(last)];
     let chart = text_chart(&losses, [lowest, highest], rounded, ends);
-    let end = if test.broke_out { ", where it broke out" } else { "" };
+    let end = if test.broke_out { ", where it diverged" } else { "" };
     let mut text = format!(
-        "the loss of {recipe} over {} steps, by the learning rate\n{chart}from {} to {}{end}\n",
+        "loss of {recipe} by learning rate, over {} steps\n{chart}from {} to {}{end}\n",
         points.len(),
         exponential(range.from),
         exponential(last),
     );
     let suggestions = [
-        ("a tenth of where the loss is lowest", test.tenth_of_lowest),
-        ("where it falls fastest", test.steepest),
+        ("a tenth of the rate with the lowest loss", test.tenth_of_lowest),
+        ("where the loss falls fastest", test.steepest),
     ];
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
@@ -124,14 +124,14 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
         }
         None if test.broke_out || rises(&losses) => {
             text +=
-                "the loss never fell, and rose in the end: lower `--from`, or raise `--steps`\n";
+                "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
         }
-        None => text += "the loss never fell: raise `--to`, or `--steps`\n",
+        None => text += "the loss never fell: raise `--to` or `--steps`\n",
     }
     text
 }
 
-/// Whether losses end above all of their first half, so that it is not for noise.
+/// Whether the last loss is above all of the first half, and so not by noise.
 fn rises(losses: &[f64]) -> bool {
     let (first, _) = losses.split_at(losses.len() / 2);
     losses.last().is_some_and(|last| first.iter().all(|loss| loss < last))

@@ -55,18 +55,19 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// What came of writing to stdout.
+/// The result of writing to stdout.
 ///
 /// # Errors
 ///
-/// [`ExitCode::Done`] where the reader left, such as `head`; otherwise the system's error.
+/// [`ExitCode::Done`] where the reader, such as `head`, has closed the pipe; otherwise the system's
+/// error.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     result.map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure { exit_code: ExitCode::Done, problems: Vec::new() },
         _ => Failure::new(
             ExitCode::Unexpected,
             format!("the result cannot be written to standard output: {error}"),
-            "check the disk, and where standard output goes",
+            "check the disk and where standard output goes",
         ),
     })
 }
@@ -77,7 +78,7 @@ pub(super) fn print_note(message: &str) {
     let _ = writeln!(stderr(), "note: {message}");
 }
 
-/// Prints every problem as a line on what is wrong and a line on what to do.
+/// Prints each problem as a line on what is wrong and, if known, a line on what to do.
 pub(super) fn print_failure(failure: &Failure) {
     let mut stderr = stderr().lock();
     for problem in &failure.problems {
@@ -89,16 +90,16 @@ pub(super) fn print_failure(failure: &Failure) {
     }
 }
 
-/// Refuses to write over a file, unless that is what was asked for.
+/// Refuses to overwrite a file, unless that was asked for.
 ///
-/// - `option`: names another file
+/// - `option`: the option that names another file
 pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
     if force || !file.exists() {
         return Ok(());
     }
     Err(Failure::new(
         ExitCode::UserData,
-        format!("`{}` exists", file.display()),
-        format!("name another file by `{option}`, or replace it by `--force`"),
+        format!("`{}` already exists", file.display()),
+        format!("name another file with `{option}`, or replace it with `--force`"),
     ))
 }

@@ -28,9 +28,9 @@ pub(super) struct ResumeArguments {
     /// The run directory
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Make the run longer, or end it sooner: `training.epochs=N` or `training.max_steps=N`, and
-    /// `training.patience=` where it stopped early; say where its data lie now: `data.path=PATH`;
-    /// may be given many times
+    /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
+    /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
+    /// May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(
         return output.result(&summary, |summary| {
             let text = describe(summary, directory, false);
             let longer = longer(directory, &record.settings, summary);
-            format!("the run is finished already\n{text}to make it longer: {longer}\n")
+            format!("the run is already finished\n{text}to make it longer: {longer}\n")
         });
     }
     if group.leads() {
@@ -92,7 +92,7 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
             ExitCode::UserData,
             format!("`{shown}` is not a run: it has no `{CONFIG}`"),
             format!(
-                "name a run directory, or begin a run: recipes train mlp --run-dir {}",
+                "name a run directory, or start a run: recipes train mlp --run-dir {}",
                 quoted_path(directory)
             ),
         ));
@@ -101,7 +101,7 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
         Failure::new(
             ExitCode::UserData,
             format!("`{}` cannot be read: {error}", config.display()),
-            "check who may read it",
+            "check the file's permissions",
         )
     })
 }

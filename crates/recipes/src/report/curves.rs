@@ -5,7 +5,7 @@ use crate::{
     record::{EpochRecord, Record, StepRecord},
 };
 
-/// The charts of what was recorded, in the order of a page.
+/// The charts of what was recorded, in the page's order.
 pub(super) fn curves(record: &Record) -> Vec<Chart> {
     let mut charts = Vec::new();
     let validated = record.validated();
@@ -37,7 +37,7 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// The charts in which runs are laid over each other, each by its name.
+/// Charts with the curves of several runs overlaid, each run by its name.
 pub(crate) fn overlaid(runs: &[(String, &Record)]) -> Vec<Chart> {
     let mut measures = vec!["loss"];
     for name in runs.iter().flat_map(|(_, record)| record.validated()) {

@@ -91,7 +91,7 @@ fn a_picture_that_is_none_is_named_or_skipped() {
                 only files named as images are read";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let measured = folder.run("eval run --data photos").succeeded().stdout;
-    assert!(measured.starts_with("the data that was named, 40 samples\nnote: "), "{measured}");
+    assert!(measured.starts_with("the given data, 40 samples\nnote: "), "{measured}");
     assert!(measured.contains("\nnote: skipped `"), "{measured}");
     assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 

@@ -237,7 +237,7 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
 
     let again = folder.run(export);
     assert_eq!(again.code, Some(3), "{again:#?}");
-    assert!(again.stderr.contains("`half.safetensors` exists"), "{}", again.stderr);
+    assert!(again.stderr.contains("`half.safetensors` already exists"), "{}", again.stderr);
     folder.run(&format!("{export} --force")).succeeded();
 
     // What was exported is a backbone like any other.
