@@ -118,6 +118,11 @@ impl Runs {
             let note = "the train loss is that of the last epoch; all other metrics are those of the epoch that was kept";
             notes.push(note.to_owned());
         }
+        if groups.iter().any(|group| group.iter().any(|run| run.data() != group[0].data())) {
+            let note = "with another seed other samples are held out or drawn, so the spread includes \
+                        that of the data";
+            notes.push(note.to_owned());
+        }
         Comparison { rows, differences, notes }
     }
 
@@ -176,6 +181,11 @@ impl Finished {
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
         Self { record, summary, settings }
+    }
+
+    /// The hash of the samples, split by split.
+    fn data(&self) -> &Value {
+        &self.record.environment["data"]
     }
 
     /// The metrics of all splits, in display order.
@@ -429,6 +439,19 @@ mod tests {
         let json = serde_json::to_value(&comparison).unwrap();
         assert_eq!(json["rows"][1]["metrics"]["test_accuracy"], json!({"mean": 0.6}));
         assert_eq!(json["rows"][0]["seeds"], json!([0, 1]));
+    }
+
+    #[test]
+    fn data_that_differ_within_a_row_are_noted() {
+        let notes = |data: [&str; 2]| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for (run, data) in runs.iter_mut().zip(data) {
+                run.record.environment = json!({ "data": data });
+            }
+            Runs { finished: runs.into(), notes: Vec::new() }.compare().notes
+        };
+        assert_eq!(notes(["same", "same"]), [""; 0]);
+        assert!(notes(["one", "other"])[0].starts_with("with another seed other samples"));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::run_directory::ordered;
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
+/// Between two lines on epochs above a bar.
+const EPOCH_EVERY: Duration = Duration::from_secs(1);
+
 /// Of values that lie close together, this many digits of their deviation are shown.
 const DIGITS_OF_DEVIATION: f64 = 4.0;
 
@@ -40,7 +43,9 @@ pub struct Console {
     first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
+    last_epoch: Instant, // of which a line was printed
     last_step: Option<StepReport>,
+    told_step: u64, // by the last line on speed
     validation: Option<Metrics>,
     preparation: Option<ProgressBar>,
 }
@@ -67,7 +72,9 @@ impl Console {
             first_step: 0,
             began: now,
             last_status: now,
+            last_epoch: now,
             last_step: None,
+            told_step: 0,
             validation: None,
             preparation: None,
         }
@@ -129,14 +136,33 @@ impl Console {
                 bar.set_position(last.step);
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
                 let speed = speed(last.pace);
-                bar.set_message(format!("loss {}{validation}, {speed}", rounded(last.loss)));
+                let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
+                bar.set_message(format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {speed}"));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
-                self.last_status = Instant::now();
+                (self.last_status, self.told_step) = (Instant::now(), last.step);
                 self.line(&self.status(last));
             }
             View::Plain | View::Quiet => {}
         }
+    }
+
+    /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
+    fn on_epoch(&mut self, epoch: usize, train_loss: f64, last_loss: f64) {
+        let is_due = match &self.view {
+            View::Quiet => false,
+            View::Plain => true,
+            View::Bar(_) => self.last_epoch.elapsed() >= EPOCH_EVERY || epoch == self.epochs,
+        };
+        if !is_due {
+            return;
+        }
+        self.last_epoch = Instant::now();
+        let losses = match &self.validation {
+            Some(validation) => format!("train loss {}{}", rounded(train_loss), describe(validation)),
+            None => format!("Loss: {}", rounded(last_loss)), // as the tutorial prints it
+        };
+        self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));
     }
 
     /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a
@@ -172,8 +198,10 @@ impl Console {
     fn on_end(&self, step: u64) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
-            (View::Plain, Some(last)) => self.line(&self.status(StepReport { step, ..last })),
-            (View::Plain, None) | (View::Quiet, _) => {}
+            (View::Plain, Some(last)) if self.told_step < step => {
+                self.line(&self.status(StepReport { step, ..last }));
+            }
+            (View::Plain | View::Quiet, _) => {}
         }
     }
 }
@@ -189,13 +217,9 @@ impl Observer for Console {
                 }
             }
             &Event::Step(report) => self.on_step(report),
-            Event::Epoch { epoch, last_loss, validation, .. } => {
+            Event::Epoch { epoch, train_loss, last_loss, validation, .. } => {
                 self.validation.clone_from(validation);
-                if matches!(self.view, View::Plain) {
-                    let measured = validation.as_ref().map(describe).unwrap_or_default();
-                    let (epochs, loss) = (self.epochs, rounded(*last_loss));
-                    self.line(&format!("Epoch [{epoch}/{epochs}], Loss: {loss}{measured}"));
-                }
+                self.on_epoch(*epoch, *train_loss, *last_loss);
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),
@@ -207,7 +231,8 @@ impl Observer for Console {
 }
 
 fn bar() -> ProgressBar {
-    let style = "{bar:32} step {human_pos}/{human_len}, {msg}, {elapsed} elapsed, {eta} left";
+    // The message is cut where a terminal is too narrow for it.
+    let style = "{bar:16} step {human_pos}/{human_len}, {eta} left, {wide_msg}";
     let style = ProgressStyle::with_template(style).expect("the template is a constant");
     ProgressBar::new(0).with_style(style)
 }
@@ -301,10 +326,11 @@ pub(crate) fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// Seconds as `0.8 s`, `2 min 5 s` or `3 h 20 min`.
+/// Seconds as `35 ms`, `0.8 s`, `2 min 5 s` or `3 h 20 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
+        0 if (5e-4..0.05).contains(&seconds) => format!("{:.0} ms", 1e3 * seconds),
         0..10 => format!("{seconds:.1} s"),
         10..60 => format!("{whole} s"),
         60..3600 => format!("{} min {} s", whole / 60, whole % 60),
@@ -350,7 +376,7 @@ mod tests {
             assert_eq!(told_apart(value, 6, deviation), "0.5");
         }
         assert_eq!(told_apart(0.0, 6, 1.0), "0");
-        assert_eq!(duration(0.84), "0.8 s");
+        assert_eq!([0.0, 0.0354, 0.84].map(duration), ["0.0 s", "35 ms", "0.8 s"]);
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(12_000.0), "3 h 20 min");
     }

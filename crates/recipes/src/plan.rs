@@ -1,4 +1,4 @@
-//! What a run would be and cost, counted before it begins.
+//! A description of a run and its costs, before it begins.
 
 use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use training::{TrainError, TrainerConfig};
 
 use crate::{Failure, config::Training};
 
-/// Points of the course of the learning rate.
+/// Points of the learning-rate schedule.
 const POINTS: u64 = 200;
 /// Bytes of an f32.
 const VALUE_BYTES: usize = size_of::<f32>();
@@ -30,15 +30,15 @@ pub struct Plan {
     pub training_multiply_adds: f64,
     /// Estimated.
     pub memory_bytes: MemoryBytes,
-    /// Samples of an update.
+    /// Samples per update.
     pub batch_size: usize,
-    /// Epochs that are begun.
+    /// Epochs begun.
     pub epochs: u64,
-    /// Updates of an epoch.
+    /// Updates per epoch.
     pub steps_per_epoch: u64,
     /// Updates of the run.
     pub steps: u64,
-    /// Samples seen, repetitions counted; where each position of a text has a loss, the positions.
+    /// Samples seen, counting repetitions; where each position of a text has a loss, positions.
     pub samples: u64,
     /// 1, or the positions of a text, each of which has a loss.
     pub losses_of_a_sample: usize,
@@ -46,11 +46,11 @@ pub struct Plan {
     pub may_stop_early: bool,
     /// The learning rate of some steps, counted from 1; the first and the last are among them.
     pub learning_rates: Vec<(u64, f64)>,
-    /// What the user should know, a sentence each.
+    /// Notes to the user, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// A layer, and whether it learns.
+/// A layer, and whether it is trained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedLayer {
     /// The layer.
@@ -67,18 +67,18 @@ pub struct MemoryBytes {
     pub weights: usize,
     /// A gradient for each that is trained.
     pub gradients: usize,
-    /// What the optimizer keeps for each.
+    /// The optimizer's state.
     pub optimizer: usize,
-    /// Their moving average, where one is taken.
+    /// The weights' moving average, if there is one.
     pub average: usize,
-    /// The best epoch's weights, where they are kept.
+    /// The best epoch's weights, if they are kept.
     pub best: usize,
-    /// The results of the layers for the samples that are on the device at a time. A backend may
-    /// keep more, for instance what it needs for a backward pass, or less.
+    /// The outputs of the layers for the samples computed at a time. A backend may keep more, for
+    /// instance for the backward pass, or less.
     pub activations: usize,
-    /// The samples that lie there.
+    /// The samples on the device.
     pub data: usize,
-    /// All of these.
+    /// The sum of these.
     pub total: usize,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Outline<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrozenLayers {
     pub(crate) count: usize,
-    /// Whether their results are computed once and kept.
+    /// Whether their outputs are computed once and kept.
     pub(crate) kept: bool,
 }
 
@@ -186,8 +186,8 @@ impl Outline<'_> {
         memory
     }
 
-    /// Values that one sample leaves until the backward pass. Those of a frozen layer are gone once
-    /// the next has run.
+    /// Values kept per sample until the backward pass. Those of a frozen layer are freed once the next
+    /// layer has run.
     fn activations(&self, layers: &[Layer]) -> usize {
         let count = |shape: &[usize]| shape.iter().product::<usize>();
         let mut values = vec![count(&self.sample)];
@@ -206,7 +206,7 @@ impl Outline<'_> {
         let length = self.trainer.length();
         let last = length.steps.saturating_sub(1);
         let points = length.steps.min(POINTS);
-        // Wide, since a run may have nearly as many steps as 64 bits count.
+        // In 128 bits, since steps may fill 64.
         let step = |point: u64| {
             (u128::from(point) * u128::from(last) / u128::from(points.max(2) - 1)) as u64
         };

@@ -1,7 +1,6 @@
-//! Line charts as SVG, light and dark as whoever looks at them prefers.
+//! Line charts as SVG, light or dark as the reader prefers.
 //!
-//! Colours are classes, which [`STYLE`] gives their values: a page has it once, and a file of its
-//! own in each chart.
+//! Colours are CSS classes defined by [`STYLE`], which a page has once, and an SVG file itself.
 
 mod scale;
 
@@ -9,10 +8,10 @@ use std::fmt::Write as _;
 
 use self::scale::Scale;
 
-/// What the classes of a chart look like.
+/// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A chart of lines over one pair of axes.
+/// A line chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -26,11 +25,11 @@ pub(crate) struct Chart {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Along the line; what is not finite, or has no logarithm where one is asked for, is left out.
+    /// Along the line; values that are not finite, or have no place on a logarithmic axis, are left out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-// The picture, in units of which a telephone shows about 0.75 pixels.
+// In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 14.0;
@@ -38,17 +37,17 @@ const TOP: f64 = 34.0;
 const PLOT_HEIGHT: f64 = 200.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
-/// The width of a letter, about.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.0;
-/// Lines of different colours; more than these repeat them in dashes.
+/// Lines with their own colours; further ones repeat these, dashed.
 const COLOURS: usize = 8;
-/// Up to so many points of a line are marked, and say their values when pointed at.
+/// Lines with up to so many points have them marked, with their values on hover.
 const MOST_MARKED: usize = 40;
-/// The columns of a longer line; of the points in one, only the lowest and the highest are drawn.
+/// The columns of a longer line; of the points in one only the lowest and the highest are drawn.
 const COLUMNS: usize = 400;
 
 impl Chart {
-    /// A file of its own.
+    /// As a file.
     pub(crate) fn svg(&self) -> String {
         let head = format!(
             "<style>{STYLE}</style><rect class=\"chart-paper\" width=\"100%\" height=\"100%\"/>"
@@ -61,7 +60,7 @@ impl Chart {
         self.draw("", "")
     }
 
-    /// - `namespace`: what makes the element SVG where no page does
+    /// - `namespace`: makes the element SVG outside a page
     /// - `head`: what it begins with
     fn draw(&self, namespace: &str, head: &str) -> String {
         let lines: Vec<(&Line, Vec<(f64, f64)>)> =
@@ -94,7 +93,7 @@ impl Chart {
         svg + &legend.svg + "</svg>"
     }
 
-    /// The points that have a place, and no more of them than can be told apart.
+    /// The points that have a place, thinned to what can be told apart.
     fn drawable(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let has_place = |value: f64| value.abs() <= scale::LARGEST;
         let least = if self.logarithmic_x { scale::LEAST_LOGARITHMIC } else { -scale::LARGEST };
@@ -227,7 +226,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.first().copied().into_iter().chain(columns).chain(points.last().copied()).collect()
 }
 
-/// Text as XML has it.
+/// Text escaped for XML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -236,7 +235,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => safe += "&lt;",
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
-            // What XML cannot carry at all.
+            // Not allowed in XML.
             control if control.is_control() => safe.push(' '),
             other => safe.push(other),
         }

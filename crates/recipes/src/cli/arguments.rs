@@ -31,8 +31,11 @@ pub(super) struct Arguments {
 /// Options that every command takes.
 #[derive(Debug, Args)]
 pub(super) struct Common {
-    /// How to show progress
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW")]
+    /// Progress: `auto` (a bar on a terminal, else lines), `plain` (lines) or `quiet`
+    #[arg(
+        long, global = true, value_enum, default_value_t, value_name = "HOW",
+        hide_possible_values = true
+    )]
     pub(super) progress: Progress,
     /// Print the result as JSON
     #[arg(long, global = true)]
@@ -68,7 +71,7 @@ Examples:
   recipes lr-find cnn
   recipes lr-find my.toml --set optimizer.kind=sgd --to 10 --output range.svg")]
     LrFind(LrFindArguments),
-    /// Resume an interrupted run, end it, or extend a finished one
+    /// Resume an interrupted run, finish it early, or extend a finished one
     #[command(after_help = "\
 Examples:
   recipes resume runs/first
@@ -187,20 +190,34 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         }
     });
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
-    if let Some(key) = setting_for(error, &rendered) {
-        let help = format!("settings are given by key: `--set {key}=..`");
+    if let Some(setting) = setting_for(error, &rendered) {
+        let help = format!("settings are given with `--set`: `--set {setting}`");
         return Failure::new(ExitCode::Usage, message, help);
     }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
         (None, Some(valid)) => format!("possible values: {valid}"),
-        (None, None) => "see `recipes help` and `recipes help COMMAND`".to_owned(),
+        (None, None) => usage(&rendered),
     };
     Failure::new(ExitCode::Usage, message, help)
 }
 
-/// The key of a setting that was given as an option, as `--epochs` is, to a command that takes
+/// How the command is used, and where there is more on it.
+fn usage(rendered: &str) -> String {
+    let Some(usage) = rendered.lines().find_map(|line| line.strip_prefix("Usage: recipes ")) else {
+        return "see `recipes help`".to_owned();
+    };
+    let is_name = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_lowercase());
+    let command: Vec<&str> = usage.split(' ').take_while(is_name).collect();
+    format!("usage: `recipes {usage}`; see `recipes help {}`", command.join(" "))
+}
+
+/// What users of other programs call a setting.
+const ALIASES: [(&str, &str); 4] =
+    [("lr", "learning_rate"), ("lr0", "learning_rate"), ("batch", "batch_size"), ("data", "path")];
+
+/// The setting that was given without `--set`, as `--epochs` or `epochs=5`, to a command that takes
 /// settings.
 fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     const TAKE_SETTINGS: [&str; 5] = ["train", "plan", "lr-find", "resume", "verify-resume"];
@@ -209,13 +226,21 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || !TAKE_SETTINGS.iter().any(takes) {
         return None;
     }
-    let name = option.strip_prefix("--")?.replace('-', "_");
+    let (name, value) = option.split_once('=').unwrap_or((&option, ".."));
+    let bare = name.strip_prefix("--");
+    if bare.is_none() && !option.contains('=') {
+        return None;
+    }
+    let name = bare.unwrap_or(name).replace('-', "_");
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    let name = alias.map_or(name.as_str(), |(_, key)| key);
     let tables = registry::RECIPES.iter().filter_map(|recipe| toml::from_str(recipe.toml).ok());
     let mut keys: Vec<String> =
         tables.flat_map(|table: Value| leaves(&table).into_keys()).collect();
-    keys.retain(|key| key.rsplit('.').next() == Some(name.as_str()));
+    keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
     // Where several tables have such a key, `[training]`'s is meant most often.
-    keys.into_iter().min_by_key(|key| !key.starts_with("training."))
+    let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;
+    Some(format!("{key}={value}"))
 }
 
 #[cfg(test)]
@@ -234,7 +259,16 @@ mod tests {
         assert!(
             help("resume runs/a --learning-rate 5").contains("`--set optimizer.learning_rate=..`")
         );
+        assert!(help("train mlp epochs=5").contains("`--set training.epochs=5`"));
+        assert!(help("train mlp data.target=-1").contains("`--set data.target=-1`"));
+        assert!(help("train mlp --lr 5").contains("`--set optimizer.learning_rate=..`"));
+        assert!(help("train cnn --data photos").contains("`--set data.path=..`"));
         assert!(!help("predict runs/a --epochs 5").contains("--set"));
+        let usage = help("generate runs/a The");
+        assert!(usage.starts_with("usage: `recipes generate ["), "{usage}");
+        assert!(usage.ends_with("; see `recipes help generate`"), "{usage}");
+        let nested = help("data inspect csv a.csv --nothing");
+        assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
         assert!(!help("train cnn --nothing 5").contains("--set"));
     }
 }

@@ -47,7 +47,10 @@ fn describe(comparison: &Comparison) -> String {
         let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
             std::iter::once(key.clone()).chain(values.iter().map(told)).collect()
         };
-        text += &aligned(&comparison.differences.iter().map(row).collect::<Vec<_>>());
+        let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
+        let head: Vec<String> = std::iter::once("setting".to_owned()).chain(runs).collect();
+        let rows = comparison.differences.iter().map(row);
+        text += &aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     }
     text
 }

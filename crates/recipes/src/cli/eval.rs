@@ -1,6 +1,9 @@
 //! `recipes eval`: evaluates a finished run.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use backend::{Selected, device};
 use inference::Model;
@@ -8,7 +11,7 @@ use inference::Model;
 use super::{output::Output, predict::model_of};
 use crate::{
     Console, Failure, Progress,
-    console::rounded,
+    console::{grouped, rounded},
     evaluation::{EvaluationReport, evaluate},
 };
 
@@ -39,16 +42,17 @@ pub(super) fn run(
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let data = arguments.data.as_deref();
     let report = evaluate(&arguments.run, &model, data, &device, &mut progress)?;
-    output.result(&report, describe)
+    output.result(&report, |report| describe(report, data))
 }
 
-fn describe(report: &EvaluationReport) -> String {
+fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
+    let given = data.map(|path| path.display().to_string()).unwrap_or_default();
     let measured = match (report.split, report.given_split) {
-        ("given", None) => "the given data".to_owned(),
-        ("given", Some(split)) => format!("the {split} split of the given data"),
+        ("given", None) => format!("`{given}`"),
+        ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
     };
-    let mut text = format!("{measured}, {} samples\n", report.samples);
+    let mut text = format!("{measured}, {} samples\n", grouped(report.samples as f64));
     text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {

@@ -17,7 +17,7 @@ use crate::{ExitCode, Failure};
 pub(super) struct ExportArguments {
     /// The run directory
     run: PathBuf,
-    /// The file format
+    /// File format
     #[arg(long, value_enum)]
     format: Format,
     /// The number type of a safetensors file; f16 halves its size and rounds to 11 bits
@@ -46,6 +46,10 @@ enum Precision {
     F16,
 }
 
+/// The files that are written by default, in the run directory, and their formats.
+pub(super) const EXPORTS: [(&str, &str); 2] =
+    [("export.safetensors", "safetensors"), ("model.onnx", "onnx")];
+
 /// What was written.
 #[derive(Serialize)]
 struct Exported {
@@ -56,9 +60,10 @@ struct Exported {
 
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
     let model = model_of(&arguments.run)?;
+    let [(safetensors, _), (onnx, _)] = EXPORTS;
     let default = match arguments.format {
-        Format::Safetensors => "export.safetensors",
-        Format::Onnx => "model.onnx",
+        Format::Safetensors => safetensors,
+        Format::Onnx => onnx,
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     refuse_existing(&file, "--output", arguments.force)?;

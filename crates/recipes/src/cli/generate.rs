@@ -25,13 +25,13 @@ pub(super) struct GenerateArguments {
     /// Lower values favour likely tokens; 0 always takes the likeliest
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
-    /// Sample only from the N likeliest tokens
+    /// Sample from the N likeliest tokens only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     top_k: Option<u64>,
-    /// Sample only from the likeliest tokens that together have this probability
+    /// Sample from the likeliest tokens only, which together have this probability
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
-    /// The random seed
+    /// Random seed for sampling
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }

@@ -73,8 +73,10 @@ pub(super) fn run(
 }
 
 fn chart(test: &RangeTest) -> Chart {
+    let [_, highest] = heights(test);
     let line = |name: &str, value: fn(&Point) -> f64| {
-        let points = test.points.iter().map(|point| (point.learning_rate, value(point))).collect();
+        let points = test.points.iter().map(|point| (point.learning_rate, value(point)));
+        let points = points.filter(|&(_, loss)| loss <= highest).collect();
         Line { name: name.to_owned(), points }
     };
     Chart {
@@ -87,19 +89,24 @@ fn chart(test: &RangeTest) -> Chart {
     }
 }
 
+/// The lowest and the highest loss that a chart shows.
+fn heights(test: &RangeTest) -> [f64; 2] {
+    let losses = || test.points.iter().map(|point| point.smoothed);
+    let lowest = losses().fold(f64::INFINITY, f64::min);
+    let highest = losses().fold(lowest, f64::max);
+    match (test.lowest, losses().next()) {
+        // The fall takes half of the chart's height, whatever follows it.
+        (Some(_), Some(first)) => [lowest, highest.min(2.0 * first - lowest)],
+        _ => [lowest, highest],
+    }
+}
+
 fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
-    let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut highest = losses.iter().copied().fold(lowest, f64::max);
-    if test.lowest.is_some() {
-        // The fall takes half of the chart's height, whatever follows it.
-        let first = losses.first().copied().unwrap_or(highest);
-        highest = highest.min(2.0 * first - lowest);
-    }
     let last = points.last().map_or(range.from, |point| point.learning_rate);
     let ends = [exponential(range.from), exponential(last)];
-    let chart = text_chart(&losses, [lowest, highest], rounded, ends);
+    let chart = text_chart(&losses, heights(test), rounded, ends);
     let end = if test.broke_out { ", where it diverged" } else { "" };
     let mut text = format!(
         "loss of {recipe} by learning rate, over {} steps\n{chart}from {} to {}{end}\n",
@@ -145,6 +152,26 @@ fn exponential(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_that_diverged_does_not_flatten_the_chart() {
+        let point = |(index, loss): (usize, f64)| Point {
+            learning_rate: 10f64.powi(index as i32 - 4),
+            loss,
+            smoothed: loss,
+        };
+        let test = RangeTest {
+            recipe: "cnn".to_owned(),
+            range: Range { from: 1e-4, to: 1.0, steps: 4 },
+            broke_out: true,
+            points: [2.0, 1.5, 1.0, 40.0].into_iter().enumerate().map(point).collect(),
+            lowest: Some(1e-2),
+            tenth_of_lowest: Some(1e-3),
+            steepest: Some(1e-3),
+        };
+        assert_eq!(heights(&test), [1.0, 3.0]);
+        assert!(chart(&test).lines.iter().all(|line| line.points.len() == 3));
+    }
 
     #[test]
     fn what_to_try_where_the_loss_never_fell_goes_by_how_it_ended() {

@@ -1,7 +1,8 @@
 //! Results on stdout, failures on stderr.
 
 use std::{
-    io::{self, ErrorKind, Write, stderr, stdout},
+    env,
+    io::{self, ErrorKind, IsTerminal, Write, stderr, stdout},
     path::Path,
 };
 
@@ -72,10 +73,24 @@ pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     })
 }
 
+// Colours of a terminal, as ANSI escape codes.
+const RED: u8 = 31;
+const GREEN: u8 = 32;
+const CYAN: u8 = 36;
+
+/// A word for stderr, in bold and coloured on a terminal, unless `NO_COLOR` is set.
+fn coloured(word: &str, colour: u8) -> String {
+    let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if is_plain || !stderr().is_terminal() {
+        return word.to_owned();
+    }
+    format!("\x1b[1;{colour}m{word}\x1b[0m")
+}
+
 /// Prints to stderr what the user should know.
 pub(super) fn print_note(message: &str) {
     // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(stderr(), "note: {message}");
+    let _ = writeln!(stderr(), "{} {message}", coloured("note:", GREEN));
 }
 
 /// Prints each problem as a line on what is wrong and, if known, a line on what to do.
@@ -83,9 +98,9 @@ pub(super) fn print_failure(failure: &Failure) {
     let mut stderr = stderr().lock();
     for problem in &failure.problems {
         // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(stderr, "error: {}", problem.message);
+        let _ = writeln!(stderr, "{} {}", coloured("error:", RED), problem.message);
         if let Some(help) = &problem.help {
-            let _ = writeln!(stderr, "help: {help}");
+            let _ = writeln!(stderr, "{} {help}", coloured("help:", CYAN));
         }
     }
 }

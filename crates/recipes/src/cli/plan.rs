@@ -190,7 +190,7 @@ fn memory(planned: &Planned) -> String {
         ("activations", activations, batch),
         ("data", data, samples),
     ];
-    let mut text = "\nestimated memory while training\n".to_owned();
+    let mut text = "\nmemory while training, at least\n".to_owned();
     let mut line = |name: &str, bytes: usize| {
         text += &format!("  {name:<25}  {:>10}\n", size(bytes as f64));
     };

@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let &PredictArguments { csv, top, .. } = arguments;
     if csv && output.json {
         let help = "leave one of them out";
-        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` exclude each other", help));
+        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
     }
     let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
     let path = model_of(&arguments.run)?;
@@ -94,6 +94,9 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         Ok(TargetKind::Regression { deviation, .. }) => *deviation,
         _ => 0.0,
     };
+    if deviation > 0.0 && arguments.top.is_some() {
+        output::print_note("`--top` has no effect: the model predicts a value, not classes");
+    }
     let mut printer = Printer { output, lines: String::new(), csv, top, deviation, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),

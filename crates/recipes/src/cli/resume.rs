@@ -9,8 +9,13 @@ use std::{
 use training::Group;
 
 use super::{
-    arguments::Common, output::Output, processes::check_alike, report, signals::stop_on_signals,
-    train::describe,
+    arguments::Common,
+    export::EXPORTS,
+    output::{Output, print_note},
+    processes::check_alike,
+    report,
+    signals::stop_on_signals,
+    train::{Ended, describe},
 };
 use crate::{
     Console, ExitCode, Failure, Start,
@@ -50,7 +55,7 @@ pub(super) fn run(
     let record = if looks { Record::read(directory)? } else { Record::default() };
     if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
         let Some(summary) = record.summary else { return Ok(()) };
-        return output.result(&summary, |summary| {
+        return output.result(&Ended::of(summary, directory), |Ended { summary, .. }| {
             let text = describe(summary, directory, false);
             let longer = longer(directory, &record.settings, summary);
             format!("the run is already finished\n{text}to make it longer: {longer}\n")
@@ -79,8 +84,24 @@ pub(super) fn run(
     if group.leads() {
         report::write_at_the_end(directory, &ended, &mut console);
     }
-    let summary = ended?;
-    output.result(&summary, |summary| describe(summary, directory, false))
+    let ended = Ended::of(ended?, directory);
+    if group.leads() {
+        EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
+    }
+    output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// Says that an exported file has the model from before the run was resumed.
+fn note_outdated(directory: &Path, file: &str, format: &str) {
+    let path = directory.join(file);
+    if path.is_file() {
+        print_note(&format!(
+            "`{}` has the model from before; to replace it: recipes export {} --format {format} \
+             --force",
+            path.display(),
+            quoted_path(directory)
+        ));
+    }
 }
 
 /// The settings of a run.

@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use serde::Serialize;
 use training::{EndStatus, Group};
 
 use super::{
@@ -28,7 +29,7 @@ use crate::{
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct TrainArguments {
-    /// A recipe's name, or a configuration file
+    /// A recipe's name, or a configuration file [default: mlp]
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: Option<String>,
     /// Change a setting, such as `training.epochs=5`; may be repeated
@@ -37,10 +38,10 @@ pub(super) struct TrainArguments {
     /// The run directory; must be new or empty [default: runs/RECIPE-TIME]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
-    /// The random seed: `training.seed`
+    /// Random seed (sets `training.seed`)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// End the run after this many steps: `training.max_steps`
+    /// Stop after N steps (sets `training.max_steps`)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_steps: Option<u64>,
 }
@@ -84,9 +85,26 @@ pub(super) fn run(
     if group.leads() {
         report::write_at_the_end(&directory, &ended, &mut console);
     }
-    let summary = ended?;
     let is_default = arguments.recipe.is_none();
-    output.result(&summary, |summary| describe(summary, &directory, is_default))
+    let ended = Ended::of(ended?, &directory);
+    output.result(&ended, |ended| describe(&ended.summary, &directory, is_default))
+}
+
+/// The result of a command that trained.
+#[derive(Serialize)]
+pub(super) struct Ended {
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+    run: String,
+    report: Option<String>,
+}
+
+impl Ended {
+    pub(super) fn of(summary: Summary, directory: &Path) -> Self {
+        let report = directory.join(REPORT);
+        let report = report.is_file().then(|| report.display().to_string());
+        Self { summary, run: directory.display().to_string(), report }
+    }
 }
 
 /// The recipe that an argument names, with the layer of the file if it names one.

@@ -17,7 +17,7 @@ pub(super) struct VerifyArguments {
     /// Change a setting, such as `training.batch_size=8`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Steps of each run
+    /// Number of steps of each run
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..))]
     steps: u64,
 }

@@ -49,7 +49,8 @@ struct Page<'a> {
     samples: Vec<&'a SampleRecord>,
     times: Vec<Spent>,
     changes: Vec<Change>,
-    warnings: &'a [String],
+    /// The run's own, likewise.
+    warnings: Vec<String>,
     config: &'a str,
     environment: Vec<(String, String)>,
     command: String,
@@ -135,7 +136,7 @@ pub(super) fn page(
         samples: evenly(&record.samples, MOST_SAMPLES),
         times: times(record),
         changes: changes(record),
-        warnings: &record.warnings,
+        warnings: record.warnings.iter().map(|warning| with_code(warning)).collect(),
         config: &record.config,
         environment: environment(&record.environment),
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
@@ -413,11 +414,13 @@ mod tests {
             directory: "runs/<x>".into(),
             recipe: "cnn".to_owned(),
             config: "path = \"</pre><script>\"".to_owned(),
+            warnings: vec!["`a` < b".to_owned()],
             ..Record::default()
         };
         let page = page(&record, &verdict, None);
         assert!(!page.contains("<script>") && !page.contains("<i>"), "{page}");
         assert!(page.contains("runs/&#60;x&#62;"), "{page}");
         assert!(page.contains("<li>&lt;i&gt; <code>&lt;u&gt;</code> x</li>"), "{page}");
+        assert!(page.contains("<li><code>a</code> &lt; b</li>"), "{page}");
     }
 }

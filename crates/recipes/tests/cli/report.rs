@@ -22,7 +22,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
         "<title>Loss</title>",
         "<title>Validation accuracy</title>",
         "Confusion matrix",
-        "The greatest mistakes",
+        "Largest mistakes",
         "Where the time went",
         "recipes train run/config.toml",
         "<td>training.epochs</td><td>500</td><td>5</td>",
