@@ -137,7 +137,9 @@ impl Console {
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
                 let speed = speed(last.pace);
                 let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
-                bar.set_message(format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {speed}"));
+                bar.set_message(format!(
+                    "epoch {epoch}/{epochs}, loss {loss}{validation}, {speed}"
+                ));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
                 (self.last_status, self.told_step) = (Instant::now(), last.step);
@@ -159,7 +161,9 @@ impl Console {
         }
         self.last_epoch = Instant::now();
         let losses = match &self.validation {
-            Some(validation) => format!("train loss {}{}", rounded(train_loss), describe(validation)),
+            Some(validation) => {
+                format!("train loss {}{}", rounded(train_loss), describe(validation))
+            }
             None => format!("Loss: {}", rounded(last_loss)), // as the tutorial prints it
         };
         self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));

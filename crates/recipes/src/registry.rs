@@ -67,7 +67,8 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
         let names = RECIPES.iter().map(|recipe| recipe.name);
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`recipes list` lists them; the name of a configuration file ends in `.toml`".to_owned(),
+            None => "`recipes list` lists them; the name of a configuration file ends in `.toml`"
+                .to_owned(),
         };
         Failure::new(ExitCode::Usage, format!("there is no recipe `{name}`"), help)
     })

@@ -33,7 +33,11 @@ pub(super) struct Arguments {
 pub(super) struct Common {
     /// Progress: `auto` (a bar on a terminal, else lines), `plain` (lines) or `quiet`
     #[arg(
-        long, global = true, value_enum, default_value_t, value_name = "HOW",
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
         hide_possible_values = true
     )]
     pub(super) progress: Progress,

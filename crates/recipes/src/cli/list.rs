@@ -1,7 +1,10 @@
 //! `recipes list`.
 
 use super::output::Output;
-use crate::{Failure, registry::{RECIPES, Recipe}};
+use crate::{
+    Failure,
+    registry::{RECIPES, Recipe},
+};
 
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
     output.result(&RECIPES, |recipes| {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::{
     arguments::Common,
     output::{Output, refuse_existing},
@@ -14,6 +16,7 @@ use crate::{
     config::Layer,
     console::rounded,
     range_test::{Point, Range, RangeTest, range_test},
+    registry,
     shell::quoted,
     text_chart::text_chart,
 };
@@ -117,6 +120,7 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     let suggestions = [
         ("a tenth of the rate with the lowest loss", test.tenth_of_lowest),
         ("where the loss falls fastest", test.steepest),
+        ("the recipe's default", default_rate(recipe)),
     ];
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
@@ -130,12 +134,17 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
             text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
         }
         None if test.broke_out || rises(&losses) => {
-            text +=
-                "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
+            text += "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
         }
         None => text += "the loss never fell: raise `--to` or `--steps`\n",
     }
     text
+}
+
+/// The learning rate in the recipe's own settings.
+fn default_rate(recipe: &str) -> Option<f64> {
+    let table: Value = toml::from_str(registry::find(recipe).ok()?.toml).ok()?;
+    table["optimizer"]["learning_rate"].as_f64()
 }
 
 /// Whether the last loss is above all of the first half, and so not by noise.
@@ -170,6 +179,7 @@ mod tests {
             steepest: Some(1e-3),
         };
         assert_eq!(heights(&test), [1.0, 3.0]);
+        assert_eq!(default_rate("cnn"), Some(3e-3));
         assert!(chart(&test).lines.iter().all(|line| line.points.len() == 3));
     }
 

@@ -152,9 +152,6 @@ fn changed(description: &Description) -> Failure {
     Failure::new(
         ExitCode::UserData,
         "the run's data has changed since it was trained",
-        format!(
-            "restore it, or name other {} to evaluate on: `--data PATH`",
-            description.input()
-        ),
+        format!("restore it, or name other {} to evaluate on: `--data PATH`", description.input()),
     )
 }

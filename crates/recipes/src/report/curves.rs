@@ -95,7 +95,11 @@ mod tests {
             gradient_norm: Some(2.0),
             ..StepRecord::default()
         };
-        Record { epochs: vec![epoch(1), epoch(2)], steps: vec![step(10), step(20)], ..Record::default() }
+        Record {
+            epochs: vec![epoch(1), epoch(2)],
+            steps: vec![step(10), step(20)],
+            ..Record::default()
+        }
     }
 
     fn titles(charts: &[Chart]) -> Vec<&str> {

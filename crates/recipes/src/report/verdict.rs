@@ -197,7 +197,9 @@ fn overfits(record: &Record) -> Option<String> {
     }
     let remedy = match record.setting("output.model") {
         Some("best") => "the weights of that epoch were kept",
-        _ => "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time",
+        _ => {
+            "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time"
+        }
     };
     Some(format!(
         "It overfits: since epoch {} the validation loss rose from {} to {}, while the training \
@@ -288,7 +290,10 @@ mod tests {
         kept.settings.insert("training.max_steps".to_owned(), json!(40));
         let (sentence, _) = told(&kept);
         assert!(sentence.contains("after 40 steps in"), "{sentence}");
-        assert!(sentence.ends_with("; its best epoch was 2, whose weights were kept."), "{sentence}");
+        assert!(
+            sentence.ends_with("; its best epoch was 2, whose weights were kept."),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -325,9 +325,6 @@ fn a_run_too_short_to_be_stopped_proves_nothing() {
     let few = "--set training.epochs=1 --set data.samples=80";
     let ran = Folder::new().run(&format!("verify-resume mlp {few}"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(
-        ran.stderr.contains("ends after step 2") && ran.stderr.contains("help: "),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("ends after step 2") && ran.stderr.contains("help: "), "{ran:#?}");
     assert_eq!(ran.stdout, "");
 }
