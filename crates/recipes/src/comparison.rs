@@ -115,7 +115,8 @@ impl Runs {
         let differences = differences(&rows);
         let mut notes = self.notes.clone();
         if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
-            let note = "the train loss is that of the last epoch; all other metrics are those of the epoch that was kept";
+            let note = "the train loss is that of the last epoch, other metrics are those of the \
+                        epoch that was kept";
             notes.push(note.to_owned());
         }
         if groups.iter().any(|group| group.iter().any(|run| run.data() != group[0].data())) {

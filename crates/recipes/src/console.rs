@@ -160,12 +160,7 @@ impl Console {
             return;
         }
         self.last_epoch = Instant::now();
-        let losses = match &self.validation {
-            Some(validation) => {
-                format!("train loss {}{}", rounded(train_loss), describe(validation))
-            }
-            None => format!("Loss: {}", rounded(last_loss)), // as the tutorial prints it
-        };
+        let losses = losses(train_loss, last_loss, self.validation.as_ref());
         self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));
     }
 
@@ -245,6 +240,15 @@ fn preparation_bar(task: &str) -> ProgressBar {
     let style = "{bar:32} {msg} {human_pos}/{human_len}, {elapsed} elapsed, {eta} left";
     let style = ProgressStyle::with_template(style).expect("the template is a constant");
     ProgressBar::new(0).with_style(style).with_message(task.to_owned())
+}
+
+/// `train loss 0.5325, validation loss 0.4812`; without validation `Loss: 0.4684`, the loss of the
+/// last batch, as the tutorial prints it.
+fn losses(train_loss: f64, last_loss: f64, validation: Option<&Metrics>) -> String {
+    match validation {
+        Some(validation) => format!("train loss {}{}", rounded(train_loss), describe(validation)),
+        None => format!("Loss: {}", rounded(last_loss)),
+    }
 }
 
 /// `, validation loss 0.4812, accuracy 0.7662`
@@ -345,6 +349,14 @@ pub(crate) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_epoch_is_told_by_its_mean_loss_beside_the_validation() {
+        let validation = Metrics::from([("accuracy".to_owned(), 0.75), ("loss".to_owned(), 0.5)]);
+        let told = losses(0.25, 0.125, Some(&validation));
+        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 0.7500");
+        assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -25,7 +25,7 @@ pub(crate) struct Chart {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Along the line; values that are not finite, or have no place on a logarithmic axis, are left out.
+    /// Along the line; values without a place on the axes are left out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 

@@ -1,8 +1,9 @@
 //! From layers of TOML to one checked, typed configuration.
 //!
 //! A recipe has its settings as TOML, complete and commented: the only place for defaults. On top
-//! come the user's file, each `--set key=value` in order, then `--seed` and `--max-steps`. [`resolve`] merges these [`Layer`]s key by key and reads the result into the
-//! recipe's own type, usually a [`Config`]:
+//! come the user's file, each `--set key=value` in order, then `--seed` and `--max-steps`.
+//! [`resolve`] merges these [`Layer`]s key by key and reads the result into the recipe's own type,
+//! usually a [`Config`]:
 //!
 //! ```
 //! use recipes::config::{Check, Checker, Layer, resolve};

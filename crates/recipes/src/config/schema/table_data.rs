@@ -149,7 +149,8 @@ impl TableData {
             checker.conflict("data.source", "`data.source = \"csv\"` needs `data.path`", help);
         }
         if self.target.is_none() {
-            let help = "name the column to predict, or give its index: `--set data.target=-1` is the last one";
+            let help = "name the column to predict, or give its index: `--set data.target=-1` is \
+                        the last one";
             checker.conflict("data.source", "`data.source = \"csv\"` needs `data.target`", help);
         }
         if self.validation.is_some() && self.validation_path.is_some() {
