@@ -269,7 +269,7 @@ mod tests {
         assert!(help("train cnn --data photos").contains("`--set data.path=..`"));
         assert!(!help("predict runs/a --epochs 5").contains("--set"));
         let usage = help("generate runs/a The");
-        assert!(usage.starts_with("usage: `recipes generate ["), "{usage}");
+        assert!(usage.starts_with("usage: `recipes generate "), "{usage}");
         assert!(usage.ends_with("; see `recipes help generate`"), "{usage}");
         let nested = help("data inspect csv a.csv --nothing");
         assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
