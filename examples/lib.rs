@@ -1,3 +1,3 @@
-//! Short programs that use the crates as a stranger would.
+//! Short programs that use the crates from the outside.
 //!
-//! Each file beside this one is a program: `cargo run -p examples --example own_model`.
+//! Each other file here is a program: `cargo run -p examples --example own_model`.

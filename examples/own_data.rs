@@ -1,11 +1,11 @@
-//! A source of data of your own, under the loader, a network and the trainer of these crates.
+//! Your own data source, with these crates' loader, network and trainer.
 //!
 //! ```text
 //! cargo run -p examples --example own_data
 //! ```
 //!
-//! Threads draw these pictures ahead of the training; yours may come from anywhere. The trained
-//! network goes into a model file, as those of the recipes do, and predicts from there.
+//! Threads draw these pictures ahead of training; yours may come from anywhere. The trained network
+//! is written to a model file, as the recipes do, and predicts from there.
 
 #![allow(clippy::print_stdout)] // A program's result.
 
@@ -26,14 +26,14 @@ use mimalloc::MiMalloc;
 use models::{Architecture, CnnConfig, losses::cross_entropy};
 use training::{Event, Observer, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
-// A step takes the memory that the one before gave back.
+// Reuses memory from step to step.
 #[global_allocator]
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 const SIDE: usize = 28;
 const NETWORK: CnnConfig = CnnConfig { channels: 1, size: SIDE, classes: 3 };
 
-/// Pictures of stripes, which run across, down or aslant; each has its own phase and noise.
+/// Pictures of stripes that run across, down or diagonally; each has its own phase and noise.
 struct Stripes {
     classes: Vec<String>,
     labels: Vec<u32>,
@@ -62,7 +62,7 @@ impl ImageSource for Stripes {
 
     /// Called by several threads at once, in any order; a picture depends on its index alone.
     ///
-    /// What goes wrong here, as a database may, is told with `DataError::Source`.
+    /// Errors here, such as of a database, are reported as `DataError::Source`.
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
         let Some(&label) = self.labels.get(index) else {
             return Err(DataError::Source(format!("there is no picture {index}").into()));
@@ -92,7 +92,7 @@ impl Observer for Printer {
 }
 
 fn main() -> anyhow::Result<()> {
-    device::prepare_process(Share::WHOLE); // first of all: this thread is one of those that compute
+    device::prepare_process(Share::WHOLE); // first, since this thread computes as well
     let file = std::env::temp_dir().join("stripes.safetensors");
     learn(600, 4, &file)?;
     println!("accuracy on new pictures: {:.3}", accuracy(&file)?);
@@ -131,7 +131,7 @@ fn learn(pictures: u32, epochs: usize, file: &Path) -> anyhow::Result<()> {
     Ok(model_file(&trainer.finish()?.model, &description).write(file)?)
 }
 
-/// How often the model of a file is right about new pictures.
+/// The accuracy of the model in a file on new pictures.
 fn accuracy(file: &Path) -> anyhow::Result<f64> {
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(file, &device)?;

@@ -1,11 +1,11 @@
-//! A network of your own, in a loop of your own, on the trainer.
+//! Your own network in your own training loop, with this project's trainer.
 //!
 //! ```text
 //! cargo run -p examples --example own_model
 //! ```
 //!
-//! It fits a sine wave with a small network that is none of this project's, writes its weights to a
-//! file, and measures what it reads from there.
+//! It fits a sine wave with a small custom network, writes its weights to a file, and evaluates what
+//! it reads back.
 
 #![allow(clippy::print_stdout)] // A program's result.
 
@@ -29,7 +29,7 @@ use training::{
     TrainerConfig,
 };
 
-// A step takes the memory that the one before gave back.
+// Reuses memory from step to step.
 #[global_allocator]
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
@@ -74,14 +74,14 @@ impl Observer for Printer {
 }
 
 fn main() -> anyhow::Result<()> {
-    device::prepare_process(Share::WHOLE); // first of all: this thread is one of those that compute
+    device::prepare_process(Share::WHOLE); // first, since this thread computes as well
     let file = std::env::temp_dir().join("wave.safetensors");
     println!("mean squared error at the end: {:.5}", fit(500, &file)?);
     println!("the network is in {}", file.display());
     Ok(())
 }
 
-/// The error of the network after `epochs` passes over the wave, as it is in `file` then.
+/// Trains for `epochs` passes, and returns the error of the network as written to `file`.
 fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     let (device, _) = device::open()?;
     Recorded::seed(&device, 0); // Burn's own layers draw their weights from its global generator

@@ -1,11 +1,10 @@
-//! A run of your own that outlasts a stop: batches in parts, validation, checkpoints, and a model to
-//! keep.
+//! Your own run that survives a stop: micro-batches, validation, checkpoints, and a saved model.
 //!
 //! ```text
 //! cargo run -p examples --example own_run
 //! ```
 //!
-//! It stops itself in the middle, as Ctrl-C or a power failure would, and goes on.
+//! It stops in the middle, as by Ctrl-C, and resumes.
 
 #![allow(clippy::print_stdout)] // A program's result.
 
@@ -34,7 +33,7 @@ use training::{
 
 const EPOCHS: usize = 20;
 
-/// Prints each epoch, and says where the checkpoints go.
+/// Prints each epoch, and names the folder for checkpoints.
 struct Run {
     checkpoints: PathBuf,
 }
@@ -81,7 +80,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let TableSplits { train, validation, preprocessing, .. } = read_synthetic(&options, 0)?;
     let validation = validation.context("a fifth was held out")?;
 
-    // Each update is of 50 samples, of which 20 are on the device at a time.
+    // Each update is computed from 50 samples, at most 20 at a time.
     let batching = Batching { micro_batch: 20, ..Batching::new(Order::Shuffled, 0, 50) };
     let train = TableLoader::<Autodiff<Selected>>::new(train, Task::Binary, batching, &device)?;
     let batching = Batching::evaluation(100);
@@ -110,7 +109,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     }
     let trained = trainer.finish()?;
     if trained.status != EndStatus::Interrupted {
-        // With all that `recipes predict` and `inference::Model` need.
+        // With everything that `recipes predict` and `inference::Model` need.
         let description = Description {
             recipe: "mlp".to_owned(),
             architecture: Architecture::Mlp(network),

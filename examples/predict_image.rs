@@ -1,4 +1,4 @@
-//! A trained run in a program of your own: pictures, classified.
+//! Uses a trained model in your own program: classifies pictures.
 //!
 //! ```text
 //! recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64 --run-dir photos-run
@@ -14,7 +14,7 @@ use backend::{Selected, device};
 use data::image_folder::decode_image;
 use inference::{Model, Prediction};
 
-/// Classes that are named, the most probable ones.
+/// How many of the most probable classes are printed.
 const NAMED: usize = 3;
 
 fn main() -> anyhow::Result<()> {
@@ -31,11 +31,11 @@ fn main() -> anyhow::Result<()> {
 /// The most probable classes of each picture, such as `cat (0.913), dog (0.071)`.
 fn classify(model: &str, pictures: &[String]) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
-    // The bytes may as well come with the program, by `include_bytes!`, or over a network.
+    // The bytes may also be part of the program, by `include_bytes!`, or come over a network.
     let file = fs::read(model).with_context(|| format!("cannot read `{model}`"))?;
     let model = Model::<Selected>::from_bytes(&file, &device)?;
 
-    // Each picture is brought to the shape that the model was trained on.
+    // Each picture is resized to the shape that the model was trained on.
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
     let mut pixels = vec![0; pictures.len() * shape.bytes()];

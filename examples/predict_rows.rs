@@ -1,4 +1,4 @@
-//! A trained run in a program of your own: rows of a CSV file, classified.
+//! Uses a trained model in your own program: classifies the rows of a CSV file.
 //!
 //! ```text
 //! recipes train mlp --set data.source=csv --set data.path=iris.csv --set data.target=species --run-dir iris
@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is predicted of each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read.
+/// The prediction for each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read.
 fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(Path::new(model), &device)?;

@@ -4,9 +4,9 @@
 //! cargo run --release -p examples --example split_model
 //! ```
 //!
-//! A network that does not fit one device can be cut like this: the weights of each part lie on a
-//! device of their own, and only the activations between them move. Where there is one device, it
-//! takes both parts, and the program says so.
+//! A network that does not fit on one device can be split like this: each part's weights are on their
+//! own device, and only the activations between them move. With a single device, it takes both parts,
+//! and the program says so.
 
 #![allow(clippy::print_stdout)] // A program's result.
 

@@ -4,9 +4,9 @@
 //! cargo run -p examples --example with_learner
 //! ```
 //!
-//! On a terminal the learner draws curves, elsewhere it prints a line for each batch; at its end it
-//! prints a table. It can go on after whole epochs only, and not bit for bit, which is why the
-//! recipes have a trainer of their own.
+//! On a terminal the learner draws curves, elsewhere it prints a line for each batch; at the end it
+//! prints a table. It can resume only after whole epochs, and not bit for bit, which is why the
+//! recipes have their own trainer.
 
 #![allow(clippy::print_stdout)] // A program's result.
 

@@ -1,15 +1,14 @@
-//! Where things are kept from run to run: data sets, the features of frozen networks, and what was
-//! found out about devices.
+//! The cache folder: data sets, features of frozen networks, and measurements of devices.
 
 use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-/// Names the folder, in place of the platform's own.
+/// Names the folder, instead of the platform's.
 const VARIABLE: &str = "BURN_RECIPES_DATA";
 
-/// What `BURN_RECIPES_DATA` names, else `burn-recipes` in the platform's folder for caches, if it
-/// has one.
+/// The folder named by `BURN_RECIPES_DATA`, or else `burn-recipes` in the platform's cache folder,
+/// if it has one.
 pub fn cache_folder() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
         return Some(folder.into());

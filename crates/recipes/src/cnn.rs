@@ -15,7 +15,7 @@ use crate::{
     registry::Recipe,
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "cnn",
     summary: "a convolutional network on pictures: drawn digits, MNIST, a folder of your own",
@@ -29,11 +29,11 @@ pub const RECIPE: Recipe = Recipe {
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
 };
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 pub fn train<B: AutodiffBackend>(
     config: ImageConfig<NoSettings>,
     mut start: Start<'_>,
@@ -43,7 +43,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
     config.choose_arithmetic::<B>(device)?;
 
-    // The data: what is read, how it is batched, and what is measured on.
+    // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
@@ -80,7 +80,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
-/// The network for images of this form.
+/// The network for images of this shape.
 ///
 /// # Errors
 ///
@@ -91,9 +91,9 @@ pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<CnnConfig,
     Ok(network)
 }
 
-/// What a run would be.
+/// Describes a run without training.
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
-    Ok(images.plan(config, Architecture::Cnn(network)))
+    images.plan(config, Architecture::Cnn(network))
 }

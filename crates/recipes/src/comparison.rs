@@ -1,4 +1,4 @@
-//! Finished runs side by side, those that differ only in their seeds as one.
+//! Finished runs side by side; those that differ only in their seed are one row.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,13 @@ use crate::{
 /// The setting that may differ within a row.
 const SEED: &str = "training.seed";
 
-/// What runs came to, and the settings in which they differ.
+/// The results of runs, and the settings in which they differ.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
     pub(crate) rows: Vec<Row>,
-    /// By key the value of each row; null where it has none.
+    /// The value of each row, by key; null where it has none.
     pub(crate) differences: BTreeMap<String, Vec<Value>>,
-    /// What the user should know, such as which runs are left out, a sentence each.
+    /// Notes to the user, such as which runs are left out, a sentence each.
     pub(crate) notes: Vec<String>,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Row {
     pub(crate) seeds: Vec<u64>,
     pub(crate) epochs: Spread,
     pub(crate) steps: Spread,
-    /// `train_loss`, `validation_accuracy`: what all its runs have.
+    /// `train_loss`, `validation_accuracy`: those that all its runs have.
     pub(crate) metrics: BTreeMap<String, Spread>,
     pub(crate) seconds: Spread,
     pub(crate) samples_per_second: Spread,
     #[serde(skip)]
     settings: BTreeMap<String, Value>,
     #[serde(skip)]
-    order: Vec<String>, // of the metrics, as a person reads them
+    order: Vec<String>, // of the metrics, for display
 }
 
 /// The mean of a value over runs.
@@ -64,7 +64,7 @@ pub(crate) struct Spread {
 struct Finished {
     record: Record,
     summary: Summary,
-    /// Without the seed, and with the device.
+    /// Without the seed; with the device, the backend and the number of ranks.
     settings: BTreeMap<String, Value>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Runs {
 impl Runs {
     /// # Errors
     ///
-    /// Where a directory is no run, or is named twice, or fewer than two runs are finished.
+    /// Where a directory is not a run, or is named twice, or fewer than two runs are finished.
     pub(crate) fn read(directories: &[PathBuf]) -> Result<Self, Failure> {
         let (mut seen, mut finished, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for directory in directories {
@@ -115,7 +115,13 @@ impl Runs {
         let differences = differences(&rows);
         let mut notes = self.notes.clone();
         if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
-            let note = "the train loss is of the last epoch, all else of the epoch that was kept";
+            let note = "the train loss is that of the last epoch, other metrics are those of the \
+                        epoch that was kept";
+            notes.push(note.to_owned());
+        }
+        if groups.iter().any(|group| group.iter().any(|run| run.data() != group[0].data())) {
+            let note = "with another seed other samples are held out or drawn, so the spread includes \
+                        that of the data";
             notes.push(note.to_owned());
         }
         Comparison { rows, differences, notes }
@@ -144,7 +150,7 @@ impl Runs {
         page.render().expect("a template fails only where its writer does, and a string does not")
     }
 
-    /// The last part of a run's path where that tells it from the others, else the path.
+    /// The last part of a run's path where it is unique, else the path.
     fn name(&self, run: &Finished) -> String {
         let last = |run: &Finished| run.record.directory.file_name().map(ToOwned::to_owned);
         let unique = self.finished.iter().filter(|other| last(other) == last(run)).count() == 1;
@@ -174,10 +180,16 @@ impl Finished {
         settings.remove(SEED);
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
+        settings.insert("ranks".to_owned(), json!(summary.ranks));
         Self { record, summary, settings }
     }
 
-    /// The metrics of all splits, in the order of a reader.
+    /// The hash of the samples, split by split.
+    fn data(&self) -> &Value {
+        &self.record.environment["data"]
+    }
+
+    /// The metrics of all splits, in display order.
     fn metrics(&self) -> Vec<(String, f64)> {
         let Summary { train, validation, test, .. } = &self.summary;
         let splits =
@@ -205,9 +217,9 @@ fn why(record: &Record) -> String {
 fn too_few(record: &Record) -> Failure {
     let help = match record.end {
         Some(End { status: EndStatus::Diverged, .. }) => "name two runs that are finished".into(),
-        _ if record.in_use => "wait until that has ended".into(),
+        _ if record.in_use => "wait until it has ended".into(),
         _ => format!(
-            "go on with it: `recipes resume {}`, or name two runs that are finished",
+            "finish it: `recipes resume {}`, or name two runs that are finished",
             quoted_path(&record.directory)
         ),
     };
@@ -257,7 +269,7 @@ impl Row {
 }
 
 impl Comparison {
-    /// The metrics that any row has, in the order of a reader.
+    /// The metrics that any row has, in display order.
     fn metrics(&self) -> Vec<&String> {
         let mut metrics: Vec<&String> = Vec::new();
         for name in self.rows.iter().flat_map(|row| &row.order) {
@@ -268,7 +280,7 @@ impl Comparison {
         metrics
     }
 
-    /// The heads of a table for people.
+    /// The column heads of the printed table.
     pub(crate) fn columns(&self) -> Vec<String> {
         let metrics = self.metrics();
         let metrics = metrics.iter().map(|name| name.replace('_', " "));
@@ -277,7 +289,7 @@ impl Comparison {
         head.into_iter().chain(metrics).chain(tail).collect()
     }
 
-    /// A row of that table for each of [`Comparison::rows`].
+    /// Its cells, for each of [`Comparison::rows`].
     pub(crate) fn cells(&self) -> Vec<Vec<String>> {
         let metrics = self.metrics();
         let cells = |row: &Row| {
@@ -312,23 +324,23 @@ impl Spread {
         }
     }
 
-    /// A measure.
+    /// As a metric.
     fn told(self) -> String {
         self.with(rounded)
     }
 
-    /// In one decimal.
+    /// With one decimal.
     fn short(self) -> String {
         self.with(|value| format!("{value:.1}"))
     }
 
-    /// In whole numbers.
+    /// As a whole number.
     fn count(self) -> String {
         self.with(grouped)
     }
 }
 
-/// A setting for people.
+/// A setting for display.
 pub(crate) fn told(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -363,16 +375,25 @@ mod tests {
             ("recipe", json!("cnn")),
             ("data.path", json!("")),
             ("optimizer.learning_rate", json!(rate)),
+            (SEED, json!(seed)),
         ];
-        Finished {
-            record: Record {
-                directory: format!("runs/{name}").into(),
-                recipe: "cnn".to_owned(),
-                ..Record::default()
-            },
-            summary: serde_json::from_value(summary).unwrap(),
+        let record = Record {
+            directory: format!("runs/{name}").into(),
+            recipe: "cnn".to_owned(),
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
-        }
+            ..Record::default()
+        };
+        Finished::of(record, serde_json::from_value(summary).unwrap())
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_ranks_are_two_rows() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        runs[1].summary.ranks = 2;
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        assert_eq!(comparison.rows.len(), 2);
+        assert_eq!(comparison.differences["ranks"], [json!(1), json!(2)]);
     }
 
     #[test]
@@ -419,6 +440,19 @@ mod tests {
         let json = serde_json::to_value(&comparison).unwrap();
         assert_eq!(json["rows"][1]["metrics"]["test_accuracy"], json!({"mean": 0.6}));
         assert_eq!(json["rows"][0]["seeds"], json!([0, 1]));
+    }
+
+    #[test]
+    fn data_that_differ_within_a_row_are_noted() {
+        let notes = |data: [&str; 2]| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for (run, data) in runs.iter_mut().zip(data) {
+                run.record.environment = json!({ "data": data });
+            }
+            Runs { finished: runs.into(), notes: Vec::new() }.compare().notes
+        };
+        assert_eq!(notes(["same", "same"]), [""; 0]);
+        assert!(notes(["one", "other"])[0].starts_with("with another seed other samples"));
     }
 
     #[test]

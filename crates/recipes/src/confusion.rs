@@ -1,4 +1,4 @@
-//! Which class was taken for which, and what follows for each class.
+//! The confusion matrix, and the scores of each class.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
@@ -11,16 +11,16 @@ pub(crate) struct Confusion {
     counts: Vec<Vec<u64>>,
 }
 
-/// How well a class is told from the others.
+/// How well a class is recognised.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassScores {
     /// Its name.
     pub class: String,
     /// Samples of it.
     pub samples: u64,
-    /// The share of those predicted as it that are of it; none where nothing is.
+    /// The share of predictions of it that are right; none if it was never predicted.
     pub precision: Option<f64>,
-    /// The share of its samples that are predicted as it; none where there are none.
+    /// The share of its samples that are predicted as it; none if it has none.
     pub recall: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: a bar on a terminal, plain lines in a pipe.
+//! Progress of a run: a bar on a terminal, plain lines in a pipe.
 
 use std::{
     error::Error,
@@ -14,10 +14,13 @@ use crate::run_directory::ordered;
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
-/// Of values that lie close together, so many digits of their deviation are shown.
+/// Between two lines on epochs above a bar.
+const EPOCH_EVERY: Duration = Duration::from_secs(1);
+
+/// Of values that lie close together, this many digits of their deviation are shown.
 const DIGITS_OF_DEVIATION: f64 = 4.0;
 
-/// More digits say nothing.
+/// More digits carry no information.
 const DIGITS_OF_F64: f64 = 17.0;
 
 /// How much of a run is shown.
@@ -28,11 +31,11 @@ pub enum Progress {
     Auto,
     /// Plain lines.
     Plain,
-    /// Nothing but notes and errors; the result is printed all the same.
+    /// Only notes and errors; the result is still printed.
     Quiet,
 }
 
-/// Shows a run on stderr. It never fails: a terminal that goes away must not stop training.
+/// Shows a run on stderr. It never fails: a terminal that is closed must not stop training.
 pub struct Console {
     view: View,
     epochs: usize,
@@ -40,7 +43,9 @@ pub struct Console {
     first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
+    last_epoch: Instant, // of which a line was printed
     last_step: Option<StepReport>,
+    told_step: u64, // by the last line on speed
     validation: Option<Metrics>,
     preparation: Option<ProgressBar>,
 }
@@ -67,13 +72,15 @@ impl Console {
             first_step: 0,
             began: now,
             last_status: now,
+            last_epoch: now,
             last_step: None,
+            told_step: 0,
             validation: None,
             preparation: None,
         }
     }
 
-    /// Tells what the user should know.
+    /// Prints a note to the user.
     pub(crate) fn note(&self, message: &str) {
         self.line(&format!("note: {message}"));
     }
@@ -129,18 +136,36 @@ impl Console {
                 bar.set_position(last.step);
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
                 let speed = speed(last.pace);
-                bar.set_message(format!("loss {}{validation}, {speed}", rounded(last.loss)));
+                let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
+                bar.set_message(format!(
+                    "epoch {epoch}/{epochs}, loss {loss}{validation}, {speed}"
+                ));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
-                self.last_status = Instant::now();
+                (self.last_status, self.told_step) = (Instant::now(), last.step);
                 self.line(&self.status(last));
             }
             View::Plain | View::Quiet => {}
         }
     }
 
-    /// A bar of its own on a terminal, or where the run has its bar already a message there; in a
-    /// pipe a line now and then, and one where the run itself waits for it.
+    /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
+    fn on_epoch(&mut self, epoch: usize, train_loss: f64, last_loss: f64) {
+        let is_due = match &self.view {
+            View::Quiet => false,
+            View::Plain => true,
+            View::Bar(_) => self.last_epoch.elapsed() >= EPOCH_EVERY || epoch == self.epochs,
+        };
+        if !is_due {
+            return;
+        }
+        self.last_epoch = Instant::now();
+        let losses = losses(train_loss, last_loss, self.validation.as_ref());
+        self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));
+    }
+
+    /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a
+    /// line now and then, and one at the start where the run waits for it.
     pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
         match &self.view {
             View::Bar(bar) if self.steps > 0 => {
@@ -172,8 +197,10 @@ impl Console {
     fn on_end(&self, step: u64) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
-            (View::Plain, Some(last)) => self.line(&self.status(StepReport { step, ..last })),
-            (View::Plain, None) | (View::Quiet, _) => {}
+            (View::Plain, Some(last)) if self.told_step < step => {
+                self.line(&self.status(StepReport { step, ..last }));
+            }
+            (View::Plain | View::Quiet, _) => {}
         }
     }
 }
@@ -185,17 +212,13 @@ impl Observer for Console {
             &Event::Resume { epochs, steps, step, .. } => {
                 self.on_start(epochs, steps, step);
                 if !matches!(self.view, View::Quiet) {
-                    self.note(&format!("the run goes on after step {step} of {steps}"));
+                    self.note(&format!("resuming after step {step} of {steps}"));
                 }
             }
             &Event::Step(report) => self.on_step(report),
-            Event::Epoch { epoch, last_loss, validation, .. } => {
+            Event::Epoch { epoch, train_loss, last_loss, validation, .. } => {
                 self.validation.clone_from(validation);
-                if matches!(self.view, View::Plain) {
-                    let measured = validation.as_ref().map(describe).unwrap_or_default();
-                    let (epochs, loss) = (self.epochs, rounded(*last_loss));
-                    self.line(&format!("Epoch [{epoch}/{epochs}], Loss: {loss}{measured}"));
-                }
+                self.on_epoch(*epoch, *train_loss, *last_loss);
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),
@@ -207,7 +230,8 @@ impl Observer for Console {
 }
 
 fn bar() -> ProgressBar {
-    let style = "{bar:32} step {human_pos}/{human_len}, {msg}, {elapsed} elapsed, {eta} left";
+    // The message is cut where a terminal is too narrow for it.
+    let style = "{bar:16} step {human_pos}/{human_len}, {eta} left, {wide_msg}";
     let style = ProgressStyle::with_template(style).expect("the template is a constant");
     ProgressBar::new(0).with_style(style)
 }
@@ -216,6 +240,15 @@ fn preparation_bar(task: &str) -> ProgressBar {
     let style = "{bar:32} {msg} {human_pos}/{human_len}, {elapsed} elapsed, {eta} left";
     let style = ProgressStyle::with_template(style).expect("the template is a constant");
     ProgressBar::new(0).with_style(style).with_message(task.to_owned())
+}
+
+/// `train loss 0.5325, validation loss 0.4812`; without validation `Loss: 0.4684`, the loss of the
+/// last batch, as the tutorial prints it.
+fn losses(train_loss: f64, last_loss: f64, validation: Option<&Metrics>) -> String {
+    match validation {
+        Some(validation) => format!("train loss {}{}", rounded(train_loss), describe(validation)),
+        None => format!("Loss: {}", rounded(last_loss)),
+    }
 }
 
 /// `, validation loss 0.4812, accuracy 0.7662`
@@ -227,7 +260,7 @@ fn describe(metrics: &Metrics) -> String {
     format!(", validation {}", values.join(", "))
 }
 
-/// `652,000 samples/s, 12 % of peak, 85 MB`, as far as it is known
+/// `652,000 samples/s, 12 % of peak, 85 MB`, as far as known
 fn speed(pace: Pace) -> String {
     let peak = pace.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
     let memory = pace.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
@@ -245,8 +278,8 @@ pub(crate) fn size(bytes: f64) -> String {
     }
 }
 
-/// A measure in at least four significant digits: four decimals, more where there are zeros before
-/// them, and none of a large one.
+/// A metric in at least four significant digits: four decimals, more after leading zeros, and none
+/// for large values.
 pub(crate) fn rounded(value: f64) -> String {
     match value.abs() {
         0.0 | 0.1..1000.0 => format!("{value:.4}"),
@@ -257,8 +290,8 @@ pub(crate) fn rounded(value: f64) -> String {
     }
 }
 
-/// A value of a table in so many significant digits, with no zeros at its end, but whole digits as
-/// they are; with an exponent only where there would be many zeros.
+/// A value of a table in so many significant digits, without trailing zeros, but with all digits
+/// before the point; with an exponent only where there would be many zeros.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let kept: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
     match kept.abs() {
@@ -268,9 +301,9 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// As [`significant`], with more digits where such values differ in those that come after.
+/// As [`significant`], with more digits where values differ only in later ones.
 ///
-/// - `deviation`: of such values
+/// - `deviation`: the standard deviation of the values
 pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
     let place = |number: f64| number.abs().log10().floor();
     let needed = DIGITS_OF_DEVIATION + place(value) - place(deviation);
@@ -301,10 +334,11 @@ pub(crate) fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// Seconds as `0.8 s`, `2 min 5 s` or `3 h 20 min`.
+/// Seconds as `35 ms`, `0.8 s`, `2 min 5 s` or `3 h 20 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
+        0 if (5e-4..0.05).contains(&seconds) => format!("{:.0} ms", 1e3 * seconds),
         0..10 => format!("{seconds:.1} s"),
         10..60 => format!("{whole} s"),
         60..3600 => format!("{} min {} s", whole / 60, whole % 60),
@@ -315,6 +349,14 @@ pub(crate) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_epoch_is_told_by_its_mean_loss_beside_the_validation() {
+        let validation = Metrics::from([("accuracy".to_owned(), 0.75), ("loss".to_owned(), 0.5)]);
+        let told = losses(0.25, 0.125, Some(&validation));
+        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 0.7500");
+        assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
+    }
 
     #[test]
     fn numbers_read_well() {
@@ -350,7 +392,7 @@ mod tests {
             assert_eq!(told_apart(value, 6, deviation), "0.5");
         }
         assert_eq!(told_apart(0.0, 6, 1.0), "0");
-        assert_eq!(duration(0.84), "0.8 s");
+        assert_eq!([0.0, 0.0354, 0.84].map(duration), ["0.0 s", "35 ms", "0.8 s"]);
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(12_000.0), "3 h 20 min");
     }

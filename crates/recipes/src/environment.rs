@@ -1,11 +1,11 @@
-//! What a run ran on: `environment.json`.
+//! Where a run ran: `environment.json`.
 
 use serde::Serialize;
 
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 
-/// The arguments of this process, for the record; what is not valid Unicode is replaced.
+/// The arguments of this process, for the record; invalid Unicode is replaced.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Everything that ends a command early: what a person reads, and the exit code.
+//! Everything that ends a command early: its message and the exit code.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use training::{GroupError, ObserverError, TrainError};
 
 use crate::config::{Problem, Problems};
 
-/// What a failure is about; its number is the program's exit code.
+/// The kind of a failure; its number is the program's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCode {
-    /// Nothing failed: whoever read the results has enough of them.
+    /// Nothing failed: the reader of the results closed the pipe.
     Done = 0,
     /// A bug, or something unexpected such as a full disk.
     Unexpected = 1,
@@ -30,18 +30,18 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
-    /// The one of another process.
+    /// The exit code of another process.
     fn of(number: u8) -> Self {
         let all = [Self::Usage, Self::UserData, Self::Device, Self::Diverged, Self::Interrupted];
         all.into_iter().find(|&code| code as u8 == number).unwrap_or(Self::Unexpected)
     }
 }
 
-/// Why a command ended early: one problem or several of one kind, or none where they were
-/// told already, or another process tells them.
+/// Why a command ended early: one problem or several of one kind, or none if they were reported
+/// already, or another process reports them.
 #[derive(Debug)]
 pub struct Failure {
-    /// What it is about.
+    /// Its kind.
     pub exit_code: ExitCode,
     /// What is wrong, where, and what to do.
     pub problems: Vec<Problem>,
@@ -58,7 +58,7 @@ impl Failure {
         Self { exit_code, problems: vec![problem] }
     }
 
-    /// Problems with what the user named: exit code 3 instead of 1.
+    /// A problem with a path that the user named: exit code 3 instead of 1.
     pub(crate) fn user_data(error: StoreError) -> Self {
         Self { exit_code: ExitCode::UserData, ..error.into() }
     }
@@ -144,7 +144,7 @@ impl From<TrainError> for Failure {
 }
 
 impl Failure {
-    /// What the run itself failed with while it observed training.
+    /// The run's own failure while observing training.
     fn observed(error: ObserverError) -> Self {
         let error = match error.downcast::<Self>() {
             Ok(failure) => return *failure,

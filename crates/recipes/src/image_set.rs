@@ -97,7 +97,7 @@ impl ImageSet {
         &self,
         config: &ImageConfig<Model>,
         architecture: Architecture,
-    ) -> Plan {
+    ) -> Result<Plan, Failure> {
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();

@@ -1,8 +1,8 @@
-//! The recipes, and all around them that a person touches: settings, runs, the command line.
+//! The recipes and all that users touch: settings, runs, the command line.
 //!
-//! A recipe is a file of its own that reads from top to bottom, with its settings in a TOML beside
-//! it; [`registry`] lists them. This is the only crate that knows configurations, the files of a
-//! run, and the terminal.
+//! A recipe is one file that reads from top to bottom, with its settings in a TOML file beside it;
+//! [`registry`] lists them. Only this crate knows configurations, the files of a run, and the
+//! terminal.
 
 // The recipes, one file each.
 pub mod cnn;
@@ -15,7 +15,7 @@ pub mod simplenet;
 pub mod vgg;
 pub mod vgg_pretrain;
 
-// What recipes of a kind share.
+// What similar recipes share.
 mod backbone;
 mod features;
 mod image_evaluation;
@@ -25,7 +25,7 @@ mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
 
-// What a run is given and what it leaves.
+// What a run needs and what it leaves.
 mod cache_folder;
 pub mod config;
 #[cfg(feature = "download")]
@@ -42,19 +42,19 @@ mod summary;
 mod tensorboard;
 mod time;
 
-// What is asked of a run when it is over.
+// After a run.
 mod comparison;
 mod confusion;
 pub mod evaluation;
 mod report;
 
-// What is asked before a run.
+// Before a run.
 pub mod range_test;
 
-// What is promised of runs, proved.
+// The promise that runs resume exactly, verified.
 pub mod resume_check;
 
-// What a person sees.
+// What users see.
 mod chart;
 pub mod cli;
 mod console;

@@ -142,5 +142,5 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
         data_bytes: 0, // the text stays on the host
         notes: corpus.notes,
     };
-    Ok(outline.plan())
+    outline.plan()
 }

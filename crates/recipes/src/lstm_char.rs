@@ -1,4 +1,4 @@
-//! A text generator that writes character by character, and carries its state along the text.
+//! A text generator that works character by character, and carries its state along the text.
 
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
@@ -19,10 +19,10 @@ use crate::{
     text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "lstm-char",
-    summary: "a recurrent network that learns to write, character by character, from a text",
+    summary: "a recurrent network that learns to generate text, character by character",
     task: "text generation",
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| {
@@ -37,7 +37,7 @@ pub const RECIPE: Recipe = Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Numbers that represent a token.
+    /// The length of the vector for each token.
     pub embedding: usize,
     /// Units of each recurrent layer.
     pub hidden: usize,
@@ -45,7 +45,7 @@ pub struct Model {
     pub layers: usize,
     /// The share of each layer's output that is dropped while training.
     pub dropout: f64,
-    /// Whether a batch continues with the final state of the one before.
+    /// Whether a batch continues from the state of the one before.
     pub carry_state: bool,
 }
 
@@ -66,11 +66,11 @@ impl Check for Model {
     }
 }
 
-/// Trains as configured, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 pub fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
     start: Start<'_>,
@@ -81,7 +81,7 @@ pub fn train<B: AutodiffBackend>(
     config.training.choose_arithmetic::<B>(device)?;
     let carry = config.model.carry_state;
 
-    // The data: as many streams through the text as a batch has rows.
+    // The data: one stream through the text per row of a batch.
     let corpus = read_text(&config.data.options())?;
     let data = corpus.fingerprint();
     let length = config.data.sequence_length;
@@ -133,7 +133,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
-/// The state that the batch before left, one for each layer; none at the beginning of the text.
+/// The state left by the batch before, for each layer; none at the beginning of the text.
 fn carried<B: AutodiffBackend>(trainer: &Trainer<'_, B, TextLstm<B>>) -> Option<Vec<LstmState<B>>> {
     let part = |name, layer| trainer.carried(&format!("{name}.{layer}")).map(Tensor::from_inner);
     let state =
@@ -155,7 +155,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     }
 }
 
-/// The plan of a run.
+/// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let corpus = read_text(&config.data.options())?;
     let network = network(&config.model, &corpus.vocabulary);
@@ -173,7 +173,7 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
         data_bytes: 0, // the text stays on the host
         notes: corpus.notes,
     };
-    Ok(outline.plan())
+    outline.plan()
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
         data_bytes: tables.map(values).sum::<usize>() * size_of::<f32>(),
         notes: splits.notes,
     };
-    Ok(outline.plan())
+    outline.plan()
 }
 
 /// The settings that depend on others, filled in where the user left them open.

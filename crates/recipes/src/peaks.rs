@@ -1,4 +1,4 @@
-//! How fast devices are at best, measured once and kept from run to run.
+//! The peak speed of devices, measured once and remembered.
 
 use std::{collections::BTreeMap, fs};
 
@@ -10,14 +10,14 @@ use crate::{Console, cache_folder::cache_folder};
 /// In the cache folder.
 const FILE: &str = "peaks.json";
 
-/// Measures a device and keeps the result, where there is a folder for it that can be written to.
+/// Measures a device and stores the result, if there is a writable cache folder.
 ///
 /// - `name`: the device's own
-/// - `console`: is told where the result could not be kept
+/// - `console`: receives a note if the result cannot be stored
 pub(crate) fn measure(device: &Device, name: &str, console: &Console) -> Peaks {
     let peaks = Peaks::measure::<Selected>(device);
     if let Err(error) = keep(name, peaks) {
-        console.note(&format!("what was measured could not be kept: {error}"));
+        console.note(&format!("the measured peaks could not be stored: {error}"));
     }
     peaks
 }
@@ -31,18 +31,18 @@ fn keep(name: &str, peaks: Peaks) -> Result<(), StoreError> {
     write_whole(&folder.join(FILE), text.as_bytes())
 }
 
-/// What was measured of the device before, if anything was.
+/// The device's peaks, if they were measured before.
 pub(crate) fn known_peaks(name: &str) -> Option<Peaks> {
     read().remove(&key(name))
 }
 
-/// By device; empty where nothing was measured, or what was cannot be read any more.
+/// By device; empty if nothing was measured, or the file cannot be read any more.
 fn read() -> BTreeMap<String, Peaks> {
     let text = cache_folder().and_then(|folder| fs::read(folder.join(FILE)).ok());
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// A device is another one on another backend.
+/// The same device counts as another one on another backend.
 fn key(name: &str) -> String {
     format!("{NAME}, {name}")
 }

@@ -1,12 +1,12 @@
-//! What a run would be and cost, counted before it begins.
+//! A description of a run and its costs, before it begins.
 
 use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
-use training::TrainerConfig;
+use training::{TrainError, TrainerConfig};
 
-use crate::config::Training;
+use crate::{Failure, config::Training};
 
-/// Points of the course of the learning rate.
+/// Points of the learning-rate schedule.
 const POINTS: u64 = 200;
 /// Bytes of an f32.
 const VALUE_BYTES: usize = size_of::<f32>();
@@ -30,15 +30,15 @@ pub struct Plan {
     pub training_multiply_adds: f64,
     /// Estimated.
     pub memory_bytes: MemoryBytes,
-    /// Samples of an update.
+    /// Samples per update.
     pub batch_size: usize,
-    /// Epochs that are begun.
+    /// Epochs begun.
     pub epochs: u64,
-    /// Updates of an epoch.
+    /// Updates per epoch.
     pub steps_per_epoch: u64,
     /// Updates of the run.
     pub steps: u64,
-    /// Samples seen, repetitions counted; where each position of a text has a loss, the positions.
+    /// Samples seen, counting repetitions; where each position of a text has a loss, positions.
     pub samples: u64,
     /// 1, or the positions of a text, each of which has a loss.
     pub losses_of_a_sample: usize,
@@ -46,11 +46,11 @@ pub struct Plan {
     pub may_stop_early: bool,
     /// The learning rate of some steps, counted from 1; the first and the last are among them.
     pub learning_rates: Vec<(u64, f64)>,
-    /// What the user should know, a sentence each.
+    /// Notes to the user, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// A layer, and whether it learns.
+/// A layer, and whether it is trained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedLayer {
     /// The layer.
@@ -67,18 +67,18 @@ pub struct MemoryBytes {
     pub weights: usize,
     /// A gradient for each that is trained.
     pub gradients: usize,
-    /// What the optimizer keeps for each.
+    /// The optimizer's state.
     pub optimizer: usize,
-    /// Their moving average, where one is taken.
+    /// The weights' moving average, if there is one.
     pub average: usize,
-    /// The best epoch's weights, where they are kept.
+    /// The best epoch's weights, if they are kept.
     pub best: usize,
-    /// The results of the layers for the samples that are on the device at a time. A backend may
-    /// keep more, for instance what it needs for a backward pass, or less.
+    /// The outputs of the layers for the samples computed at a time. A backend may keep more, for
+    /// instance for the backward pass, or less.
     pub activations: usize,
-    /// The samples that lie there.
+    /// The samples on the device.
     pub data: usize,
-    /// All of these.
+    /// The sum of these.
     pub total: usize,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Outline<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrozenLayers {
     pub(crate) count: usize,
-    /// Whether their results are computed once and kept.
+    /// Whether their outputs are computed once and kept.
     pub(crate) kept: bool,
 }
 
@@ -118,7 +118,13 @@ impl FrozenLayers {
 }
 
 impl Outline<'_> {
-    pub(crate) fn plan(self) -> Plan {
+    /// # Errors
+    ///
+    /// What the trainer would refuse.
+    pub(crate) fn plan(self) -> Result<Plan, Failure> {
+        if let Some(mistake) = self.trainer.mistakes().into_iter().next() {
+            return Err(TrainError::Config(mistake).into());
+        }
         let layers = self.architecture.layers(&self.sample);
         let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);
         let (frozen, trained) = layers.split_at(self.frozen.count);
@@ -131,12 +137,14 @@ impl Outline<'_> {
         let rest = length.steps % length.steps_per_epoch.max(1);
         let in_epoch = self.samples as u64;
         let batch_size = self.training.batch_size;
-        let passes = epochs * in_epoch + in_epoch.min(rest * batch_size as u64);
-        let once = if self.frozen.kept { multiply_adds(frozen) * in_epoch } else { 0 };
+        let in_rest = in_epoch.min(rest.saturating_mul(batch_size as u64));
+        let passes = epochs.saturating_mul(in_epoch).saturating_add(in_rest);
+        let once =
+            if self.frozen.kept { multiply_adds(frozen) as f64 * in_epoch as f64 } else { 0.0 };
         let training_multiply_adds =
-            self.frozen.training_multiply_adds(&layers) * passes as f64 + once as f64;
+            self.frozen.training_multiply_adds(&layers) * passes as f64 + once;
 
-        Plan {
+        Ok(Plan {
             recipe: self.recipe.to_owned(),
             parameters: parameters(&layers),
             trainable_parameters,
@@ -147,14 +155,14 @@ impl Outline<'_> {
             epochs: epochs + u64::from(rest > 0),
             steps_per_epoch: length.steps_per_epoch,
             steps: length.steps,
-            samples: passes * losses_of_a_sample as u64,
+            samples: passes.saturating_mul(losses_of_a_sample as u64),
             losses_of_a_sample,
             may_stop_early: self.validates && self.training.patience.is_some(),
             learning_rates: self.learning_rates(),
             layers: planned(layers, self.frozen.count),
             sample: self.sample,
             notes: self.notes,
-        }
+        })
     }
 
     fn memory(&self, layers: &[Layer], parameters: usize, trainable: usize) -> MemoryBytes {
@@ -178,8 +186,8 @@ impl Outline<'_> {
         memory
     }
 
-    /// Values that one sample leaves until the backward pass. Those of a frozen layer are gone once
-    /// the next has run.
+    /// Values kept per sample until the backward pass. Those of a frozen layer are freed once the next
+    /// layer has run.
     fn activations(&self, layers: &[Layer]) -> usize {
         let count = |shape: &[usize]| shape.iter().product::<usize>();
         let mut values = vec![count(&self.sample)];
@@ -198,7 +206,10 @@ impl Outline<'_> {
         let length = self.trainer.length();
         let last = length.steps.saturating_sub(1);
         let points = length.steps.min(POINTS);
-        let step = |point: u64| if points < 2 { 0 } else { point * last / (points - 1) };
+        // In 128 bits, since steps may fill 64.
+        let step = |point: u64| {
+            (u128::from(point) * u128::from(last) / u128::from(points.max(2) - 1)) as u64
+        };
         let rate = |step| (step + 1, schedule.learning_rate(optimizer.learning_rate, step, length));
         (0..points).map(step).map(rate).collect()
     }
@@ -217,7 +228,7 @@ fn planned(layers: Vec<Layer>, frozen: usize) -> Vec<PlannedLayer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, config::Layer as Settings, registry::find};
+    use crate::{config::Layer as Settings, registry::find};
 
     fn plan(recipe: &str, settings: &[&str]) -> Result<Plan, Failure> {
         let layers = settings.iter().map(|setting| Settings::set(setting)).collect();
@@ -256,6 +267,17 @@ mod tests {
         let samples = |steps| settings(steps).samples;
         assert_eq!([samples("2"), samples("3"), samples("4"), samples("")], [80, 90, 130, 450]);
         assert_eq!((settings("4").epochs, settings("4").steps), (2, 4));
+    }
+
+    #[test]
+    fn the_longest_run_that_can_be_trained_can_be_planned() {
+        let plan = |epochs: &str| plan("mlp", &[&format!("training.epochs={epochs}")]);
+        let longest = plan("500000000000000000").unwrap();
+        assert_eq!((longest.steps, longest.samples), (12_500_000_000_000_000_000, u64::MAX));
+        let (first, last) = (longest.learning_rates[0].0, longest.learning_rates[199].0);
+        assert_eq!((first, last), (1, longest.steps));
+        let refused = plan("1000000000000000000").unwrap_err().to_string();
+        assert!(refused.starts_with("`training.epochs` is 1000"), "{refused}");
     }
 
     #[test]

@@ -21,22 +21,22 @@ use crate::{
     run_directory::MODEL,
 };
 
-/// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; beside the file stands how.
+/// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; see the README beside the file.
 static SHIPPED: &[u8] = include_bytes!("../assets/vgg-small.safetensors");
 
 /// A backbone with its weights.
 pub(crate) struct Pretrained<B: Backend> {
     pub(crate) network: Vgg<B>,
-    /// What it was trained to take, where the weights are of this project.
+    /// The preprocessing it was trained with, if the weights are of this project.
     preprocessing: Option<ImagePreprocessing>,
 }
 
 impl<B: Backend> Pretrained<B> {
-    /// The backbone with the weights that the settings name, none where everything is trained.
+    /// The backbone with the weights named by the settings; none if everything is trained.
     ///
     /// # Errors
     ///
-    /// Where they cannot be had, or are of another network.
+    /// If they cannot be loaded, or belong to another network.
     pub(crate) fn open(
         settings: &Model,
         backbone: &VggConfig,
@@ -65,8 +65,8 @@ impl<B: Backend> Pretrained<B> {
         Ok(Some(Self { network, preprocessing }))
     }
 
-    /// What the backbone takes: as in its own training, with ImageNet's statistics where the file
-    /// says nothing.
+    /// The backbone's preprocessing: that of its own training, with ImageNet's statistics if the file
+    /// has none.
     pub(crate) fn preprocessing(&self, shape: ImageShape, resize: Resize) -> ImagePreprocessing {
         let (mean, deviation) = match &self.preprocessing {
             Some(own) => (own.mean.clone(), own.deviation.clone()),
@@ -76,7 +76,7 @@ impl<B: Backend> Pretrained<B> {
     }
 }
 
-/// The file of weights that a path leads to: in the directory of a run that of its model.
+/// The file of weights that a path names: of a run directory its model.
 fn model_at(path: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(path);
     if !path.is_dir() {
@@ -103,7 +103,7 @@ fn is_vgg(description: &Description) -> bool {
     matches!(description.architecture, Architecture::Vgg(_))
 }
 
-/// The error of a model of this project that is no VGG network.
+/// The error for a model of this project that is not a VGG network.
 fn another(origin: &Path, description: &Description) -> Failure {
     Failure::new(
         ExitCode::UserData,
@@ -127,8 +127,8 @@ fn preprocessing_of(description: Description) -> Option<ImagePreprocessing> {
 fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure {
     Failure::new(
         ExitCode::UserData,
-        format!("`{}` is not of the backbone `{backbone}`: {error}", origin.display()),
-        "name the backbone that the file is of: `--set model.backbone=..`",
+        format!("`{}` does not fit the backbone `{backbone}`: {error}", origin.display()),
+        "name the file's backbone: `--set model.backbone=..`",
     )
 }
 
@@ -142,7 +142,7 @@ fn imagenet(backbone: Backbone, progress: &mut Progress<'_>) -> Result<PathBuf, 
     let failed = |error: download::DownloadError, folder: &Path| {
         let by_hand = || {
             format!(
-                "download `{}{}` by hand into `{}`, or name a file by `model.weights`",
+                "download `{}{}` by hand into `{}`, or name a file with `model.weights`",
                 imagenet::BASE,
                 file.name,
                 folder.display()
@@ -162,6 +162,6 @@ fn imagenet(backbone: Backbone, _: &mut Progress<'_>) -> Result<PathBuf, Failure
     Err(Failure::new(
         ExitCode::Usage,
         format!("this program was built without downloads, so it cannot get `{backbone}`"),
-        "build it with the feature `download`, or name a file by `model.weights`",
+        "build it with the feature `download`, or name a file with `model.weights`",
     ))
 }

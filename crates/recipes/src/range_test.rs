@@ -1,5 +1,5 @@
-//! The learning-rate range test: a short training whose learning rate grows by the same factor
-//! after each step, until the loss breaks out (Smith, "Cyclical learning rates for training neural
+//! The learning-rate range test: a short training run whose learning rate grows by the same factor
+//! after each step, until the loss diverges (Smith, "Cyclical learning rates for training neural
 //! networks", 2017, section 3.3; the suggestions are those of fastai's `lr_find`).
 
 use std::time::Instant;
@@ -12,25 +12,25 @@ use crate::{
     run::temporary_folder,
 };
 
-/// The test is over once the loss is so many times the lowest.
+/// The test ends once the loss is this many times the lowest.
 const BREAKS_OUT: f64 = 4.0;
-/// The part of the steps over whose losses the running mean goes that is compared with the lowest,
-/// and to either side the one that a point of the curve is the mean of.
+/// The share of the steps covered by the running mean that is compared with the lowest,
+/// and by a point of the smoothed curve to either side.
 const RUNNING: f64 = 0.1;
 const SMOOTHED: f64 = 0.05;
 
 /// Which learning rates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// That of the first step.
+    /// The first step's.
     pub from: f64,
-    /// That of the last step.
+    /// The last step's.
     pub to: f64,
     /// How many are tried.
     pub steps: u64,
 }
 
-/// What came of the test.
+/// The result of the test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RangeTest {
     /// The recipe's name.
@@ -38,13 +38,13 @@ pub struct RangeTest {
     /// What was asked for.
     #[serde(flatten)]
     pub range: Range,
-    /// Whether the loss broke out before the last step.
+    /// Whether the loss diverged before the last step.
     pub broke_out: bool,
     /// A point for each step that was made.
     pub points: Vec<Point>,
     /// The learning rate at which the smoothed loss is lowest.
     pub lowest: Option<f64>,
-    /// A tenth of that: as far up as is safe.
+    /// A tenth of that: the highest safe rate.
     pub tenth_of_lowest: Option<f64>,
     /// The learning rate at which the smoothed loss falls fastest.
     pub steepest: Option<f64>,
@@ -61,9 +61,9 @@ pub struct Point {
     pub smoothed: f64,
 }
 
-/// Trains a recipe for `range.steps` steps at most, in a folder that is removed again.
+/// Trains a recipe for `range.steps` steps at most, in a temporary folder.
 ///
-/// - `shown`: hears what is done, but not how training ends
+/// - `shown`: receives the events, except how training ends
 ///
 /// # Errors
 ///
@@ -91,20 +91,20 @@ pub fn range_test(
     let Heard { losses, watch, shown, .. } = heard;
     let step = losses.len() as u64;
     let broke_out = match ended {
-        // The run ends by the error of its observer.
+        // The observer ends the run with an error.
         Err(_) if watch.is_over => step < range.steps || watch.broke_out(),
         Err(failure) if failure.exit_code == ExitCode::Diverged => true,
         Err(failure) if failure.exit_code == ExitCode::Interrupted => return Err(interrupted()),
         Err(failure) => return Err(failure),
         Ok(_) => false,
     };
-    // What is shown is over, whether anybody is there to see it or not.
+    // An observer that is gone does not matter any more.
     let _ = shown.observe(&Event::End { status: EndStatus::Finished, epoch: 0, step });
     Ok(RangeTest::of(recipe.name, range, &losses, broke_out))
 }
 
-/// The settings of the test, which lie on the user's. Those of the schedule are the recipe's own
-/// but for its kind, since the user's may be of no use to that.
+/// The settings of the test, on top of the user's. The schedule's are the recipe's own except for
+/// its kind, since the user's may not fit that kind.
 fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> {
     let settings = [
         "schedule.kind=range".to_owned(),
@@ -126,7 +126,7 @@ fn interrupted() -> Failure {
     Failure::new(ExitCode::Interrupted, "interrupted; nothing was kept", "run the command again")
 }
 
-/// Keeps the losses, and ends the run when enough was heard.
+/// Keeps the losses, and ends the run when there are enough.
 struct Heard<'a> {
     range: Range,
     shown: &'a mut dyn Observer,

@@ -1,4 +1,4 @@
-//! What the files of a run say, read again for whoever looks at it.
+//! A run as read back from its files.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,10 @@ use crate::{
     summary,
 };
 
-/// A run, finished or not, as its directory tells of it.
+/// The help where the system refuses to read a file.
+const CHECK_ACCESS: &str = "check the file's permissions and the disk";
+
+/// A run, finished or not, as read from its directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     /// The run's directory, as it was named.
@@ -31,16 +34,16 @@ pub(crate) struct Record {
     pub(crate) environment: Value,
     /// The results of a finished run.
     pub(crate) summary: Option<Summary>,
-    /// Epochs and steps that the run is to have.
+    /// How long the run is to be.
     pub(crate) planned: Option<Plan>,
     pub(crate) epochs: Vec<EpochRecord>,
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) samples: Vec<SampleRecord>,
     pub(crate) warnings: Vec<String>,
     pub(crate) end: Option<End>,
-    /// How often it was resumed.
+    /// How many times it was resumed.
     pub(crate) resumed: usize,
-    /// Whether a process trains it now.
+    /// Whether a process is training it now.
     pub(crate) in_use: bool,
 }
 
@@ -58,7 +61,7 @@ pub(crate) struct End {
     pub(crate) step: u64,
 }
 
-/// An epoch that has ended. A number that is not finite has no form in JSON, and is absent.
+/// An epoch that has ended. Numbers that are not finite are absent, as JSON has none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct EpochRecord {
     pub(crate) epoch: usize,
@@ -67,9 +70,9 @@ pub(crate) struct EpochRecord {
     pub(crate) validation: BTreeMap<String, Option<f64>>,
     /// Of training.
     pub(crate) seconds: f64,
-    /// The share of `seconds` that went into waiting for data.
+    /// The share of `seconds` spent waiting for data.
     pub(crate) data_wait: f64,
-    /// The share of it that went into the gradients of other processes, if there were any.
+    /// The share spent on the gradients of other processes, if there were any.
     pub(crate) communication_wait: Option<f64>,
     /// Shares of the rest, where they are known.
     pub(crate) forward: Option<f64>,
@@ -89,7 +92,7 @@ pub(crate) struct StepRecord {
     pub(crate) samples_per_second: Option<f64>,
 }
 
-/// What a text model wrote at the end of an epoch.
+/// Text that a model generated at the end of an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct SampleRecord {
     pub(crate) epoch: usize,
@@ -119,14 +122,19 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// Where it is none, or its configuration or summary cannot be read.
+    /// Where it is not a run, or its configuration or summary cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let path = directory.join(CONFIG);
-        let config = fs::read_to_string(&path).map_err(|_| not_a_run(directory))?;
-        let table: Value = toml::from_str(&config).map_err(|error| {
-            let message = format!("`{}` cannot be read: {}", path.display(), error.message());
-            Failure::new(ExitCode::UserData, message, "bring back the file that the run wrote")
+        let unreadable = |reason: &str, help: &str| {
+            let message = format!("`{}` cannot be read: {reason}", path.display());
+            Failure::new(ExitCode::UserData, message, help)
+        };
+        let config = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
+            _ => unreadable(&error.to_string(), CHECK_ACCESS),
         })?;
+        let table: Value = toml::from_str(&config)
+            .map_err(|error| unreadable(error.message(), "restore the file that the run wrote"))?;
         let settings = leaves(&table);
         let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut record = Self {
@@ -164,12 +172,12 @@ impl Record {
         }
     }
 
-    /// A setting that is a text.
+    /// A setting that is a string.
     pub(crate) fn setting(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(Value::as_str)
     }
 
-    /// The names of what was validated, the loss first.
+    /// The names of the validation metrics, the loss first.
     pub(crate) fn validated(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .epochs
@@ -183,13 +191,13 @@ impl Record {
 }
 
 impl EpochRecord {
-    /// A measure of the validation split.
+    /// A validation metric.
     pub(crate) fn validation(&self, name: &str) -> Option<f64> {
         self.validation.get(name).copied().flatten()
     }
 }
 
-/// What a finished run measured that counts for most, and on which split.
+/// The most meaningful metrics of a finished run, and their split.
 pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     let test = summary.test.as_ref().map(|metrics| ("test", metrics));
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
@@ -203,7 +211,7 @@ fn events(path: &Path) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => {
             let message = format!("`{}` cannot be read: {error}", path.display());
-            Err(Failure::new(ExitCode::UserData, message, "check who may read it, and the disk"))
+            Err(Failure::new(ExitCode::UserData, message, CHECK_ACCESS))
         }
     }
 }
@@ -214,12 +222,12 @@ fn environment(directory: &Path) -> Value {
     environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The hash of the samples that a run began with, if it tells.
+/// The hash of the samples that a run started with, if recorded.
 pub(crate) fn data_hash(directory: &Path) -> Option<String> {
     Some(environment(directory)["data"].as_str()?.to_owned())
 }
 
-/// The error of a directory that is none of a run.
+/// The error for a directory that is not a run.
 pub(crate) fn not_a_run(directory: &Path) -> Failure {
     let shown = directory.display();
     let message = if directory.is_dir() {
@@ -227,7 +235,7 @@ pub(crate) fn not_a_run(directory: &Path) -> Failure {
     } else {
         format!("there is no run directory `{shown}`")
     };
-    let help = "name the directory that `recipes train` printed at its end";
+    let help = "name the run directory that `recipes train` printed at its end";
     Failure::new(ExitCode::UserData, message, help)
 }
 
@@ -291,5 +299,7 @@ mod tests {
         assert!(message(&folder.path().join("none")).starts_with("there is no run directory"));
         fs::write(folder.path().join(CONFIG), "recipe = ").unwrap();
         assert!(message(folder.path()).contains("config.toml` cannot be read"));
+        fs::write(folder.path().join(CONFIG), b"\xff").unwrap();
+        assert!(message(folder.path()).contains("config.toml` cannot be read: "));
     }
 }

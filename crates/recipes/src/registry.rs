@@ -19,25 +19,24 @@ pub const DEFAULT: &str = "mlp";
 pub struct Recipe {
     /// Its name.
     pub name: &'static str,
-    /// What it trains, in a line.
+    /// What it trains, in one line.
     pub summary: &'static str,
-    /// What the network is asked.
+    /// The network's task.
     pub task: &'static str,
     /// Its settings, complete and commented.
     #[serde(skip)]
     pub toml: &'static str,
-    /// Resolves the layers that lie on its settings, and trains.
+    /// Resolves the layers on top of its settings, and trains.
     #[serde(skip)]
     pub train: fn(Vec<Layer>, Start<'_>) -> Result<Summary, Failure>,
-    /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and says
-    /// what the rest would be; what takes long is told as the task, how much is done, and of how
-    /// much.
+    /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and
+    /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
     pub plan: fn(Vec<Layer>, &mut Progress<'_>) -> Result<Plan, Failure>,
 }
 
 impl Recipe {
-    /// Its settings with these layers on them.
+    /// Its settings with these layers on top.
     pub(crate) fn resolve<C: DeserializeOwned + Check>(
         &self,
         layers: Vec<Layer>,
@@ -68,7 +67,8 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
         let names = RECIPES.iter().map(|recipe| recipe.name);
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`recipes list` names them; a file of your own ends in `.toml`".to_owned(),
+            None => "`recipes list` lists them; the name of a configuration file ends in `.toml`"
+                .to_owned(),
         };
         Failure::new(ExitCode::Usage, format!("there is no recipe `{name}`"), help)
     })

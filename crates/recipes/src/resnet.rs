@@ -16,7 +16,7 @@ use crate::{
     registry::Recipe,
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "resnet",
     summary: "a residual network on small pictures, CIFAR-10's kind",
@@ -34,9 +34,9 @@ pub const RECIPE: Recipe = Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Layers that have weights: 6 n + 2.
+    /// Layers with weights: 6 n + 2.
     pub depth: usize,
-    /// What a block adds to its result where it changes the shape.
+    /// The shortcut of a block that changes the shape.
     pub shortcut: Shortcut,
 }
 
@@ -47,11 +47,11 @@ impl Check for Model {
     }
 }
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 pub fn train<B: AutodiffBackend>(
     config: ImageConfig<Model>,
     mut start: Start<'_>,
@@ -61,7 +61,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
     config.choose_arithmetic::<B>(device)?;
 
-    // The data: what is read, how it is batched, and what is measured on.
+    // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
@@ -103,7 +103,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
-/// The network for images of this form.
+/// The network for images of this shape.
 ///
 /// # Errors
 ///
@@ -119,10 +119,10 @@ pub fn network(
     Ok(network)
 }
 
-/// What a run would be.
+/// Describes a run without training.
 fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network =
         network(&config.model, &images.preprocessing(&config.data)?, images.classes().len())?;
-    Ok(images.plan(config, Architecture::ResNet(network)))
+    images.plan(config, Architecture::ResNet(network))
 }

@@ -1,4 +1,4 @@
-//! The proof that a resumed run ends as one that was never stopped: both are run and compared.
+//! Verifies that a resumed run ends as one that was never stopped: runs both and compares them.
 
 use std::{
     collections::BTreeMap,
@@ -20,31 +20,31 @@ use crate::{
     run_directory::TIME_COLUMNS,
 };
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The recipe.
     pub recipe: String,
     /// Whether weights, optimizer state and metrics are the same, bit for bit.
     pub identical: bool,
-    /// Of all numbers in weights and optimizer state.
+    /// Over all numbers in weights and optimizer state.
     pub largest_difference: f64,
     /// Updates that each run made.
     pub steps: u64,
-    /// After which of them the second run was stopped, by its checkpoints.
+    /// The steps after which the second run was stopped, from its checkpoints.
     pub stops: Vec<u64>,
-    /// The SHA-256 over all that was compared of the run that was never stopped.
+    /// The SHA-256 of all that was compared, of the run that was never stopped.
     pub straight: String,
     /// The same of the one that was resumed.
     pub resumed: String,
 }
 
-/// The fewest updates in which a run can be stopped twice.
+/// The fewest updates within which a run can be stopped twice.
 const FEWEST_STEPS: u64 = 3;
 
 /// Trains for `steps` updates, or as many as the run has, once straight and once with two stops,
-/// each in a folder of its own that is removed again. All processes of a group do so together, and
-/// the first one compares.
+/// each in a temporary folder. All processes of a group do so together, and the first one
+/// compares.
 ///
 /// # Errors
 ///
@@ -79,10 +79,10 @@ pub fn verify(
         return Err(Failure::new(
             ExitCode::Usage,
             format!(
-                "this run of `{}` is over after step {steps}, too soon for two stops",
+                "this run of `{}` ends after step {steps}, too soon for two stops",
                 recipe.name
             ),
-            "raise `training.epochs`, or give it more data",
+            "raise `training.epochs`, or use more data",
         ));
     }
     let mut stops = Vec::new();
@@ -116,8 +116,8 @@ pub fn verify(
 fn did_not_stop(step: u64) -> Failure {
     Failure::new(
         ExitCode::Unexpected,
-        format!("the run did not stop after step {step}, as it was asked to"),
-        "nothing was proved; this is a bug: please report it",
+        format!("the run did not stop after step {step} as requested"),
+        "nothing was verified; this is a bug: please report it",
     )
 }
 
@@ -140,7 +140,7 @@ fn compare(
     })
 }
 
-/// What a run leaves, without what tells of time.
+/// What a run leaves, without times.
 #[derive(PartialEq)]
 struct Outcome {
     /// The bits of all tensors, by file and name.
@@ -196,7 +196,7 @@ fn last_checkpoint(run: &Path) -> Option<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(|path| step_of(path))
 }
 
-/// After which step a checkpoint was written.
+/// The step after which a checkpoint was written.
 fn step_of(checkpoint: &Path) -> Option<u64> {
     checkpoint.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
 }
@@ -235,7 +235,7 @@ mod tests {
     fn a_run_too_short_for_stops_proves_nothing() {
         let failure = verify_mlp(&mlp::RECIPE, &["training.epochs=1"], 40).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Usage);
-        assert!(failure.to_string().contains("is over after step 2"), "{failure}");
+        assert!(failure.to_string().contains("ends after step 2"), "{failure}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A run from the moment that its first step is sure to come.
+//! A run, from the point where everything before its first step has been checked.
 
 use std::{
     collections::BTreeMap,
@@ -33,25 +33,25 @@ use crate::{
     shell::quoted_path,
 };
 
-/// What a recipe is given to run with.
+/// What a recipe needs for a run.
 pub struct Start<'a> {
-    /// Hears what happens, beside the run's own files.
+    /// Receives the events, besides the run's own files.
     pub observer: &'a mut dyn Observer,
     /// Asks the run to stop after its current step.
     pub interrupt: Stop,
-    /// Where the run goes.
+    /// The run directory.
     pub directory: PathBuf,
-    /// Whether a run is there that is to go on; otherwise there is nothing, or an empty directory.
+    /// Whether to resume the run there; otherwise there is nothing, or an empty directory.
     pub resumes: bool,
     /// The command, for the record.
     pub command_line: Vec<String>,
     /// When the command began.
     pub began: Instant,
-    /// The processes that train together; the first one writes and tells.
+    /// The processes that train together; the first one writes and prints.
     pub group: Group,
 }
 
-/// A run under way: its files, and whoever else listens.
+/// A run in progress: its files and its observer.
 pub struct Run<'a> {
     start: Start<'a>,
     files: Option<RunDirectory>, // none where another process writes them
@@ -66,17 +66,17 @@ pub struct Run<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// Tells how far work is that comes before the first step.
+    /// Reports the progress of work before the first step.
     pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
         if !self.group.leads() {
             return;
         }
         let event = Event::Preparation { task: task.to_owned(), done, of };
-        // Nobody is left to tell; what matters will be told by the run itself.
+        // If the observer is gone, the run itself will report that.
         let _ = self.observer.observe(&event);
     }
 
-    /// Ends what comes before the first step, if that was asked for.
+    /// Fails if the user asked to stop before the first step.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl<'a> Start<'a> {
             return Ok(());
         }
         let help = match self.resumes {
-            true => format!("to go on: recipes resume {}", quoted_path(&self.directory)),
+            true => format!("to resume it: recipes resume {}", quoted_path(&self.directory)),
             false => "run the command again".to_owned(),
         };
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
@@ -104,7 +104,7 @@ impl<'a> Start<'a> {
         Ok(device::open_for(self.group.on_host())?)
     }
 
-    /// What of these batches this process computes.
+    /// This process's share of the batches.
     pub(crate) fn shared(&self, batching: Batching) -> Batching {
         batching.shared(self.group.share())
     }
@@ -114,15 +114,14 @@ impl<'a> Start<'a> {
         |task, done, of| self.prepare(task, done, of)
     }
 
-    /// Creates the run directory, or opens it again. Everything that the user may have got wrong was
-    /// checked before.
+    /// Creates the run directory, or reopens it.
     ///
-    /// - `data`: a hash of all samples, by which `resume` and `eval` know them again
-    /// - `notes`: what the user should know, a sentence each
+    /// - `data`: a hash of all samples, by which `resume` and `eval` recognise them
+    /// - `notes`: notes to the user, a sentence each
     ///
     /// # Errors
     ///
-    /// Where the directory is in use, the system refuses, or the run was asked to stop.
+    /// Where the directory is in use, the system refuses, or the user asked to stop.
     pub fn open<C: Serialize>(
         self,
         recipe: &str,
@@ -145,7 +144,7 @@ impl<'a> Start<'a> {
                 .map_err(|error| unwritable(error.to_string()))?,
         };
         self.stop_if_asked()?;
-        // A rank that cannot read its data ends all of them before there is a directory.
+        // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
         let ranks = self.group.share().of;
         let environment = Environment::new(device, data, ranks, self.command_line.clone());
@@ -159,7 +158,7 @@ impl<'a> Start<'a> {
         let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
         if device::COMPUTES_AT_ONCE && ranks > cores {
             notes.push(format!(
-                "{ranks} ranks share {cores} cores, which makes none of them faster"
+                "{ranks} ranks share {cores} cores: more ranks than cores do not train faster"
             ));
         }
         Ok(Run {
@@ -188,7 +187,7 @@ impl Run<'_> {
         self.start.group.clone()
     }
 
-    /// Notes how many records could not be used.
+    /// Records how many records could not be used.
     pub(crate) fn skipped(&mut self, records: usize) {
         self.skipped = records;
     }
@@ -198,8 +197,8 @@ impl Run<'_> {
         self.start.interrupt.clone()
     }
 
-    /// What the trainer is told beside its settings: what the run rests on, and how much there is
-    /// to compute, if all of the network is trained. Settings that make little sense are noted.
+    /// Adds what the trainer needs besides its settings: the data's hash, and how much there is to
+    /// compute if the whole network is trained. Settings that make little sense are noted.
     ///
     /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
     ///   takes it
@@ -222,7 +221,7 @@ impl Run<'_> {
         }
     }
 
-    /// What so many multiply-adds for each loss are to this device, if its peak is known.
+    /// The work of so many multiply-adds per loss on this device, if its peak is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
         let of_each = known_peaks(&self.device)?.multiply_adds_per_second;
         let peak_per_second = of_each * self.start.group.share().of as f64;
@@ -246,7 +245,7 @@ impl Run<'_> {
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
                 format!(
-                    "to go on: recipes resume {}{}",
+                    "to resume it: recipes resume {}{}",
                     quoted_path(self.path()),
                     or_end_it(self.path(), Some(trained.steps))
                 ),
@@ -312,7 +311,7 @@ impl Observer for Run<'_> {
     }
 }
 
-/// What is allowed and makes little sense, a sentence each.
+/// Settings that are allowed but make little sense, a sentence each.
 fn odd(config: &TrainerConfig) -> Vec<String> {
     let mut notes = Vec::new();
     let (warmup, steps) = (config.schedule.warmup_steps, config.length().steps);
@@ -325,13 +324,13 @@ fn odd(config: &TrainerConfig) -> Vec<String> {
     if device::COMPUTES_AT_ONCE && precision() != Precision::F32 {
         let precision = precision();
         notes.push(format!(
-            "`training.precision` is {precision}, which a CPU computes several times slower than f32"
+            "`training.precision` is {precision}, which is several times slower than f32 on a CPU"
         ));
     }
     notes
 }
 
-/// Hears nothing.
+/// Ignores all events.
 pub(crate) struct Silent;
 
 impl Observer for Silent {
@@ -340,13 +339,13 @@ impl Observer for Silent {
     }
 }
 
-/// A folder for runs that nobody keeps; it goes with the value.
+/// A folder for temporary runs, deleted on drop.
 pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
     tempfile::tempdir().map_err(|error| {
         Failure::new(
             ExitCode::Unexpected,
-            format!("there is no room for temporary files: {error}"),
-            "set the environment variable TMPDIR to a folder that can be written to",
+            format!("a temporary folder cannot be created: {error}"),
+            "set the environment variable TMPDIR to a writable folder",
         )
     })
 }
@@ -402,6 +401,29 @@ mod tests {
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert_eq!(failure.to_string(), "interrupted before the first step");
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_start_that_the_trainer_refuses_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, empty) = (folder.path().join("new"), folder.path().join("empty"));
+        fs::create_dir(&empty).unwrap();
+        for directory in [&new, &empty] {
+            let start = Start {
+                observer: &mut Silent,
+                interrupt: Stop::default(),
+                directory: directory.clone(),
+                resumes: false,
+                command_line: Vec::new(),
+                began: Instant::now(),
+                group: Group::alone(),
+            };
+            let settings = vec![Layer::set("training.epochs=1000000000000000000")];
+            let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
+            assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");
+        }
+        assert!(!new.exists());
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
     }
 
     /// The weights, the metrics without their times, and the names of all files.

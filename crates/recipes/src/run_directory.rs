@@ -1,4 +1,4 @@
-//! The files that a run leaves.
+//! The files of a run.
 
 use std::{
     error::Error,
@@ -24,17 +24,17 @@ use crate::{
 pub(crate) const CONFIG: &str = "config.toml";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
-/// What the run goes on from.
+/// What a run resumes from.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model.
 pub(crate) const MODEL: &str = "model.safetensors";
-/// Held by the process that writes the run. It stays, and says nothing of the run.
+/// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
 
 /// The last columns of `metrics.csv`, which differ from run to run.
 pub(crate) const TIME_COLUMNS: usize = 3;
 
-/// A configuration in the two forms that a run keeps.
+/// A configuration in the two forms that a run stores.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) toml: String,
@@ -45,17 +45,18 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
+    created: bool, // by this process, rather than found empty
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
     opened: Instant,
     seconds_before: f64,        // of the run until it was resumed
-    events: Option<AppendLog>,  // once it is known where they go on
+    events: Option<AppendLog>,  // once it is known where they continue
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
     scalars: Option<Scalars>,   // as `events`, where `output.tensorboard` asks for it
 }
 
-/// What lies in each checkpoint of a run.
+/// What a run stores in each of its checkpoints.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
     settings: Value,
@@ -71,25 +72,26 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// Where there is something already, another process is about to begin there, or the system
-    /// refuses.
+    /// Where the directory is used, another process is starting a run there, or the system refuses.
     pub(crate) fn create(
         path: PathBuf,
         config: Resolved,
         environment: Environment,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
+        let created = !path.exists();
         create_directory(&path).map_err(Failure::user_data)?;
-        let directory = Self::reopen(path, config, environment)?;
-        refuse_if_used(&directory.path)?; // by a process that has given it back since
+        let mut directory = Self::reopen(path, config, environment)?;
+        directory.created = created;
+        refuse_if_used(&directory.path)?; // by a process that has released it since
         Ok(directory)
     }
 
-    /// The directory of a run, into which nothing is written before it is known to go on there.
+    /// Opens the directory of a run. Nothing is written before the run begins or resumes.
     ///
     /// # Errors
     ///
-    /// Where another process writes it, or the system refuses.
+    /// Where another process is writing there, or the system refuses.
     pub(crate) fn reopen(
         path: PathBuf,
         config: Resolved,
@@ -98,6 +100,7 @@ impl RunDirectory {
         Ok(Self {
             _lock: lock(&path)?,
             path,
+            created: false,
             config,
             environment,
             opened: Instant::now(),
@@ -114,7 +117,7 @@ impl RunDirectory {
         write_json(&self.path.join(SUMMARY), summary)
     }
 
-    /// Seconds that earlier processes spent on this run, as far as they count.
+    /// Seconds that earlier processes spent on this run up to where it resumed.
     pub(crate) fn seconds_before(&self) -> f64 {
         self.seconds_before
     }
@@ -132,7 +135,7 @@ impl RunDirectory {
         write_json(&self.path.join("environment.json"), &self.environment)
     }
 
-    /// Begins the logs, or cuts them back to what they were at `mark`.
+    /// Creates the logs, or truncates them to their state at `mark`.
     fn open_logs(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         let (events, metrics) = (self.events_path(), self.metrics_path());
         match mark {
@@ -155,7 +158,7 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Refuses to write over what a run came to.
+    /// Refuses to overwrite the results of a run.
     fn refuse_to_begin_again(&self) -> Result<(), Failure> {
         let Some(result) = [SUMMARY, MODEL].into_iter().find(|name| self.path.join(name).exists())
         else {
@@ -164,15 +167,15 @@ impl RunDirectory {
         let shown = self.path.display();
         Err(Failure::new(
             ExitCode::UserData,
-            format!("the run `{shown}` has a `{result}`, but no checkpoint to go on from"),
+            format!("the run `{shown}` has a `{result}`, but no checkpoint to resume from"),
             format!(
-                "bring `{shown}/checkpoints` back, or begin another run: recipes train {}",
+                "restore `{shown}/checkpoints`, or start another run: recipes train {}",
                 quoted_path(&self.path.join(CONFIG))
             ),
         ))
     }
 
-    /// Refuses to go on without a log, before any of them is cut back.
+    /// Refuses to resume without a log, before any log is truncated.
     fn refuse_without_logs(&self, mark: &Mark) -> Result<(), Failure> {
         let logs = [(self.events_path(), true), (self.metrics_path(), mark.metrics_bytes > 0)];
         let Some((lost, _)) = logs.into_iter().find(|(path, needed)| *needed && !path.is_file())
@@ -182,9 +185,9 @@ impl RunDirectory {
         let shown = self.path.display();
         Err(Failure::new(
             ExitCode::UserData,
-            format!("the run `{shown}` cannot go on: `{}` is gone", lost.display()),
+            format!("the run `{shown}` cannot be resumed: `{}` is missing", lost.display()),
             format!(
-                "bring the file back, or begin another run: recipes train {}",
+                "restore the file, or start another run: recipes train {}",
                 quoted_path(&self.path.join(CONFIG))
             ),
         ))
@@ -223,6 +226,21 @@ impl RunDirectory {
             "{epoch},{step},{train_loss},{values}{learning_rate},{seconds:.6},\
              {samples_per_second:.1},{data_wait:.6}"
         ))
+    }
+}
+
+/// A run that was refused before its settings were written leaves nothing.
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        if self.path.join(CONFIG).exists() {
+            return;
+        }
+        // Still held, so no other process writes here.
+        let _ = fs::remove_file(self.path.join(LOCK));
+        if self.created {
+            // The system refuses to remove a directory that has something in it.
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -277,11 +295,11 @@ impl Keeper for RunDirectory {
             }
             None => {
                 self.refuse_to_begin_again()?;
-                self.write_settings()?; // by which a start that is cut short here is a run
+                self.write_settings()?; // so that a start that is cut short here counts as a run
                 self.open_logs(None)?;
             }
         }
-        // Only now is the run not finished any more, if it was.
+        // Only now does a finished run stop being finished.
         Ok(remove(&self.path.join(SUMMARY))?)
     }
 }
@@ -294,15 +312,15 @@ pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
     ordered
 }
 
-/// Refuses a directory for a new run in which there is something already.
+/// Refuses a directory for a new run if it is not empty.
 ///
 /// # Errors
 ///
-/// Where there is, or the system refuses to look.
+/// Where it is not, or the system refuses.
 pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let left = |entry: io::Result<fs::DirEntry>| {
-        // What a start that was cut short leaves is nobody's.
+        // What a start that was cut short leaves does not count.
         entry.map_or(true, |entry| !is_unfinished(&entry.path()) && entry.file_name() != LOCK)
     };
     let entries = match fs::read_dir(path) {
@@ -311,7 +329,7 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
         Err(error) => {
             return Err(Failure::new(
                 ExitCode::UserData,
-                format!("`{shown}` cannot be a run directory: {error}"),
+                format!("`{shown}` cannot be used as a run directory: {error}"),
                 "name another with `--run-dir`",
             ));
         }
@@ -319,9 +337,9 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     if path.join(CONFIG).is_file() {
         return Err(Failure::new(
             ExitCode::UserData,
-            format!("the run directory `{shown}` has a run already"),
+            format!("the run directory `{shown}` already has a run"),
             format!(
-                "to go on with it: recipes resume {}; or name another with `--run-dir`",
+                "to resume it: recipes resume {}; or name another with `--run-dir`",
                 quoted_path(path)
             ),
         ));
@@ -330,22 +348,22 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("the run directory `{shown}` exists and is not empty"),
-            "name another with `--run-dir`, or leave the option out for a new one under `runs/`",
+            "name another with `--run-dir`, or omit the option for a new one under `runs/`",
         ));
     }
     Ok(())
 }
 
-/// Refuses a run that another process writes.
+/// Refuses a run that another process is writing.
 ///
 /// # Errors
 ///
-/// Where one does, or the system refuses.
+/// Where one is, or the system refuses.
 pub(crate) fn refuse_if_in_use(path: &Path) -> Result<(), Failure> {
     lock(path).map(drop)
 }
 
-/// Whether another process writes a run, as far as the system tells.
+/// Whether another process is writing a run, as far as the system tells.
 pub(crate) fn is_in_use(path: &Path) -> bool {
     let lock = path.join(LOCK);
     lock.is_file() && matches!(FileLock::take(&lock), Ok(None))
@@ -357,12 +375,12 @@ fn lock(path: &Path) -> Result<FileLock, Failure> {
         Failure::new(
             ExitCode::UserData,
             format!("the run directory `{}` is in use by another process", path.display()),
-            "wait until that has ended, or stop it first",
+            "wait until it has ended, or stop it first",
         )
     })
 }
 
-/// A new directory for a run, which goes again with this value where nothing was put into it.
+/// A new directory for a run, removed on drop if it is still empty.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     pub(crate) path: PathBuf,

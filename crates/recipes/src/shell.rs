@@ -1,8 +1,8 @@
-//! Commands that are told, as a shell takes them.
+//! Quoting for commands that are shown to the user.
 
 use std::path::Path;
 
-/// A word for a shell: as it is where nothing in it has a meaning there, else in quotes.
+/// A word for a shell, quoted if necessary.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_-./:=,@%+".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
@@ -11,7 +11,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A path likewise; what is not valid Unicode is replaced.
+/// A path, likewise; invalid Unicode is replaced.
 pub(crate) fn quoted_path(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }

@@ -21,7 +21,7 @@ pub struct Summary {
     /// The processes that trained together, each on a device of its own.
     #[serde(default = "one")]
     pub ranks: usize,
-    /// What everything random followed from.
+    /// The random seed.
     pub seed: u64,
     /// Epochs begun.
     pub epochs: usize,
@@ -37,8 +37,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Seconds of training steps, waiting for data and logging included.
     pub seconds_training: f64,
-    /// Seconds that it took to read the data and to validate once, if it is known: what measuring the
-    /// model again costs.
+    /// Seconds for reading the data and validating once, if known: the cost of evaluating the model
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_measuring: Option<f64>,
     /// Measured on the training split, while it was trained on.
@@ -66,8 +66,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The epoch whose weights were kept and measured, where that is not the last one, of which the
-    /// loss of the training split is.
+    /// The epoch whose weights were kept and evaluated, if it is not the last one, to which the
+    /// training loss belongs.
     pub(crate) fn kept_before_last(&self) -> Option<usize> {
         let best = self.best.as_ref().filter(|best| best.epoch != self.epochs)?;
         let is_measured = self.validation.as_ref()?.get(&best.metric) == Some(&best.value);
@@ -100,7 +100,7 @@ pub(crate) fn of_finished(directory: &Path) -> Result<Option<Summary>, Failure> 
         Failure::new(
             ExitCode::UserData,
             format!("`{}` cannot be read: {reason}", path.display()),
-            "remove the file, and the run goes on from its last checkpoint",
+            "remove the file, and the run resumes from its last checkpoint",
         )
     };
     match fs::read(&path) {

@@ -12,8 +12,8 @@ use training::{Event, StepReport};
 
 use crate::time::now_in_seconds;
 
-/// TensorBoard looks for `tfevents` in the name; what it is else is the same for every run, so that
-/// runs can be compared file by file.
+/// TensorBoard looks for `tfevents` in the name; the rest is the same for every run, so that runs can
+/// be compared file by file.
 const FILE: &str = "events.out.tfevents.0";
 const VERSION: &str = "brain.Event:2";
 
@@ -24,8 +24,7 @@ pub(crate) struct Scalars {
 }
 
 impl Scalars {
-    /// The file of the run in `directory`, cut back to its first `length` bytes, or a new one for
-    /// none.
+    /// The file of the run in `directory`, truncated to its first `length` bytes, or a new one for 0.
     pub(crate) fn open(directory: &Path, length: u64) -> Result<Self, StoreError> {
         let folder = directory.join("tb");
         let path = folder.join(FILE);
@@ -135,7 +134,7 @@ fn framed(content: &[u8]) -> Vec<u8> {
     record
 }
 
-/// The CRC32C, disguised: the checksum of what holds checksums would be weak.
+/// The masked CRC32C: a checksum over data that contains checksums would be weak.
 fn checksum(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -212,7 +211,7 @@ mod tests {
             |loss| vec![("train/epoch_loss".to_owned(), 0.5), ("validation/loss".to_owned(), loss)];
         assert_eq!(read(&path), [(0, vec![]), (3, values(0.0)), (5, values(3.0))]);
 
-        // A run of an earlier version goes on, and one whose curves were removed.
+        // A run of an earlier version resumes, and one whose curves were removed.
         for length in [0, 100] {
             fs::remove_dir_all(folder.path().join("tb")).unwrap();
             Scalars::open(folder.path(), length).unwrap();

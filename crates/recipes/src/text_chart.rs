@@ -1,6 +1,6 @@
-//! A chart for a terminal, of block characters.
+//! A chart of block characters, for a terminal.
 
-/// Rows and columns of the picture.
+/// Rows and columns of the chart.
 const ROWS: usize = 10;
 const COLUMNS: usize = 64;
 /// Filled from below by so many eighths.
@@ -8,7 +8,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 
 /// Values at equal distances, as columns that rise from `low` to at most `high`.
 ///
-/// - `ends`: what stands below the first and the last column
+/// - `ends`: the labels below the first and the last column
 pub(crate) fn text_chart(
     values: &[f64],
     [low, high]: [f64; 2],
@@ -20,7 +20,7 @@ pub(crate) fn text_chart(
         .map(|value| {
             let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
             let eighths = (share * (8 * ROWS) as f64).round();
-            // What is not a number becomes 0; the lowest values are a line, not nothing.
+            // NaN becomes 0; the lowest values are drawn as a line.
             (eighths as usize).max(1)
         })
         .collect();
@@ -42,7 +42,7 @@ pub(crate) fn text_chart(
     text + &format!("  {:>margin$}  {first} {last:>width$}\n", "")
 }
 
-/// The mean of the values that fall into each column, of as many columns as there is room for.
+/// The mean of the values in each column.
 fn columns(values: &[f64]) -> Vec<f64> {
     let count = values.len().min(COLUMNS);
     let start = |column| column * values.len() / count;

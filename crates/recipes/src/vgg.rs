@@ -252,7 +252,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         data_bytes: images.splits().map(bytes).sum(),
         notes,
     };
-    Ok(outline.plan())
+    outline.plan()
 }
 
 /// The mean loss and the accuracy on a split.

@@ -1,4 +1,4 @@
-//! A small VGG network from the beginning, so that its features can be reused by the recipe `vgg`.
+//! A small VGG network trained from scratch, whose features the recipe `vgg` reuses.
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
@@ -15,7 +15,7 @@ use crate::{
     registry::Recipe,
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "vgg-pretrain",
     summary: "a small VGG network, as a backbone for the recipe vgg",
@@ -29,11 +29,11 @@ pub const RECIPE: Recipe = Recipe {
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
 };
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 pub fn train<B: AutodiffBackend>(
     config: ImageConfig<NoSettings>,
     mut start: Start<'_>,
@@ -43,7 +43,7 @@ pub fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
     config.choose_arithmetic::<B>(device)?;
 
-    // The data: what is read, how it is batched, and what is measured on.
+    // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
@@ -85,7 +85,7 @@ pub fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
-/// The network for images of this form.
+/// The network for images of this shape.
 ///
 /// # Errors
 ///
@@ -99,9 +99,9 @@ pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<VggClassif
     Ok(VggClassifierConfig { features, head })
 }
 
-/// What a run would be.
+/// Describes a run without training.
 fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
-    Ok(images.plan(config, Architecture::Vgg(network)))
+    images.plan(config, Architecture::Vgg(network))
 }

@@ -265,7 +265,7 @@ fn a_failure_of_one_rank_ends_all_and_is_told_once() {
     // What only the first rank meets: there is a run already.
     fs::create_dir(folder.path("run")).unwrap();
     fs::write(folder.path("run").join("config.toml"), "").unwrap();
-    folder.mpirun(&format!("-n 3 -wdir good {train}")).failed(3, "has a run already");
+    folder.mpirun(&format!("-n 3 -wdir good {train}")).failed(3, "already has a run");
 }
 
 /// A shell limits what one rank may take; its files, since no disk can be filled here.
@@ -360,5 +360,5 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ran
     assert!(difference < 1e-5, "{difference:e}");
     let ran = folder.mpirun("-n 3 recipes resume run");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(ran.stdout.matches("the run is finished already").count(), 1, "{ran:?}");
+    assert_eq!(ran.stdout.matches("the run is already finished").count(), 1, "{ran:?}");
 }

@@ -1,7 +1,6 @@
-//! Line charts as SVG, light and dark as whoever looks at them prefers.
+//! Line charts as SVG, light or dark as the reader prefers.
 //!
-//! Colours are classes, which [`STYLE`] gives their values: a page has it once, and a file of its
-//! own in each chart.
+//! Colours are CSS classes defined by [`STYLE`], which a page has once, and an SVG file itself.
 
 mod scale;
 
@@ -9,17 +8,16 @@ use std::fmt::Write as _;
 
 use self::scale::Scale;
 
-/// What the classes of a chart look like.
+/// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A chart of lines over one pair of axes.
+/// A line chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) x_label: String,
     pub(crate) y_label: String,
     pub(crate) logarithmic_x: bool,
-    pub(crate) logarithmic_y: bool,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -27,11 +25,11 @@ pub(crate) struct Chart {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Along the line; what is not finite, or has no logarithm where one is asked for, is left out.
+    /// Along the line; values without a place on the axes are left out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-// The picture, in units of which a telephone shows about 0.75 pixels.
+// In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 14.0;
@@ -39,17 +37,17 @@ const TOP: f64 = 34.0;
 const PLOT_HEIGHT: f64 = 200.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
-/// The width of a letter, about.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.0;
-/// Lines of different colours; more than these repeat them in dashes.
+/// Lines with their own colours; further ones repeat these, dashed.
 const COLOURS: usize = 8;
-/// Up to so many points of a line are marked, and say their values when pointed at.
+/// Lines with up to so many points have them marked, with their values on hover.
 const MOST_MARKED: usize = 40;
-/// The columns of a longer line; of the points in one, only the lowest and the highest are drawn.
+/// The columns of a longer line; of the points in one only the lowest and the highest are drawn.
 const COLUMNS: usize = 400;
 
 impl Chart {
-    /// A file of its own.
+    /// As a file.
     pub(crate) fn svg(&self) -> String {
         let head = format!(
             "<style>{STYLE}</style><rect class=\"chart-paper\" width=\"100%\" height=\"100%\"/>"
@@ -62,7 +60,7 @@ impl Chart {
         self.draw("", "")
     }
 
-    /// - `namespace`: what makes the element SVG where no page does
+    /// - `namespace`: makes the element SVG outside a page
     /// - `head`: what it begins with
     fn draw(&self, namespace: &str, head: &str) -> String {
         let lines: Vec<(&Line, Vec<(f64, f64)>)> =
@@ -70,7 +68,7 @@ impl Chart {
         let points = || lines.iter().flat_map(|(_, points)| points);
         let (x, y) = (points().map(|point| point.0), points().map(|point| point.1));
         let x = if self.logarithmic_x { Scale::logarithmic(x) } else { Scale::tight(x) };
-        let y = if self.logarithmic_y { Scale::logarithmic(y) } else { Scale::rounded(y) };
+        let y = Scale::rounded(y);
         let legend = self.legend();
         let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + legend.height;
         let title = escaped(&self.title);
@@ -95,15 +93,14 @@ impl Chart {
         svg + &legend.svg + "</svg>"
     }
 
-    /// The points that have a place, and no more of them than can be told apart.
+    /// The points that have a place, thinned to what can be told apart.
     fn drawable(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-        let has_place = |value: f64, logarithmic: bool| {
-            value.abs() <= scale::LARGEST && (!logarithmic || value >= scale::LEAST_LOGARITHMIC)
-        };
+        let has_place = |value: f64| value.abs() <= scale::LARGEST;
+        let least = if self.logarithmic_x { scale::LEAST_LOGARITHMIC } else { -scale::LARGEST };
         let points: Vec<(f64, f64)> = points
             .iter()
             .copied()
-            .filter(|&(x, y)| has_place(x, self.logarithmic_x) && has_place(y, self.logarithmic_y))
+            .filter(|&(x, y)| has_place(x) && x >= least && has_place(y))
             .collect();
         if points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
@@ -215,7 +212,7 @@ fn drawn(line: &Line, points: &[(f64, f64)], x: &Scale, y: &Scale, index: usize)
     svg
 }
 
-/// The lowest and the highest of each run of neighbours, in their order.
+/// The first and the last point, and the lowest and the highest of each run of neighbours, in order.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let of_column = |column: &[(f64, f64)]| {
         let lower = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1);
@@ -225,10 +222,11 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         ends
     };
-    points.chunks(points.len().div_ceil(COLUMNS)).flat_map(of_column).collect()
+    let columns = points.chunks(points.len().div_ceil(COLUMNS)).flat_map(of_column);
+    points.first().copied().into_iter().chain(columns).chain(points.last().copied()).collect()
 }
 
-/// Text as XML has it.
+/// Text escaped for XML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -237,7 +235,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => safe += "&lt;",
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
-            // What XML cannot carry at all.
+            // Not allowed in XML.
             control if control.is_control() => safe.push(' '),
             other => safe.push(other),
         }
@@ -286,8 +284,8 @@ mod tests {
 
     #[test]
     fn what_has_no_place_is_left_out() {
-        let odd = [(0.0, f64::NAN), (1.0, 2.0), (2.0, f64::INFINITY), (3.0, -1.0), (4.0, 1e308)];
-        let svg = Chart { logarithmic_y: true, ..chart(vec![line("a", &odd)]) }.inline();
+        let odd = [(1.0, f64::NAN), (2.0, 2.0), (3.0, f64::INFINITY), (-1.0, 3.0), (4.0, 1e308)];
+        let svg = Chart { logarithmic_x: true, ..chart(vec![line("a", &odd)]) }.inline();
         assert_eq!(places(&svg).len(), 1);
         for odd in ["NaN", "inf"] {
             assert!(!svg.contains(odd), "{svg}");
@@ -309,11 +307,16 @@ mod tests {
 
     #[test]
     fn a_long_line_keeps_its_ends_and_its_peaks() {
-        let mut points: Vec<(f64, f64)> = (0..50_000).map(|x| (f64::from(x), 1.0)).collect();
+        // A falling zigzag, neither of whose ends is the lowest or the highest of its neighbours.
+        let zigzag = |x: u32| {
+            (f64::from(x), if x.is_multiple_of(2) { -1.0 } else { 1.0 } - f64::from(x) / 1e4)
+        };
+        let mut points: Vec<(f64, f64)> = (0..50_000).map(zigzag).collect();
         points[31_234].1 = 9.0;
         let thin = thinned(&points);
-        assert!(thin.len() <= 2 * COLUMNS, "{}", thin.len());
+        assert!(thin.len() <= 2 * COLUMNS + 2, "{}", thin.len());
         assert!(thin.contains(&(31_234.0, 9.0)));
+        assert_eq!((thin[0], thin[thin.len() - 1]), (points[0], points[49_999]));
         assert!(thin.is_sorted_by(|a, b| a.0 <= b.0));
     }
 

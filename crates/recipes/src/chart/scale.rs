@@ -1,4 +1,4 @@
-//! From values to places along an axis, and the round values that are marked on it.
+//! Maps values to places along an axis, and chooses its ticks.
 
 use crate::console::grouped;
 
@@ -7,11 +7,11 @@ pub(super) const LARGEST: f64 = 1e300;
 /// The least value that has a place on a logarithmic axis.
 pub(super) const LEAST_LOGARITHMIC: f64 = 1e-300;
 
-/// Marks of an axis, about.
+/// The approximate number of ticks of an axis.
 const TICKS: f64 = 5.0;
-/// Differences that are rounding, as a share.
+/// The relative size of differences that are rounding errors.
 const NEGLIGIBLE: f64 = 1e-9;
-/// Powers of ten that are all marked on a logarithmic axis; of more, every other, or fewer.
+/// The most powers of ten that are all marked on a logarithmic axis; of more, only some are.
 const MOST_POWERS: i32 = 8;
 
 /// An axis.
@@ -68,7 +68,7 @@ impl Scale {
         Self { low: low.ln(), high: high.ln(), logarithmic: true, ticks }
     }
 
-    /// Where a value lies: 0 at the beginning, 1 at the end.
+    /// The place of a value: 0 at the beginning, 1 at the end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if self.logarithmic { value.ln() } else { value };
         (value - self.low) / (self.high - self.low)
@@ -143,7 +143,7 @@ impl Step {
     /// where the step is tiny, or the `largest` value of the axis is huge.
     fn tick(self, multiple: f64, largest: f64) -> Tick {
         let digits = multiple * self.mantissa;
-        // Read from its decimal digits, a value is free of the error of a product.
+        // Parsing the decimal digits avoids the rounding error of a product.
         let value = format!("{digits}e{}", self.exponent).parse().unwrap_or(digits);
         let text = match self.exponent {
             _ if digits == 0.0 => "0".to_owned(),

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{ExitCode, Failure, Progress, registry, settings::leaves};
 
-/// Trains neural networks on your own data, on the CPU or a GPU.
+/// Train neural networks on your own data, on the CPU or a GPU.
 ///
-/// Without a command, trains the default recipe.
+/// Without a command, the default recipe is trained.
 #[derive(Debug, Parser)]
 #[command(name = "recipes", version, arg_required_else_help = false)]
 pub(super) struct Arguments {
@@ -28,25 +28,32 @@ pub(super) struct Arguments {
     pub(super) common: Common,
 }
 
-/// Options of every command.
+/// Options that every command takes.
 #[derive(Debug, Args)]
 pub(super) struct Common {
-    /// How much to show while a run goes on
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW")]
+    /// Progress: `auto` (a bar on a terminal, else lines), `plain` (lines) or `quiet`
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        hide_possible_values = true
+    )]
     pub(super) progress: Progress,
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Show what the libraries log
+    /// Show the libraries' log messages
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Name the recipes
+    /// List the recipes
     List,
-    /// Train a recipe, or a configuration of your own
+    /// Train a model from a recipe or a configuration file
     #[command(after_help = "\
 Examples:
   recipes train mlp
@@ -55,39 +62,39 @@ Examples:
   recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64
   recipes train my.toml --run-dir runs/first")]
     Train(TrainArguments),
-    /// Show what training would be and cost: layers, memory, steps, learning rate
+    /// Describe a run without training: layers, memory, steps, learning rate
     #[command(after_help = "\
 Examples:
   recipes plan cnn
   recipes plan my.toml --set training.batch_size=256 --bench
   recipes plan mlp --set schedule.kind=one_cycle --svg schedule.svg")]
     Plan(PlanArguments),
-    /// Find a learning rate: train briefly while it grows, until the loss breaks out
+    /// Find a good learning rate: train briefly while it rises, until the loss diverges
     #[command(after_help = "\
 Examples:
   recipes lr-find cnn
   recipes lr-find my.toml --set optimizer.kind=sgd --to 10 --output range.svg")]
     LrFind(LrFindArguments),
-    /// Go on with a run that was interrupted, end it, or make a finished one longer
+    /// Resume an interrupted run, finish it early, or extend a finished one
     #[command(after_help = "\
 Examples:
   recipes resume runs/first
   recipes resume runs/first --set training.epochs=100
   recipes resume runs/first --set training.max_steps=1500")]
     Resume(ResumeArguments),
-    /// Prove on this machine that a resumed run ends as one that was never stopped
+    /// Verify that a resumed run gives the same result as an uninterrupted one
     #[command(after_help = "\
 Examples:
   recipes verify-resume mlp
   recipes verify-resume my.toml --steps 100")]
     VerifyResume(VerifyArguments),
-    /// Measure a trained run, on what it held out or on other data
+    /// Evaluate a trained model on its held-out data or on other data
     #[command(after_help = "\
 Examples:
   recipes eval runs/first
   recipes eval runs/first --data more-rows.csv --json")]
     Eval(EvalArguments),
-    /// Predict with a trained run
+    /// Predict with a trained model
     #[command(after_help = "\
 Examples:
   recipes predict runs/first rows.csv
@@ -95,49 +102,49 @@ Examples:
   recipes predict runs/second picture.jpg more-pictures/ --top 3
   recipes predict runs/second more-pictures/ --csv > predicted.csv")]
     Predict(PredictArguments),
-    /// Let a run that learnt a text write
+    /// Generate text with a trained text model
     #[command(after_help = "\
 Examples:
   recipes generate runs/text --prompt \"The GPU\"
   recipes generate runs/text --prompt \"The GPU\" --temperature 0.5 --length 500 --seed 1")]
     Generate(GenerateArguments),
-    /// Write a run's model into a file for other programs
+    /// Export a trained model for other programs: ONNX or safetensors
     #[command(after_help = "\
 Examples:
   recipes export runs/first --format onnx
   recipes export runs/first --format safetensors --precision f16 --output first.safetensors")]
     Export(ExportArguments),
-    /// Write a run, finished or not, as a page: what it reached, its curves, its mistakes
+    /// Write an HTML report of a run: results, curves, mistakes
     #[command(after_help = "\
 Examples:
   recipes report runs/first
   recipes report runs/first --output first.html")]
     Report(ReportArguments),
-    /// Set finished runs against each other, those that differ only in their seed as one
+    /// Compare finished runs; those that differ only in their seed become one row
     #[command(after_help = "\
 Examples:
   recipes compare runs/first runs/second
   recipes compare runs/seed-* --output seeds.html")]
     Compare(CompareArguments),
-    /// Copy a recipe's settings, with their comments, into a file of your own
+    /// Copy a recipe's settings, with comments, to a file for editing
     #[command(after_help = "\
 Example:
   recipes copy mlp my.toml
   recipes train my.toml")]
     Copy(CopyArguments),
-    /// Get data sets, and look at them
+    /// Download and inspect data sets
     Data {
         #[command(subcommand)]
         command: DataCommand,
     },
-    /// Name the devices that this build can train on
+    /// List the devices that this build can train on
     Devices(DevicesArguments),
-    /// Print a completion script
+    /// Print a shell completion script
     #[command(after_help = "\
 Example:
   recipes completions bash > ~/.local/share/bash-completion/completions/recipes")]
     Completions {
-        /// The shell to complete in
+        /// The shell
         shell: Shell,
     },
 }
@@ -146,14 +153,14 @@ Example:
 pub(super) enum DataCommand {
     /// Download a well-known data set
     ///
-    /// It is kept in the folder that BURN_RECIPES_DATA names, else in the platform's folder for
-    /// caches, and not downloaded again.
+    /// It is kept in the folder named by BURN_RECIPES_DATA, or else in the platform's cache
+    /// folder, and not downloaded again.
     #[cfg(feature = "download")]
     #[command(after_help = "\
 Example:
   recipes data get mnist")]
     Get(super::get::GetArguments),
-    /// Count and check the samples of a source, and picture some of them
+    /// Count and check the samples of a data source, and draw a contact sheet
     #[command(after_help = "\
 Examples:
   recipes data inspect csv table.csv --target price
@@ -163,7 +170,7 @@ Examples:
     Inspect(InspectArguments),
 }
 
-/// A mistake on the command line, in this program's form.
+/// A mistake on the command line, as a failure of this program.
 pub(super) fn misuse(error: &clap::Error) -> Failure {
     let rendered = error.render().to_string();
     let first = rendered.lines().next().unwrap_or_default();
@@ -187,20 +194,34 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         }
     });
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
-    if let Some(key) = setting_for(error, &rendered) {
-        let help = format!("settings are given by their keys: `--set {key}=..`");
+    if let Some(setting) = setting_for(error, &rendered) {
+        let help = format!("settings are given with `--set`: `--set {setting}`");
         return Failure::new(ExitCode::Usage, message, help);
     }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
-        (Some(name), Some(valid)) => format!("did you mean `{name}`? There are {valid}"),
-        (None, Some(valid)) => format!("there are {valid}"),
-        (None, None) => "`recipes help` and `recipes help COMMAND` say what there is".to_owned(),
+        (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
+        (None, Some(valid)) => format!("possible values: {valid}"),
+        (None, None) => usage(&rendered),
     };
     Failure::new(ExitCode::Usage, message, help)
 }
 
-/// The key of a setting that was given as an option, as `--epochs` is, to a command that takes
+/// How the command is used, and where there is more on it.
+fn usage(rendered: &str) -> String {
+    let Some(usage) = rendered.lines().find_map(|line| line.strip_prefix("Usage: recipes ")) else {
+        return "see `recipes help`".to_owned();
+    };
+    let is_name = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_lowercase());
+    let command: Vec<&str> = usage.split(' ').take_while(is_name).collect();
+    format!("usage: `recipes {usage}`; see `recipes help {}`", command.join(" "))
+}
+
+/// What users of other programs call a setting.
+const ALIASES: [(&str, &str); 4] =
+    [("lr", "learning_rate"), ("lr0", "learning_rate"), ("batch", "batch_size"), ("data", "path")];
+
+/// The setting that was given without `--set`, as `--epochs` or `epochs=5`, to a command that takes
 /// settings.
 fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     const TAKE_SETTINGS: [&str; 5] = ["train", "plan", "lr-find", "resume", "verify-resume"];
@@ -209,13 +230,21 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || !TAKE_SETTINGS.iter().any(takes) {
         return None;
     }
-    let name = option.strip_prefix("--")?.replace('-', "_");
+    let (name, value) = option.split_once('=').unwrap_or((&option, ".."));
+    let bare = name.strip_prefix("--");
+    if bare.is_none() && !option.contains('=') {
+        return None;
+    }
+    let name = bare.unwrap_or(name).replace('-', "_");
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    let name = alias.map_or(name.as_str(), |(_, key)| key);
     let tables = registry::RECIPES.iter().filter_map(|recipe| toml::from_str(recipe.toml).ok());
     let mut keys: Vec<String> =
         tables.flat_map(|table: Value| leaves(&table).into_keys()).collect();
-    keys.retain(|key| key.rsplit('.').next() == Some(name.as_str()));
-    // Of several tables with such a key that of the training itself is meant most often.
-    keys.into_iter().min_by_key(|key| !key.starts_with("training."))
+    keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
+    // Where several tables have such a key, `[training]`'s is meant most often.
+    let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;
+    Some(format!("{key}={value}"))
 }
 
 #[cfg(test)]
@@ -234,7 +263,16 @@ mod tests {
         assert!(
             help("resume runs/a --learning-rate 5").contains("`--set optimizer.learning_rate=..`")
         );
+        assert!(help("train mlp epochs=5").contains("`--set training.epochs=5`"));
+        assert!(help("train mlp data.target=-1").contains("`--set data.target=-1`"));
+        assert!(help("train mlp --lr 5").contains("`--set optimizer.learning_rate=..`"));
+        assert!(help("train cnn --data photos").contains("`--set data.path=..`"));
         assert!(!help("predict runs/a --epochs 5").contains("--set"));
+        let usage = help("generate runs/a The");
+        assert!(usage.starts_with("usage: `recipes generate "), "{usage}");
+        assert!(usage.ends_with("; see `recipes help generate`"), "{usage}");
+        let nested = help("data inspect csv a.csv --nothing");
+        assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
         assert!(!help("train cnn --nothing 5").contains("--set"));
     }
 }

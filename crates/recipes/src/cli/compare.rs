@@ -10,13 +10,13 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompareArguments {
-    /// The directories of runs, of which two at least are finished
+    /// The run directories; at least two of the runs must be finished
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Write a page, too, with the curves of all runs over each other
+    /// Also write an HTML page with the curves of all runs overlaid
     #[arg(long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Replace the file that `--output` names if it exists
+    /// Replace the `--output` file if it exists
     #[arg(long)]
     force: bool,
 }
@@ -39,20 +39,23 @@ fn describe(comparison: &Comparison) -> String {
     rows.extend(comparison.cells());
     let mut text = aligned(&rows);
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
-        text += "\nruns that differ only in their seeds are one row: mean ± standard deviation\n";
+        text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
     text.extend(comparison.notes.iter().map(|note| format!("\nnote: {note}\n")));
     if !comparison.differences.is_empty() {
-        text += "\nthe settings in which they differ:\n";
+        text += "\nsettings that differ:\n";
         let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
             std::iter::once(key.clone()).chain(values.iter().map(told)).collect()
         };
-        text += &aligned(&comparison.differences.iter().map(row).collect::<Vec<_>>());
+        let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
+        let head: Vec<String> = std::iter::once("setting".to_owned()).chain(runs).collect();
+        let rows = comparison.differences.iter().map(row);
+        text += &aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     }
     text
 }
 
-/// A table whose first column stands to the left, and all others to the right.
+/// A table whose first column is left-aligned, and all others right-aligned.
 fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

@@ -30,14 +30,14 @@ pub(super) fn run(arguments: &CopyArguments, output: &Output) -> Result<(), Fail
         return Err(Failure::new(
             ExitCode::Usage,
             format!("`{shown}` does not end in `.toml`"),
-            "`recipes train` takes a name that does for a file, and any other for a recipe",
+            "`recipes train` recognises a file by that ending; any other name is a recipe's",
         ));
     }
     if arguments.file.exists() {
         return Err(Failure::new(
             ExitCode::UserData,
-            format!("`{shown}` exists"),
-            "name another file, or remove that one first",
+            format!("`{shown}` already exists"),
+            "name another file, or remove this one first",
         ));
     }
     store::write_whole(&arguments.file, recipe.toml.as_bytes()).map_err(Failure::user_data)?;

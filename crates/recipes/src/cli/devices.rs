@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::output::Output;
 use crate::{Console, Failure, Progress, peaks};
 
-/// What `recipes devices` is given.
+/// The arguments of `recipes devices`.
 #[derive(Debug, Args)]
 pub(super) struct DevicesArguments {
-    /// Measure how fast the usable device is at best; takes a few seconds. Runs then tell what
+    /// Measure the peak speed of the usable device; takes a few seconds. Runs then report what
     /// percentage of it they reach
     #[arg(long)]
     bench: bool,
@@ -65,7 +65,7 @@ fn text(line: &Line) -> String {
         .concat()
     });
     let kernels = kernels.as_ref().map(|folder| {
-        format!("{:<8} the kernels that are the fastest are kept in {}\n", "", folder.display())
+        format!("{:<8} the fastest kernels are remembered in {}\n", "", folder.display())
     });
     format!("{backend:<8} {state}\n{}{}", kernels.unwrap_or_default(), peaks.unwrap_or_default())
 }

@@ -1,6 +1,9 @@
-//! `recipes eval`: a finished run, measured.
+//! `recipes eval`: evaluates a finished run.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use backend::{Selected, device};
 use inference::Model;
@@ -8,24 +11,23 @@ use inference::Model;
 use super::{output::Output, predict::model_of};
 use crate::{
     Console, Failure, Progress,
-    console::rounded,
+    console::{grouped, rounded},
     evaluation::{EvaluationReport, evaluate},
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct EvalArguments {
-    /// A run's directory
+    /// The run directory
     run: PathBuf,
-    /// Measure on this instead: a CSV file, a folder of images, of data set files or of
-    /// NumPy's arrays, or a text. Of a folder with splits its test split is measured, or else its
-    /// validation split
+    /// Evaluate on this instead: a CSV file, a text, or a folder of images, data set files or NumPy
+    /// arrays. In a folder with splits, the test split is used, or else the validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 }
 
-/// The most classes whose confusion is printed as a table.
+/// The most classes for which the confusion matrix is printed.
 const MOST_CLASSES: usize = 20;
-/// Characters of a line up to which that table has the names of the classes over its columns.
+/// The longest line of that table with class names over its columns.
 const LINE: usize = 100;
 
 pub(super) fn run(
@@ -40,16 +42,17 @@ pub(super) fn run(
     let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let data = arguments.data.as_deref();
     let report = evaluate(&arguments.run, &model, data, &device, &mut progress)?;
-    output.result(&report, describe)
+    output.result(&report, |report| describe(report, data))
 }
 
-fn describe(report: &EvaluationReport) -> String {
+fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
+    let given = data.map(|path| path.display().to_string()).unwrap_or_default();
     let measured = match (report.split, report.given_split) {
-        ("given", None) => "the data that was named".to_owned(),
-        ("given", Some(split)) => format!("the {split} split of the data that was named"),
+        ("given", None) => format!("`{given}`"),
+        ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
     };
-    let mut text = format!("{measured}, {} samples\n", report.samples);
+    let mut text = format!("{measured}, {} samples\n", grouped(report.samples as f64));
     text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
@@ -75,8 +78,8 @@ fn describe(report: &EvaluationReport) -> String {
     text
 }
 
-/// Counts as a table: a row for each true class, a column for each predicted one. Where the names of
-/// the classes are too long to stand over the columns, columns and rows are numbered.
+/// Counts as a table: a row for each true class, a column for each predicted one. Where the class
+/// names are too long for column heads, columns and rows are numbered.
 ///
 /// - `counts`: `[classes, classes]`
 fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {

@@ -15,15 +15,15 @@ use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArguments {
-    /// A run's directory
+    /// The run directory
     run: PathBuf,
-    /// What other programs are to read
+    /// File format
     #[arg(long, value_enum)]
     format: Format,
-    /// The type of the numbers in a safetensors file; f16 halves it, and rounds to 11 bits
+    /// The number type of a safetensors file; f16 halves its size and rounds to 11 bits
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
-    /// The file to write [default: `export.safetensors` or `model.onnx` in the run's directory]
+    /// The file to write [default: `export.safetensors` or `model.onnx` in the run directory]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -33,9 +33,9 @@ pub(super) struct ExportArguments {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
-    /// Weights by PyTorch's names and in its layout, with a description of the network
+    /// The weights, with PyTorch's names and layout, and a description of the network
     Safetensors,
-    /// The whole network for ONNX Runtime and others, with its classes and preprocessing
+    /// The whole network, with its class names and preprocessing, for ONNX Runtime and others
     Onnx,
 }
 
@@ -45,6 +45,10 @@ enum Precision {
     F32,
     F16,
 }
+
+/// The files that are written by default, in the run directory, and their formats.
+pub(super) const EXPORTS: [(&str, &str); 2] =
+    [("export.safetensors", "safetensors"), ("model.onnx", "onnx")];
 
 /// What was written.
 #[derive(Serialize)]
@@ -56,9 +60,10 @@ struct Exported {
 
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
     let model = model_of(&arguments.run)?;
+    let [(safetensors, _), (onnx, _)] = EXPORTS;
     let default = match arguments.format {
-        Format::Safetensors => "export.safetensors",
-        Format::Onnx => "model.onnx",
+        Format::Safetensors => safetensors,
+        Format::Onnx => onnx,
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     refuse_existing(&file, "--output", arguments.force)?;
@@ -72,7 +77,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         Ok(Exported { file: file.display().to_string(), bytes, sha256 })
     });
     let written = written.map_err(|error| {
-        let message = format!("`{}` cannot be read again: {error}", file.display());
+        let message = format!("`{}` cannot be read back: {error}", file.display());
         Failure::new(ExitCode::Unexpected, message, "check the disk, then export again")
     })?;
     output.result(&written, |Exported { file, bytes, sha256 }| {
@@ -93,7 +98,7 @@ fn write_onnx(model: &Path, precision: Precision, file: &Path) -> Result<(), Fai
     if let Precision::F16 = precision {
         return Err(Failure::new(
             ExitCode::Usage,
-            "an ONNX file holds numbers of 32 bits",
+            "ONNX files are written in 32 bits",
             "leave `--precision` out, or use `--format safetensors`",
         ));
     }

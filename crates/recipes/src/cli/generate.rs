@@ -14,24 +14,24 @@ use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArguments {
-    /// A run's directory
+    /// The run directory
     run: PathBuf,
     /// The text to continue
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
-    /// Tokens to write: characters or words, as the run learnt them
+    /// How many tokens to generate: characters or words, as the model was trained
     #[arg(long, value_name = "N", default_value_t = 200)]
     length: usize,
-    /// Below 1 the likely tokens gain, at 0 the likeliest always wins
+    /// Lower values favour likely tokens; 0 always takes the likeliest
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
-    /// Choose only among so many of the likeliest tokens
+    /// Sample from the N likeliest tokens only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     top_k: Option<u64>,
-    /// Choose only among the likeliest tokens that together have this probability
+    /// Sample from the likeliest tokens only, which together have this probability
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
-    /// What the choice follows from
+    /// Random seed for sampling
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -65,7 +65,7 @@ impl GenerateArguments {
     fn sampling(&self) -> Result<Sampling, Failure> {
         let wrong = |message: &str, help: &str| Failure::new(ExitCode::Usage, message, help);
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
-            let help = "use 0 for the likeliest text, 1 for the model's own";
+            let help = "use 0 for the likeliest text, 1 for the model's own distribution";
             return Err(wrong("`--temperature` must be at least 0", help));
         }
         if self.top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {

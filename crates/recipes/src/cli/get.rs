@@ -1,4 +1,4 @@
-//! `recipes data get`: a well-known data set from the net.
+//! `recipes data get`: downloads a well-known data set.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -23,7 +23,7 @@ pub(super) struct GetArguments {
     name: String,
 }
 
-/// What lies where, and how to train on it.
+/// Where the data set is, and how to train on it.
 #[derive(Serialize)]
 struct Got {
     name: &'static str,
@@ -37,7 +37,7 @@ pub(super) fn run(
     progress: Progress,
     output: &Output,
 ) -> Result<(), Failure> {
-    let set = download::find(&arguments.name).expect("clap lets only these names through");
+    let set = download::find(&arguments.name).expect("clap accepts only these names");
     let folder = download::folder().map_err(|error| failure(&error, set, Path::new("")))?;
     let bar = bar(progress, set);
     let mut show = |have, of| {
@@ -76,12 +76,12 @@ fn bar(progress: Progress, set: &DataSet) -> ProgressBar {
     ProgressBar::hidden()
 }
 
-/// What went wrong, and how to do without the net.
+/// What went wrong, and how to do without the network.
 fn failure(error: &DownloadError, set: &DataSet, folder: &Path) -> Failure {
     let by_hand = || {
         let names: Vec<String> = set.files.iter().map(|file| format!("`{}`", file.name)).collect();
         format!(
-            "download {} from `{}` by hand into `{}`, then run the command again",
+            "download {} from `{}` into `{}` by hand, then run the command again",
             names.join(", "),
             set.base,
             folder.join(set.name).display()

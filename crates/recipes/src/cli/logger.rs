@@ -1,4 +1,4 @@
-//! What the libraries log, on stderr when asked for.
+//! The libraries' log, on stderr when asked for.
 
 use std::io::{Write, stderr};
 
@@ -23,7 +23,7 @@ impl Log for Logger {
 /// Shows warnings and information if `verbose`, else errors.
 pub(super) fn install(verbose: bool) {
     static LOGGER: Logger = Logger;
-    // It can only fail where a program that embeds this one has a logger already.
+    // Fails only where an embedding program already has a logger.
     if log::set_logger(&LOGGER).is_ok() {
         log::set_max_level(if verbose { LevelFilter::Info } else { LevelFilter::Error });
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::{
     arguments::Common,
     output::{Output, refuse_existing},
@@ -14,29 +16,30 @@ use crate::{
     config::Layer,
     console::rounded,
     range_test::{Point, Range, RangeTest, range_test},
+    registry,
     shell::quoted,
     text_chart::text_chart,
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LrFindArguments {
-    /// A recipe's name, or a configuration of your own
+    /// A recipe's name, or a configuration file
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: String,
-    /// Change a setting, such as `training.batch_size=8`; may be given many times. `[schedule]` and
-    /// the learning rate are the test's own
+    /// Change a setting, such as `training.batch_size=8`; may be repeated. `[schedule]` and
+    /// the learning rate are set by the test
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// The learning rate of the first step
     #[arg(long, value_name = "RATE", default_value_t = 1e-6)]
     from: f64,
-    /// The learning rate of the last step, if the loss does not break out before
+    /// The learning rate of the last step, unless the loss diverges before
     #[arg(long, value_name = "RATE", default_value_t = 1.0)]
     to: f64,
-    /// How many learning rates are tried, a step each
+    /// How many learning rates to try, one step each
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(20..))]
     steps: u64,
-    /// Draw the loss over the learning rate into a file
+    /// Plot the loss over the learning rate into a file
     #[arg(long, value_name = "FILE.svg")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -53,7 +56,7 @@ pub(super) fn run(
     if !(from > 0.0 && from < to && to.is_finite()) {
         return Err(Failure::new(
             ExitCode::Usage,
-            format!("there are no learning rates from {from} to {to}"),
+            format!("no learning rates lie between {from} and {to}"),
             "`--from` must be above 0, and `--to` above that",
         ));
     }
@@ -73,12 +76,14 @@ pub(super) fn run(
 }
 
 fn chart(test: &RangeTest) -> Chart {
+    let [_, highest] = heights(test);
     let line = |name: &str, value: fn(&Point) -> f64| {
-        let points = test.points.iter().map(|point| (point.learning_rate, value(point))).collect();
+        let points = test.points.iter().map(|point| (point.learning_rate, value(point)));
+        let points = points.filter(|&(_, loss)| loss <= highest).collect();
         Line { name: name.to_owned(), points }
     };
     Chart {
-        title: format!("The range test of {}", test.recipe),
+        title: format!("Learning-rate range test of {}", test.recipe),
         x_label: "learning rate".to_owned(),
         y_label: "loss".to_owned(),
         logarithmic_x: true,
@@ -87,29 +92,35 @@ fn chart(test: &RangeTest) -> Chart {
     }
 }
 
+/// The lowest and the highest loss that a chart shows.
+fn heights(test: &RangeTest) -> [f64; 2] {
+    let losses = || test.points.iter().map(|point| point.smoothed);
+    let lowest = losses().fold(f64::INFINITY, f64::min);
+    let highest = losses().fold(lowest, f64::max);
+    match (test.lowest, losses().next()) {
+        // The fall takes half of the chart's height, whatever follows it.
+        (Some(_), Some(first)) => [lowest, highest.min(2.0 * first - lowest)],
+        _ => [lowest, highest],
+    }
+}
+
 fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
-    let lowest = losses.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut highest = losses.iter().copied().fold(lowest, f64::max);
-    if test.lowest.is_some() {
-        // The fall takes half of the height, whatever comes after it.
-        let first = losses.first().copied().unwrap_or(highest);
-        highest = highest.min(2.0 * first - lowest);
-    }
     let last = points.last().map_or(range.from, |point| point.learning_rate);
     let ends = [exponential(range.from), exponential(last)];
-    let chart = text_chart(&losses, [lowest, highest], rounded, ends);
-    let end = if test.broke_out { ", where it broke out" } else { "" };
+    let chart = text_chart(&losses, heights(test), rounded, ends);
+    let end = if test.broke_out { ", where it diverged" } else { "" };
     let mut text = format!(
-        "the loss of {recipe} over {} steps, by the learning rate\n{chart}from {} to {}{end}\n",
+        "loss of {recipe} by learning rate, over {} steps\n{chart}from {} to {}{end}\n",
         points.len(),
         exponential(range.from),
         exponential(last),
     );
     let suggestions = [
-        ("a tenth of where the loss is lowest", test.tenth_of_lowest),
-        ("where it falls fastest", test.steepest),
+        ("a tenth of the rate with the lowest loss", test.tenth_of_lowest),
+        ("where the loss falls fastest", test.steepest),
+        ("the recipe's default", default_rate(recipe)),
     ];
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
@@ -123,15 +134,20 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
             text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
         }
         None if test.broke_out || rises(&losses) => {
-            text +=
-                "the loss never fell, and rose in the end: lower `--from`, or raise `--steps`\n";
+            text += "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
         }
-        None => text += "the loss never fell: raise `--to`, or `--steps`\n",
+        None => text += "the loss never fell: raise `--to` or `--steps`\n",
     }
     text
 }
 
-/// Whether losses end above all of their first half, so that it is not for noise.
+/// The learning rate in the recipe's own settings.
+fn default_rate(recipe: &str) -> Option<f64> {
+    let table: Value = toml::from_str(registry::find(recipe).ok()?.toml).ok()?;
+    table["optimizer"]["learning_rate"].as_f64()
+}
+
+/// Whether the last loss is above all of the first half, and so not by noise.
 fn rises(losses: &[f64]) -> bool {
     let (first, _) = losses.split_at(losses.len() / 2);
     losses.last().is_some_and(|last| first.iter().all(|loss| loss < last))
@@ -145,6 +161,27 @@ fn exponential(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_that_diverged_does_not_flatten_the_chart() {
+        let point = |(index, loss): (usize, f64)| Point {
+            learning_rate: 10f64.powi(index as i32 - 4),
+            loss,
+            smoothed: loss,
+        };
+        let test = RangeTest {
+            recipe: "cnn".to_owned(),
+            range: Range { from: 1e-4, to: 1.0, steps: 4 },
+            broke_out: true,
+            points: [2.0, 1.5, 1.0, 40.0].into_iter().enumerate().map(point).collect(),
+            lowest: Some(1e-2),
+            tenth_of_lowest: Some(1e-3),
+            steepest: Some(1e-3),
+        };
+        assert_eq!(heights(&test), [1.0, 3.0]);
+        assert_eq!(default_rate("cnn"), Some(3e-3));
+        assert!(chart(&test).lines.iter().all(|line| line.points.len() == 3));
+    }
 
     #[test]
     fn what_to_try_where_the_loss_never_fell_goes_by_how_it_ended() {

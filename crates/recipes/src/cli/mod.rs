@@ -1,4 +1,4 @@
-//! The command line: what it understands, and the one place that prints and picks the exit code.
+//! The command line: its arguments, and the one place that prints and picks the exit code.
 
 mod arguments;
 mod augmented;
@@ -72,10 +72,10 @@ pub fn main() -> process::ExitCode {
             ExitCode::Done => Ok(()),
             _ => Err(failure),
         })?;
-        // So that none ends well where another fails with its last file.
+        // So that no rank succeeds where another fails on its last file.
         Ok(group.meet()?)
     });
-    // The last of the group goes with this function, and ends MPI.
+    // The last handle of the group is dropped with this function, which ends MPI.
     backend::set_sum_over_processes(None);
     match ended {
         Ok(()) => process::ExitCode::SUCCESS,
@@ -136,7 +136,7 @@ fn run(
     }
 }
 
-/// Tells a failure, if no other process does, and what the process ends with.
+/// Prints a failure, unless another process does, and returns the exit code.
 fn fail(failure: &Failure, group: &Group) -> process::ExitCode {
     let exit_code = failure.exit_code as u8;
     group.fail(exit_code, || output::print_failure(failure));

@@ -1,7 +1,8 @@
 //! Results on stdout, failures on stderr.
 
 use std::{
-    io::{self, ErrorKind, Write, stderr, stdout},
+    env,
+    io::{self, ErrorKind, IsTerminal, Write, stderr, stdout},
     path::Path,
 };
 
@@ -55,50 +56,65 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// What came of writing to stdout.
+/// The result of writing to stdout.
 ///
 /// # Errors
 ///
-/// [`ExitCode::Done`] where the reader left, such as `head`; otherwise the system's error.
+/// [`ExitCode::Done`] where the reader, such as `head`, has closed the pipe; otherwise the system's
+/// error.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     result.map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure { exit_code: ExitCode::Done, problems: Vec::new() },
         _ => Failure::new(
             ExitCode::Unexpected,
             format!("the result cannot be written to standard output: {error}"),
-            "check the disk, and where standard output goes",
+            "check the disk and where standard output goes",
         ),
     })
+}
+
+// Colours of a terminal, as ANSI escape codes.
+const RED: u8 = 31;
+const GREEN: u8 = 32;
+const CYAN: u8 = 36;
+
+/// A word for stderr, in bold and coloured on a terminal, unless `NO_COLOR` is set.
+fn coloured(word: &str, colour: u8) -> String {
+    let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if is_plain || !stderr().is_terminal() {
+        return word.to_owned();
+    }
+    format!("\x1b[1;{colour}m{word}\x1b[0m")
 }
 
 /// Prints to stderr what the user should know.
 pub(super) fn print_note(message: &str) {
     // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(stderr(), "note: {message}");
+    let _ = writeln!(stderr(), "{} {message}", coloured("note:", GREEN));
 }
 
-/// Prints every problem as a line on what is wrong and a line on what to do.
+/// Prints each problem as a line on what is wrong and, if known, a line on what to do.
 pub(super) fn print_failure(failure: &Failure) {
     let mut stderr = stderr().lock();
     for problem in &failure.problems {
         // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(stderr, "error: {}", problem.message);
+        let _ = writeln!(stderr, "{} {}", coloured("error:", RED), problem.message);
         if let Some(help) = &problem.help {
-            let _ = writeln!(stderr, "help: {help}");
+            let _ = writeln!(stderr, "{} {help}", coloured("help:", CYAN));
         }
     }
 }
 
-/// Refuses to write over a file, unless that is what was asked for.
+/// Refuses to overwrite a file, unless that was asked for.
 ///
-/// - `option`: names another file
+/// - `option`: the option that names another file
 pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
     if force || !file.exists() {
         return Ok(());
     }
     Err(Failure::new(
         ExitCode::UserData,
-        format!("`{}` exists", file.display()),
-        format!("name another file by `{option}`, or replace it by `--force`"),
+        format!("`{}` already exists", file.display()),
+        format!("name another file with `{option}`, or replace it with `--force`"),
     ))
 }

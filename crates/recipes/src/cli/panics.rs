@@ -1,4 +1,4 @@
-//! Panics, told as errors: of a device that has no memory left, and of bugs.
+//! Panics reported as errors: a device out of memory, or a bug.
 //!
 //! Burn's calls on a GPU return no errors. What goes wrong there is a panic in the device's own
 //! thread, and then one in the thread that waits for it.
@@ -13,15 +13,15 @@ use backend::device::advice_on_memory;
 
 use crate::{ExitCode, Failure};
 
-/// What the panics of this process said, in their order.
+/// The messages of this process's panics, in order.
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Panics that are told; later ones follow from them.
+/// Panics that are reported; later ones follow from them.
 const MOST: usize = 2;
 /// What the messages of Burn's backends have in common where memory runs out.
 const OF_MEMORY: [&str; 5] =
     ["out of memory", "outofmemory", "out_of_memory", "buffertoobig", "can't allocate"];
 
-/// Does the work; a panic in it is a failure.
+/// Does the work; a panic in it becomes a failure.
 pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let usual = take_hook();
     set_hook(Box::new(move |panic| {
@@ -43,7 +43,7 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
     let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
-    // Errors of Burn's bring a page of their own below.
+    // Burn's errors have a page of details below.
     format!("{}{place}", text.lines().next().unwrap_or_default())
 }
 
@@ -56,7 +56,7 @@ fn failure(messages: &[String]) -> Failure {
         return Failure::new(
             ExitCode::Device,
             format!("the device is out of memory: {message}"),
-            advice_on_memory().unwrap_or("give it less to hold at a time"),
+            advice_on_memory().unwrap_or("lower `training.batch_size`"),
         );
     }
     let told: Vec<&str> = messages.iter().take(MOST).map(String::as_str).collect();

@@ -21,17 +21,17 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PlanArguments {
-    /// A recipe's name, or a configuration of your own
+    /// A recipe's name, or a configuration file
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: String,
-    /// Change a setting, such as `training.epochs=5`; may be given many times
+    /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Measure how fast the device multiplies matrices, and estimate by that how long the
-    /// arithmetic would take; takes a few seconds
+    /// Measure how fast the device multiplies matrices, and estimate the run's time from that;
+    /// takes a few seconds
     #[arg(long)]
     bench: bool,
-    /// Draw the course of the learning rate into a file
+    /// Draw the learning-rate schedule into a file
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     /// Replace the file if it exists
@@ -51,7 +51,7 @@ struct Planned {
     speed: Option<Speed>,
 }
 
-/// What the measured speed of the device makes of a plan.
+/// The time of a plan at the measured speed of the device.
 #[derive(Clone, Copy, Serialize)]
 struct Speed {
     multiply_adds_per_second: f64,
@@ -93,7 +93,7 @@ pub(super) fn run(
 fn learning_rate_chart(plan: &Plan) -> Chart {
     let points = plan.learning_rates.iter().map(|&(step, rate)| (step as f64, rate)).collect();
     Chart {
-        title: format!("The learning rate of {}", plan.recipe),
+        title: format!("Learning rate of {}", plan.recipe),
         x_label: "step".to_owned(),
         y_label: "learning rate".to_owned(),
         lines: vec![Line { name: "learning rate".to_owned(), points }],
@@ -111,7 +111,7 @@ fn describe(planned: &Planned) -> String {
 fn layers(plan: &Plan) -> String {
     let name =
         |name: &str, trained: bool| format!("{name}{}", if trained { "" } else { " (frozen)" });
-    let mut rows = vec![["layer", "result", "parameters", "multiply-adds"].map(str::to_owned)];
+    let mut rows = vec![["layer", "output", "parameters", "multiply-adds"].map(str::to_owned)];
     rows.push(["input".to_owned(), format!("{:?}", plan.sample), String::new(), String::new()]);
     rows.extend(plan.layers.iter().map(|planned| {
         let layer = &planned.layer;
@@ -123,14 +123,14 @@ fn layers(plan: &Plan) -> String {
         ]
     }));
     rows.push([
-        "together".to_owned(),
+        "total".to_owned(),
         String::new(),
         grouped(plan.parameters as f64),
         grouped(plan.multiply_adds as f64),
     ]);
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let [first, second, third, fourth] = [0, 1, 2, 3].map(width);
-    let mut text = format!("{}, for one sample\n", plan.recipe);
+    let mut text = format!("{}, per sample\n", plan.recipe);
     for [name, shape, parameters, multiply_adds] in &rows {
         let row = format!(
             "  {name:first$}  {shape:second$}  {parameters:>third$}  {multiply_adds:>fourth$}"
@@ -140,7 +140,7 @@ fn layers(plan: &Plan) -> String {
     }
     if plan.trainable_parameters < plan.parameters {
         let trainable = grouped(plan.trainable_parameters as f64);
-        text += &format!("  {trainable} of the parameters are trained\n");
+        text += &format!("  {trainable} of the parameters are trainable\n");
     }
     text
 }
@@ -150,9 +150,9 @@ fn steps(plan: &Plan) -> String {
         format!("{} {unit}{}", grouped(number as f64), if number == 1 { "" } else { "s" })
     };
     let positions =
-        if plan.losses_of_a_sample > 1 { ", each position of a text counted" } else { "" };
+        if plan.losses_of_a_sample > 1 { ", counting each position of a text" } else { "" };
     format!(
-        "\n{}{} of {}, {} in all; batches of {}, {}{positions}\n",
+        "\n{}{} of {}, {} in total; batches of {}, {}{positions}\n",
         if plan.may_stop_early { "at most " } else { "" },
         count(plan.epochs, "epoch"),
         count(plan.steps_per_epoch, "step"),
@@ -162,7 +162,7 @@ fn steps(plan: &Plan) -> String {
     )
 }
 
-/// A chart, or a sentence where there is nothing to see.
+/// A chart, or a line where the rate is constant.
 fn learning_rate(plan: &Plan) -> String {
     let rates: Vec<f64> = plan.learning_rates.iter().map(|&(_, rate)| rate).collect();
     let highest = rates.iter().copied().fold(0.0, f64::max);
@@ -177,28 +177,36 @@ fn learning_rate(plan: &Plan) -> String {
 fn memory(planned: &Planned) -> String {
     let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
         planned.plan.memory_bytes;
+    // What makes each smaller.
+    let network = "choose a smaller network";
+    let batch = "lower `training.batch_size`, or keep it and set `training.micro_batch`";
+    let samples = "`data.residency = \"host\"` keeps images off the device, else use fewer samples";
     let parts = [
-        ("weights", weights),
-        ("gradients", gradients),
-        ("optimizer", optimizer),
-        ("average of the weights", average),
-        ("weights of the best epoch", best),
-        ("activations", activations),
-        ("data", data),
-        ("together", total),
+        ("weights", weights, network),
+        ("gradients", gradients, network),
+        ("optimizer", optimizer, "`optimizer.kind = \"sgd\"` needs least"),
+        ("average of the weights", average, "leave `training.ema` out"),
+        ("weights of the best epoch", best, "`output.model = \"final\"` does without"),
+        ("activations", activations, batch),
+        ("data", data, samples),
     ];
-    let mut text = "\nmemory while training, estimated\n".to_owned();
-    for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {
+    let mut text = "\nmemory while training, at least\n".to_owned();
+    let mut line = |name: &str, bytes: usize| {
         text += &format!("  {name:<25}  {:>10}\n", size(bytes as f64));
+    };
+    for (name, bytes, _) in parts.into_iter().filter(|&(_, bytes, _)| bytes > 0) {
+        line(name, bytes);
     }
+    line("total", total);
     let device = &planned.device;
     text += &match planned.device_memory_bytes {
         Some(bytes) => format!("  of {} on {device}\n", size(bytes as f64)),
         None => format!("  the memory of {device} is unknown\n"),
     };
-    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes) {
-        text += "  this does not fit: lower `training.batch_size`, or keep it and set \
-                 `training.micro_batch`\n";
+    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes)
+        && let Some((name, _, help)) = parts.into_iter().max_by_key(|&(_, bytes, _)| bytes)
+    {
+        text += &format!("  this does not fit; the largest part is `{name}`: {help}\n");
     }
     text
 }
@@ -207,12 +215,12 @@ fn time(planned: &Planned) -> String {
     let operations = count(planned.plan.training_multiply_adds);
     match planned.speed {
         None => format!(
-            "\n{operations} multiply-adds in all; `--bench` measures how fast the device multiplies \
-             matrices, and estimates their time\n"
+            "\n{operations} multiply-adds in total; `--bench` estimates their time, from how fast the device \
+             multiplies matrices\n"
         ),
         Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
-            "\n{operations} multiply-adds in all: an estimated {}, at the {} a second that the device \
-             reached in products of matrices\n",
+            "\n{operations} multiply-adds in total: an estimated {}, at the {} per second that the device \
+             reached in matrix products\n",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
         ),

@@ -28,16 +28,16 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
-    /// A run's directory
+    /// The run directory
     run: PathBuf,
-    /// CSV files, `-` for rows on standard input, NumPy's `.npy` files of rows, image files, or
-    /// folders of images
+    /// CSV files, `-` for rows on standard input, `.npy` files of rows, image files, or folders of
+    /// images
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
-    /// Print as CSV, a row for each input
+    /// Print CSV, one row per input
     #[arg(long)]
     csv: bool,
-    /// How many classes are named, the most probable ones [default: 1, with `--json` all]
+    /// How many of the most probable classes to print [default: 1; all with `--json`]
     #[arg(long, value_name = "N")]
     top: Option<NonZeroUsize>,
 }
@@ -50,33 +50,33 @@ enum Line<'a> {
     Value { input: String, value: f64 },
 }
 
-/// An input that is not predicted, as JSON tells it.
+/// An input without a prediction, in JSON.
 #[derive(Serialize)]
 struct Refused {
     input: String,
     error: String,
 }
 
-/// Images that are decoded, and predicted, at a time.
+/// Images that are decoded and predicted at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
-/// The digits of a predicted value that a person is shown, or more if values lie close together.
+/// The digits shown of a predicted value; more where values lie close together.
 const DIGITS: usize = 6;
 
-/// Lines are printed when so many bytes of them have come together.
+/// Lines are printed once this many bytes have gathered.
 const BUFFERED_BYTES: usize = 1 << 16;
 
 /// How predictions are printed.
 struct Printer<'a> {
     output: &'a Output,
-    /// What is still to be printed.
+    /// Not yet printed.
     lines: String,
     csv: bool,
-    /// How many classes are named.
+    /// How many classes are printed.
     top: usize,
-    /// That of the values in the training data; 0 where classes are predicted.
+    /// The standard deviation of the training data's values; 0 where classes are predicted.
     deviation: f64,
-    /// Whether the columns of the CSV are named.
+    /// Whether the CSV's header has been printed.
     headed: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let &PredictArguments { csv, top, .. } = arguments;
     if csv && output.json {
         let help = "leave one of them out";
-        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` are two forms", help));
+        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
     }
     let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
     let path = model_of(&arguments.run)?;
@@ -94,6 +94,9 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         Ok(TargetKind::Regression { deviation, .. }) => *deviation,
         _ => 0.0,
     };
+    if deviation > 0.0 && arguments.top.is_some() {
+        output::print_note("`--top` has no effect: the model predicts a value, not classes");
+    }
     let mut printer = Printer { output, lines: String::new(), csv, top, deviation, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
@@ -154,7 +157,7 @@ fn end(refused: bool) -> Result<(), Failure> {
     if refused { Err(reported) } else { Ok(()) }
 }
 
-/// A picture that cannot be read costs itself alone, and the exit code.
+/// An image that cannot be read is skipped; it changes the exit code.
 fn predict_images(
     model: &Model<Selected>,
     inputs: &[String],
@@ -170,7 +173,7 @@ fn predict_images(
         let read: Vec<Result<(), DataError>> = images
             .map(|(pixels, path)| read_image(path, shape, preprocessing.resize, pixels))
             .collect();
-        // What is predicted in the place of one that cannot be read is dropped.
+        // Predictions for images that cannot be read are dropped.
         let predictions = model.predict_images(&pixels)?;
         for ((path, read), prediction) in paths.iter().zip(read).zip(&predictions) {
             let input = path.display().to_string();
@@ -187,7 +190,7 @@ fn predict_images(
     end(refused)
 }
 
-/// The files that are named, and those in the folders that are, in the order of their names.
+/// The named files, and those in the named folders, ordered by name.
 fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for input in inputs {
@@ -228,9 +231,9 @@ impl Printer<'_> {
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
     }
 
-    /// Says on stderr, and in JSON, that there is no prediction of an input.
+    /// Reports on stderr, and in JSON, that an input has no prediction.
     fn refuse(&mut self, input: String, error: DataError) -> Result<(), Failure> {
-        self.flush()?; // so that a terminal shows all in order
+        self.flush()?; // to keep the order on a terminal
         let refused = Refused { input, error: error.to_string() };
         output::print_failure(&error.into());
         self.lines += &self.output.formatted(&refused, |_| String::new());
@@ -288,7 +291,7 @@ fn row(cells: &[String]) -> String {
     String::from_utf8_lossy(&row).into_owned()
 }
 
-/// The model file of a run; tells where the run has gone on since it was written.
+/// The model file of a run; notes where the run was resumed after it was written.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let shown = run.display();
     let wrong = |message: String, help: &str| Err(Failure::new(ExitCode::UserData, message, help));
@@ -297,8 +300,8 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     if path.is_file() {
         if is_run && !run.join(SUMMARY).exists() {
             output::print_note(&format!(
-                "the run `{shown}` is not finished: its model is the one that it had before it \
-                 went on; for a new one: recipes resume {}",
+                "the run `{shown}` is not finished: this model is from before it was resumed; \
+                 for a new one: recipes resume {}",
                 quoted_path(run)
             ));
         }
@@ -307,7 +310,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         wrong(
             format!("the run `{shown}` has no model: it did not finish"),
             &format!(
-                "to go on: recipes resume {}{}",
+                "to resume it: recipes resume {}{}",
                 quoted_path(run),
                 or_end_it(run, newest_step(&run.join(CHECKPOINTS)))
             ),
@@ -315,12 +318,12 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     } else if run.is_dir() {
         wrong(
             format!("`{shown}` is not a run: it has no `model.safetensors`"),
-            "name the directory that `recipes train` printed at its end",
+            "name the run directory that `recipes train` printed at its end",
         )
     } else {
         wrong(
             format!("there is no run directory `{shown}`"),
-            "name the directory that `recipes train` printed at its end",
+            "name the run directory that `recipes train` printed at its end",
         )
     }
 }

@@ -1,4 +1,4 @@
-//! The processes that a launcher of MPI started together: `mpirun -n 4 recipes train cnn`.
+//! The processes that an MPI launcher started together: `mpirun -n 4 recipes train cnn`.
 
 use std::{env, fs, path::PathBuf};
 
@@ -6,19 +6,19 @@ use training::Group;
 
 use crate::{COMMIT, Failure, config::Layer};
 
-/// Refuses what one process does by itself.
+/// Refuses commands that run as a single process.
 pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
     if !group.is_shared() {
         return Ok(());
     }
     Err(Failure::new(
         crate::ExitCode::Usage,
-        format!("this command runs as one process, and {} were started", group.share().of),
-        "start it without `mpirun`; `train`, `resume` and `verify-resume` run as several",
+        format!("this command runs as one process, but {} were started", group.share().of),
+        "start it without `mpirun`; only `train`, `resume` and `verify-resume` run as several",
     ))
 }
 
-/// Checks that all processes are of one program and were given the same settings.
+/// Checks that all processes run the same program with the same settings.
 pub(super) fn check_alike(group: &Group, layers: &[Layer]) -> Result<(), Failure> {
     if !group.is_shared() {
         return Ok(());
@@ -35,5 +35,8 @@ pub(super) fn of_first(group: &Group, directory: PathBuf) -> Result<PathBuf, Fai
         return Ok(directory);
     }
     let chosen = group.broadcast(directory.to_string_lossy().into_owned().into_bytes())?;
+    if group.leads() {
+        return Ok(directory); // which need not be Unicode; the others only name it
+    }
     Ok(PathBuf::from(String::from_utf8_lossy(&chosen).into_owned()))
 }

@@ -12,12 +12,12 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ReportArguments {
-    /// A run's directory
+    /// The run directory
     run: PathBuf,
-    /// The page to write [default: `report.html` in the run's directory, replaced]
+    /// The page to write [default: `report.html` in the run directory, replaced if it exists]
     #[arg(long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Replace the file that `--output` names if it exists
+    /// Replace the `--output` file if it exists
     #[arg(long)]
     force: bool,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(
     })
 }
 
-/// Writes the report of a run that has ended. A run is no failure because of its report.
+/// Writes the report of a run that has ended. A report that fails does not fail the run.
 pub(super) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,

@@ -9,8 +9,13 @@ use std::{
 use training::Group;
 
 use super::{
-    arguments::Common, output::Output, processes::check_alike, report, signals::stop_on_signals,
-    train::describe,
+    arguments::Common,
+    export::EXPORTS,
+    output::{Output, print_note},
+    processes::check_alike,
+    report,
+    signals::stop_on_signals,
+    train::{Ended, describe},
 };
 use crate::{
     Console, ExitCode, Failure, Start,
@@ -28,9 +33,9 @@ pub(super) struct ResumeArguments {
     /// The run directory
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Make the run longer, or end it sooner: `training.epochs=N` or `training.max_steps=N`, and
-    /// `training.patience=` where it stopped early; say where its data lie now: `data.path=PATH`;
-    /// may be given many times
+    /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
+    /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
+    /// May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -50,10 +55,10 @@ pub(super) fn run(
     let record = if looks { Record::read(directory)? } else { Record::default() };
     if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
         let Some(summary) = record.summary else { return Ok(()) };
-        return output.result(&summary, |summary| {
+        return output.result(&Ended::of(summary, directory), |Ended { summary, .. }| {
             let text = describe(summary, directory, false);
             let longer = longer(directory, &record.settings, summary);
-            format!("the run is finished already\n{text}to make it longer: {longer}\n")
+            format!("the run is already finished\n{text}to make it longer: {longer}\n")
         });
     }
     if group.leads() {
@@ -79,8 +84,24 @@ pub(super) fn run(
     if group.leads() {
         report::write_at_the_end(directory, &ended, &mut console);
     }
-    let summary = ended?;
-    output.result(&summary, |summary| describe(summary, directory, false))
+    let ended = Ended::of(ended?, directory);
+    if group.leads() {
+        EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
+    }
+    output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// Says that an exported file has the model from before the run was resumed.
+fn note_outdated(directory: &Path, file: &str, format: &str) {
+    let path = directory.join(file);
+    if path.is_file() {
+        print_note(&format!(
+            "`{}` has the model from before; to replace it: recipes export {} --format {format} \
+             --force",
+            path.display(),
+            quoted_path(directory)
+        ));
+    }
 }
 
 /// The settings of a run.
@@ -92,7 +113,7 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
             ExitCode::UserData,
             format!("`{shown}` is not a run: it has no `{CONFIG}`"),
             format!(
-                "name a run directory, or begin a run: recipes train mlp --run-dir {}",
+                "name a run directory, or start a run: recipes train mlp --run-dir {}",
                 quoted_path(directory)
             ),
         ));
@@ -101,7 +122,7 @@ fn config_of(directory: &Path) -> Result<String, Failure> {
         Failure::new(
             ExitCode::UserData,
             format!("`{}` cannot be read: {error}", config.display()),
-            "check who may read it",
+            "check the file's permissions",
         )
     })
 }

@@ -7,12 +7,12 @@ use training::Stop;
 use super::output::print_note;
 use crate::{ExitCode, Failure};
 
-/// A run that takes so long to stop says that it does.
+/// A run that takes longer than this to stop says so.
 const SOON: Duration = Duration::from_millis(200);
 
-/// The first signal ends the run after its step, the second at once.
+/// The first signal stops the run after its current step, the second at once.
 ///
-/// - `tells`: whether this process says so
+/// - `tells`: whether this process prints that
 pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
     let stop = Stop::default();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -23,20 +23,20 @@ pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
                 Failure::new(
                     ExitCode::Unexpected,
                     format!("cannot listen for signal {signal}: {error}"),
-                    "run the program where it may handle its own signals",
+                    "run the program where it may handle signals",
                 )
             })?;
     }
     if tells {
         let stop = stop.clone();
         thread::spawn(move || {
-            // A handler may not print, so this looks whether one was called.
+            // A signal handler may not print, so this polls whether one was called.
             while !stop.requested() {
                 thread::sleep(SOON);
             }
             thread::sleep(SOON);
             print_note(
-                "it stops after its step, or before the first one; once more ends it at once",
+                "stopping after the current step, or before the first one; once more to stop at once",
             );
         });
     }

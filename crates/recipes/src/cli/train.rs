@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use serde::Serialize;
 use training::{EndStatus, Group};
 
 use super::{
@@ -28,19 +29,19 @@ use crate::{
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct TrainArguments {
-    /// A recipe's name, or a configuration of your own
+    /// A recipe's name, or a configuration file [default: mlp]
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: Option<String>,
-    /// Change a setting, such as `training.epochs=5`; may be given many times
+    /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Where the run goes; must be new or empty [default: runs/RECIPE-TIME]
+    /// The run directory; must be new or empty [default: runs/RECIPE-TIME]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
-    /// What everything random follows from: `training.seed`
+    /// Random seed (sets `training.seed`)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// End the run after so many steps: `training.max_steps`
+    /// Stop after N steps (sets `training.max_steps`)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_steps: Option<u64>,
 }
@@ -84,9 +85,26 @@ pub(super) fn run(
     if group.leads() {
         report::write_at_the_end(&directory, &ended, &mut console);
     }
-    let summary = ended?;
     let is_default = arguments.recipe.is_none();
-    output.result(&summary, |summary| describe(summary, &directory, is_default))
+    let ended = Ended::of(ended?, &directory);
+    output.result(&ended, |ended| describe(&ended.summary, &directory, is_default))
+}
+
+/// The result of a command that trained.
+#[derive(Serialize)]
+pub(super) struct Ended {
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+    run: String,
+    report: Option<String>,
+}
+
+impl Ended {
+    pub(super) fn of(summary: Summary, directory: &Path) -> Self {
+        let report = directory.join(REPORT);
+        let report = report.is_file().then(|| report.display().to_string());
+        Self { summary, run: directory.display().to_string(), report }
+    }
 }
 
 /// The recipe that an argument names, with the layer of the file if it names one.
@@ -105,7 +123,7 @@ pub(super) fn recipe_and_file(named: &str) -> Result<(&'static Recipe, Vec<Layer
     Ok((recipe, vec![layer]))
 }
 
-/// Refuses the directory of a run, in the place of which its configuration could be meant.
+/// Refuses a run directory, where the user may have meant its configuration.
 fn refuse_run(named: &Path) -> Result<(), Failure> {
     let config = named.join(CONFIG);
     if !config.is_file() {
@@ -115,7 +133,7 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
         ExitCode::Usage,
         format!("`{}` is a run, not a recipe or a configuration", named.display()),
         format!(
-            "to go on with it: recipes resume {}; its settings are in {}",
+            "to resume it: recipes resume {}; its settings are in {}",
             quoted_path(named),
             quoted_path(&config)
         ),
@@ -159,7 +177,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         let epoch = match summary.kept_before_last() {
             None => String::new(),
             Some(_) if split == "train" => format!(" (epoch {}, the last)", summary.epochs),
-            Some(kept) => format!(" (epoch {kept}, which was kept)"),
+            Some(kept) => format!(" (epoch {kept}, kept)"),
         };
         text += &format!("  {split:<10} {}{epoch}\n", values.join(", "));
     }
@@ -168,7 +186,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     let held_out = summary.validation.is_some() || summary.test.is_some();
     if held_out && !measures_at_the_end(summary) {
         text += &format!(
-            "measuring it again, for its mistakes, would have taken long; to add them to the report: \
+            "evaluating the model again for its mistakes would take long; to add them to the report: \
              recipes report {}\n",
             quoted_path(directory)
         );
@@ -202,8 +220,8 @@ mod tests {
         };
         for line in [
             "  train      loss 0.2500 (epoch 5, the last)\n",
-            "  validation loss 0.5000 (epoch 2, which was kept)\n",
-            "  test       loss 0.7500 (epoch 2, which was kept)\n",
+            "  validation loss 0.5000 (epoch 2, kept)\n",
+            "  test       loss 0.7500 (epoch 2, kept)\n",
         ] {
             assert!(told(2).contains(line), "{}", told(2));
         }

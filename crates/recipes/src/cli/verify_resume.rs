@@ -11,13 +11,13 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyArguments {
-    /// A recipe's name, or a configuration of your own
+    /// A recipe's name, or a configuration file
     #[arg(value_name = "RECIPE|FILE.toml")]
     recipe: String,
-    /// Change a setting, such as `training.batch_size=8`; may be given many times
+    /// Change a setting, such as `training.batch_size=8`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// How long the runs are
+    /// Number of steps of each run
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..))]
     steps: u64,
 }
@@ -37,8 +37,8 @@ pub(super) fn run(
     }
     Err(Failure::new(
         ExitCode::Unexpected,
-        format!("a resumed run of `{}` does not end as one that was never stopped", recipe.name),
-        "on a GPU sums may be taken in another order each time; on the CPU this is a bug: \
+        format!("a resumed run of `{}` differs from one that was never stopped", recipe.name),
+        "on a GPU the order of sums may vary from run to run; on the CPU this is a bug: \
          please report it",
     ))
 }
@@ -48,13 +48,13 @@ fn describe(verdict: &Verdict) -> String {
         verdict;
     let stops: Vec<String> = stops.iter().map(u64::to_string).collect();
     let verdict = if *identical {
-        "identical: weights, optimizer and metrics are the same, bit for bit".to_owned()
+        "identical: weights, optimizer state and metrics are the same, bit for bit".to_owned()
     } else {
-        format!("different: the largest difference of a weight is {largest_difference:e}")
+        format!("different: weights differ by up to {largest_difference:e}")
     };
     format!(
         "{recipe}, {steps} steps\n  \
-         straight                        {straight}\n  \
+         uninterrupted                   {straight}\n  \
          {:<30}  {resumed}\n{verdict}\n",
         format!("stopped after steps {}", stops.join(" and ")),
     )

@@ -1,4 +1,4 @@
-//! What types cannot say: ranges, and keys that only make sense together.
+//! What types cannot express: ranges, and keys that depend on each other.
 
 use super::{
     mismatch::{must_be, placed},
@@ -6,7 +6,7 @@ use super::{
     tree::Table,
 };
 
-/// A configuration, or a table of one, that knows which values it can work with.
+/// A configuration, or a table of one, that can check its values.
 pub trait Check {
     /// Reports every value that is out of range and every combination that makes no sense.
     fn check(&self, checker: &mut Checker<'_>);
@@ -19,7 +19,7 @@ pub trait Check {
 pub struct Checker<'a> {
     recipe: &'a Table,
     merged: &'a Table,
-    /// Whether no key of any layer was refused before the checks began.
+    /// Whether no key of any layer was refused before the checks.
     complete: bool,
     problems: Vec<Problem>,
 }
@@ -33,12 +33,12 @@ impl<'a> Checker<'a> {
         self.problems
     }
 
-    /// Demands something of one value: `` `key` must be {rule}, found .. ``.
+    /// Requires something of one value: `` `key` must be {rule}, found .. ``.
     pub fn require(&mut self, key: &str, holds: bool, rule: &str) {
         if !holds {
             let node = self.merged.given(key);
             let mut problem = must_be(key, rule, node, self.recipe);
-            let leave_out = || format!("leave `{key}` out for the recipe's own choice");
+            let leave_out = || format!("omit `{key}` for the recipe's default");
             problem.help.get_or_insert_with(leave_out);
             self.problems.push(problem);
         }
@@ -46,8 +46,7 @@ impl<'a> Checker<'a> {
 
     /// Refuses a combination of keys; `key` is the one whose place is shown.
     ///
-    /// Kept back while some key was refused for its name or type, since that key may be the one
-    /// that is amiss here.
+    /// Suppressed if some key was refused for its name or type, since that key may be the cause.
     pub fn conflict(&mut self, key: &str, message: impl Into<String>, help: impl Into<String>) {
         if self.complete {
             let message = placed(message.into(), self.merged.given(key));
@@ -63,8 +62,8 @@ impl<'a> Checker<'a> {
 
     /// Refuses values for keys that nothing reads unless `chooser` is `choice`.
     ///
-    /// Only what differs from the recipe is refused: a recipe holds the keys of all its choices,
-    /// and so does the configuration that a run leaves behind.
+    /// Only values that differ from the recipe's are refused: a recipe has the keys of all its
+    /// choices, and so does the configuration of a run.
     pub fn only_with(&mut self, chooser: &str, choice: &str, keys: &[&str]) {
         let Some(chosen) = self.merged.given(chooser).map(|node| &node.value) else {
             return;

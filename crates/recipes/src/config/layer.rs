@@ -13,7 +13,7 @@ use crate::shell::quoted_path;
 
 /// Settings from one source, with the place of each, not yet checked against any configuration.
 ///
-/// A source that cannot be read or parsed becomes a layer all the same. It keeps its problems until
+/// A source that cannot be read or parsed becomes a layer too. It keeps its problems until
 /// [`resolve`](super::resolve) reports those of all layers together.
 #[derive(Clone, Debug)]
 pub struct Layer {
@@ -44,9 +44,9 @@ impl Layer {
 
     /// The argument of `--set`: `key=value`, the key dotted, the value in TOML.
     ///
-    /// What is not TOML is taken as a string, and so is everything where a string is wanted:
-    /// `data.path=2024` names a file. Nothing after the `=` (or `""`, here and in files) leaves an
-    /// optional key without a value.
+    /// A value that is not TOML is a string, and so is any value where a string is expected:
+    /// `data.path=2024` names a file. Nothing after the `=` (or `""`, here and in files) unsets an
+    /// optional key.
     pub fn set(argument: &str) -> Self {
         let place = format!("--set {argument}");
         match assignment(argument) {
@@ -69,7 +69,7 @@ impl Layer {
         )
     }
 
-    /// The same without all but one of its tables.
+    /// The layer with only one of its tables.
     pub(crate) fn only(mut self, table: &str) -> Self {
         self.table.0.retain(|key, _| key == table);
         self
@@ -79,14 +79,14 @@ impl Layer {
     ///
     /// # Errors
     ///
-    /// The file's own problems if it has none, or that it names no recipe.
+    /// The file's problems, or that it names no recipe.
     pub fn recipe_name(&self) -> Result<&str, Problems> {
         match self.table.0.get("recipe") {
             Some(Node { value: Value::Text(name), .. }) => Ok(name),
             Some(node) => Err(must_be("recipe", "a string", Some(node), &Table::default()).into()),
             None => {
                 Problems::none_in(self.problems.clone())?;
-                let problem = Problem::new(format!("no recipe is named, in {}", self.place));
+                let problem = Problem::new(format!("no recipe is named in {}", self.place));
                 Err(problem
                     .with_help("begin the file with a line such as `recipe = \"mlp\"`")
                     .into())
@@ -112,7 +112,7 @@ impl Layer {
 
         let problems = syntax_problems(&errors, &place, &lines);
         if !problems.is_empty() {
-            // What the parser makes of the rest is no ground for further complaints.
+            // What the parser recovered of the rest is not worth further complaints.
             table.0.retain(|key, _| key == "recipe");
         }
         Self { place, table, problems }
@@ -137,13 +137,13 @@ impl Layer {
         Self { place: origin.place, table, problems: Vec::new() }
     }
 
-    /// A layer that sets nothing and says why.
+    /// A layer that sets nothing, with the reason.
     fn unusable(place: &str, problem: Problem) -> Self {
         Self { place: place.into(), table: Table::default(), problems: vec![problem] }
     }
 }
 
-/// What the parser complains of, once a line: one slip makes it complain of all that follows.
+/// The parser's complaints, one per line: one slip leads to several.
 fn syntax_problems(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) -> Vec<Problem> {
     let mut complaints: Vec<(usize, &str)> = errors
         .iter()
@@ -180,18 +180,18 @@ fn assignment(argument: &str) -> Result<(Vec<String>, &str), Problem> {
     match key_path(key) {
         None => wrong(
             &format!("`{key}` is not a key"),
-            "a key has letters, digits, `_` and `-`, and dots after tables; \
-             other names are quoted: `data.columns.\"my column\"`",
+            "a key consists of letters, digits, `_` and `-`, with dots between tables; \
+             quote other names: `data.columns.\"my column\"`",
         ),
         Some(path) if path == ["recipe"] => wrong(
             "`recipe` cannot be set",
-            &format!("start the recipe by its name: `recipes train {value}`"),
+            &format!("name the recipe instead: `recipes train {value}`"),
         ),
         Some(path) => Ok((path, value)),
     }
 }
 
-/// The steps of a dotted key, quoted ones included; none if TOML would not take it.
+/// The parts of a dotted key, quoted ones included; none if it is not valid TOML.
 fn key_path(key: &str) -> Option<Vec<String>> {
     let document = format!("{key} = 0");
     let mut table = DeTable::parse(&document).ok()?.into_inner();

@@ -1,4 +1,4 @@
-//! A value that does not fit the configuration's types, and how to say so.
+//! A value that does not fit the configuration's types, and its message.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ enum Fault {
     MissingKey,
     /// The path ends in a value of the wrong type, or in a word that is none of the choices.
     WrongValue { expected: String, choices: &'static [&'static str] },
-    /// A type's own check says no, in its own words.
+    /// Refused by a type's own check, with its message.
     Other(String),
 }
 
@@ -34,18 +34,18 @@ impl Mismatch {
         Fault::WrongValue { expected: expected.into(), choices: &[] }.into()
     }
 
-    /// The same mismatch, seen from one table or list further out.
+    /// The same mismatch, seen from the enclosing table or list.
     pub(super) fn within(mut self, step: Step) -> Self {
         self.path.insert(0, step);
         self
     }
 
-    /// What has to be removed for the rest to fit.
+    /// The path to what must be removed for the rest to fit.
     pub(super) fn path(&self) -> &[Step] {
         &self.path
     }
 
-    /// The mismatch in words; `configuration` is what was read, `recipe` supplies examples.
+    /// The mismatch as a message; `configuration` is what was read, `recipe` supplies examples.
     pub(super) fn problem(&self, configuration: &Table, recipe: &Table) -> Problem {
         let key = dotted(&self.path);
         let node = configuration.at(&self.path);
@@ -66,7 +66,7 @@ impl Mismatch {
         }
     }
 
-    /// Help for an unknown key: the key that was meant, else all there are.
+    /// Help for an unknown key: the key that was meant, or else all keys.
     fn known_keys(&self, known: &[&str], recipe: &Table) -> String {
         let Some((Step::Key(word), parents)) = self.path.split_last() else {
             return listed(known, "and");
@@ -77,9 +77,9 @@ impl Mismatch {
         });
         match near.or_else(|| recipe.find(word)) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if parents.is_empty() => format!("there are {}", listed(known, "and")),
+            None if parents.is_empty() => format!("the keys are {}", listed(known, "and")),
             None if known.is_empty() => format!("`[{}]` has no keys", dotted(parents)),
-            None => format!("`[{}]` has {}", dotted(parents), listed(known, "and")),
+            None => format!("`[{}]` has the keys {}", dotted(parents), listed(known, "and")),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Error for Mismatch {
         Fault::WrongValue { expected: one_of(choices), choices }.into()
     }
 
-    /// Comes while the key is read, so the path to it is added by the table it stands in.
+    /// Raised while the key is read, so its table adds the path to it.
     fn unknown_field(_found: &str, known: &'static [&'static str]) -> Self {
         Fault::UnknownKey { known }.into()
     }
@@ -118,7 +118,7 @@ impl Error for Mismatch {
     }
 }
 
-/// serde asks for it; what a user sees is made by [`Mismatch::problem`].
+/// Required by serde; users see [`Mismatch::problem`].
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}", dotted(&self.path), self.fault)
@@ -127,7 +127,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// The sentence for a value out of place, with the recipe's value as an example.
+/// The message for a wrong value, with the recipe's value as an example.
 pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &Table) -> Problem {
     let found = match node.map(|node| &node.value) {
         Some(Value::Table(_)) => ", found a table".to_owned(),
@@ -149,7 +149,7 @@ pub(super) fn placed(message: String, node: Option<&Node>) -> String {
     }
 }
 
-/// The words that an enum takes, quoted as in TOML.
+/// The choices of an enum, quoted as in TOML.
 pub(super) fn one_of(choices: &[&str]) -> String {
     let quoted: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
     let quoted: Vec<&str> = quoted.iter().map(String::as_str).collect();

@@ -1,9 +1,9 @@
 //! From layers of TOML to one checked, typed configuration.
 //!
-//! A recipe brings its settings as TOML, complete and commented: the only place where defaults
-//! stand. On it lies the user's file, on that each `--set key=value` in order, then `--seed` and
-//! `--max-steps`. [`resolve`] merges these [`Layer`]s key by key and reads the result into the
-//! recipe's own type, usually a [`Config`]:
+//! A recipe has its settings as TOML, complete and commented: the only place for defaults. On top
+//! come the user's file, each `--set key=value` in order, then `--seed` and `--max-steps`.
+//! [`resolve`] merges these [`Layer`]s key by key and reads the result into the recipe's own type,
+//! usually a [`Config`]:
 //!
 //! ```
 //! use recipes::config::{Check, Checker, Layer, resolve};
@@ -30,10 +30,10 @@
 //! # Ok::<(), recipes::config::Problems>(())
 //! ```
 //!
-//! Every mistake of every layer is reported, each with its place. Configurations are plain serde
-//! structs with `deny_unknown_fields`; `flatten` and `untagged` are not for them, since serde then
-//! forgets which key it is reading. A key whose value may be absent is an `Option`; the empty
-//! string takes its value away, and [`to_toml`] writes that where the field asks for it:
+//! Every mistake in every layer is reported, with its place. Configurations are plain serde structs
+//! with `deny_unknown_fields`, without `flatten` and `untagged`, with which serde forgets which key
+//! it is reading. A key whose value may be absent is an `Option`; the empty string unsets it, and
+//! [`to_toml`] writes that where the field asks for it:
 //!
 //! ```
 //! #[derive(serde::Deserialize, serde::Serialize)]
@@ -44,7 +44,7 @@
 //! }
 //! ```
 
-// What a recipe states.
+// What a recipe defines.
 mod check;
 mod schema;
 
@@ -74,11 +74,11 @@ pub use self::{
     },
 };
 
-/// Lays the layers on the recipe, the last on top, and reads and checks the result.
+/// Merges the layers onto the recipe, the last on top, and reads and checks the result.
 ///
 /// # Errors
 ///
-/// All mistakes of all layers: what could not be read or parsed, unknown keys, values of the wrong
+/// All mistakes in all layers: what cannot be read or parsed, unknown keys, values of the wrong
 /// type, and what [`Check`] refuses in the rest.
 pub fn resolve<C: DeserializeOwned + Check>(
     recipe: Layer,
@@ -104,10 +104,10 @@ pub fn resolve<C: DeserializeOwned + Check>(
     Ok(config)
 }
 
-/// Removes from a layer what does not fit the configuration, and says what that was, line by line.
+/// Removes from a layer what does not fit the configuration, and reports it, line by line.
 ///
-/// serde stops at the first mistake. So the layer is read on top of the recipe, which by itself is
-/// complete and right, the offender is removed, and so on until nothing offends.
+/// serde stops at the first mistake. So the layer is read on top of the recipe, which is complete
+/// and correct by itself, the offending value is removed, and so on until none is left.
 fn take_out_mistakes<C: DeserializeOwned>(layer: &mut Table, recipe: &Table) -> Vec<Problem> {
     let mut found = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Mistakes in a configuration, in the user's words.
+//! Mistakes in a configuration, as told to the user.
 
 use std::fmt;
 
@@ -70,7 +70,8 @@ impl std::error::Error for Problems {}
 
 /// The known word that `word` was probably meant to be.
 ///
-/// A third of its letters may differ, and all of them in their case; beyond that a guess misleads more often than it helps.
+/// A third of its letters may differ, ignoring case; beyond that a guess misleads more often than
+/// it helps.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let letters = word.chars().count();
@@ -83,7 +84,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The start of a text that may be too long to quote.
+/// A text, cut if it is too long to quote.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {

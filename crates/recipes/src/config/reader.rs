@@ -1,8 +1,8 @@
 //! From a tree of values to a typed configuration, through serde.
 //!
-//! `toml` has a deserializer of its own, but its errors are sentences. Here an error says which key
-//! it is about and what that key takes, so that a message can name the nearest key, and what is
-//! wrong can be taken out to look for more.
+//! `toml` has its own deserializer, but its errors are plain text. Here an error has the key it is
+//! about and what that key takes, so that a message can name the nearest key, and the wrong value can
+//! be removed to look for more mistakes.
 
 use std::collections::btree_map;
 
@@ -24,7 +24,7 @@ pub(super) fn read<C: DeserializeOwned>(table: &Table) -> Result<C, Mismatch> {
     C::deserialize(MapAccessDeserializer::new(Entries::new(table)))
 }
 
-/// Integers of every width: what is no integer and what does not fit get different messages.
+/// Integers of every width: other types and values out of range get different messages.
 macro_rules! deserialize_integers {
     ($($method:ident $visit:ident $integer:ty,)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
@@ -106,12 +106,12 @@ impl<'de> Deserializer<'de> for &'de Node {
         self.deserialize_str(visitor)
     }
 
-    /// An absent key never gets here; the empty string takes back what a lower layer has set.
+    /// An absent key never gets here; the empty string unsets what a lower layer has set.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         if self.value.is_unset() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    /// As [`or_empty`](super::or_empty) asks: no text, but values that tell their absence.
+    /// As [`or_empty`](super::or_empty) expects of a format whose values can be absent.
     fn is_human_readable(&self) -> bool {
         false
     }
@@ -143,6 +143,20 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
+    /// serde itself would ignore surplus values.
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        match &self.value {
+            Value::List(elements) if elements.len() == length => {
+                visitor.visit_seq(Elements::new(elements))
+            }
+            _ => Err(Mismatch::wrong(format!("a list of {length} values"))),
+        }
+    }
+
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         match &self.value {
             Value::Table(table) => visitor.visit_map(Entries::new(table)),
@@ -160,11 +174,11 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+        i128 u128 char bytes byte_buf unit unit_struct tuple_struct identifier ignored_any
     }
 }
 
-/// The entries of a table, one after the other; puts each one's name into its errors.
+/// The entries of a table; adds each one's name to its errors.
 struct Entries<'a> {
     rest: btree_map::Iter<'a, String, Node>,
     current: Option<(&'a String, &'a Node)>,
@@ -197,7 +211,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let (key, node) = self
             .current
             .take()
-            .ok_or_else(|| Mismatch::custom("a value was asked for before its key"))?;
+            .ok_or_else(|| Mismatch::custom("a value was requested before its key"))?;
         seed.deserialize(node).map_err(|mismatch| mismatch.within(Step::Key(key.clone())))
     }
 }

@@ -1,4 +1,4 @@
-//! Values of a configuration as they were written, each with its place.
+//! Values of a configuration as written, each with its place.
 
 use std::{collections::BTreeMap, fmt, rc::Rc};
 
@@ -27,7 +27,7 @@ impl fmt::Display for Origin {
 pub(super) struct Node {
     pub(super) value: Value,
     pub(super) origin: Origin,
-    /// What stood on the command line, for where a string is wanted: a file may be called `2024`.
+    /// The text on the command line, for keys that take a string: a file may be called `2024`.
     pub(super) argument: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Node {
         Self { value, origin, argument: None }
     }
 
-    /// The value where a string is wanted.
+    /// The value as a string, if it has one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -69,13 +69,13 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Takes over a parsed value; `at` gives the origin of a position in the text.
+    /// Converts a parsed value; `at` gives the origin of a position in the text.
     pub(super) fn from_toml(parsed: DeValue<'_>, at: &impl Fn(usize) -> Origin) -> Self {
         match parsed {
             DeValue::String(text) => Self::Text(text.into_owned()),
             DeValue::Integer(integer) => {
                 i128::from_str_radix(integer.as_str(), integer.radix()).map_or_else(
-                    // Too wide for every key; the message that says so need not be exact.
+                    // Too wide for any key; its message need not be exact.
                     |_| Self::Float(integer.as_str().parse().unwrap_or(f64::INFINITY)),
                     Self::Integer,
                 )
@@ -96,13 +96,13 @@ impl Value {
         }
     }
 
-    /// Whether this is the empty string, which leaves an optional key without a value.
+    /// Whether this is the empty string, which unsets an optional key.
     pub(super) fn is_unset(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
     }
 }
 
-/// The value in TOML's notation; of a table only that it is one, since no message needs more.
+/// The value in TOML's notation; tables are abbreviated, since no message needs more.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,7 +130,7 @@ impl fmt::Display for Value {
 pub(super) struct Table(pub(super) BTreeMap<String, Node>);
 
 impl Table {
-    /// Takes over a parsed table; `at` gives the origin of a position in the text.
+    /// Converts a parsed table; `at` gives the origin of a position in the text.
     pub(super) fn from_toml(parsed: DeTable<'_>, at: &impl Fn(usize) -> Origin) -> Self {
         let entries = parsed.into_iter().map(|(key, value)| {
             let origin = at(key.span().start);
@@ -140,7 +140,7 @@ impl Table {
         Self(entries.collect())
     }
 
-    /// Lays `upper` on top: tables merge key by key, anything else replaces what lies below.
+    /// Puts `upper` on top: tables merge key by key, other values are replaced.
     pub(super) fn overlay(&mut self, upper: &Self) {
         for (key, above) in &upper.0 {
             match (self.0.get_mut(key).map(|below| &mut below.value), &above.value) {
@@ -152,7 +152,7 @@ impl Table {
         }
     }
 
-    /// What stands at a path.
+    /// The value at a path.
     pub(super) fn at(&self, path: &[Step]) -> Option<&Node> {
         let [Step::Key(first), rest @ ..] = path else {
             return None;
@@ -164,13 +164,13 @@ impl Table {
         })
     }
 
-    /// What is given for a key such as `training.seed`; the empty string counts as nothing.
+    /// The value of a key such as `training.seed`; the empty string counts as none.
     pub(super) fn given(&self, key: &str) -> Option<&Node> {
         let path: Vec<Step> = key.split('.').map(|name| Step::Key(name.to_owned())).collect();
         self.at(&path).filter(|node| !node.value.is_unset())
     }
 
-    /// Removes what stands at a path, or the list it leads into; `false` if nothing is there.
+    /// Removes the value at a path, or the list that contains it; `false` if there is none.
     pub(super) fn remove(&mut self, path: &[Step]) -> bool {
         let [Step::Key(key), rest @ ..] = path else {
             return false;
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// The full name of a key that stands in some table below this one.
+    /// The full name of a key in some table below this one.
     pub(super) fn find(&self, wanted: &str) -> Option<String> {
         self.0.iter().find_map(|(name, node)| match &node.value {
             Value::Table(inner) if inner.0.contains_key(wanted) => Some(format!("{name}.{wanted}")),

@@ -1,19 +1,19 @@
-//! The data sets that are known, and the checksums of their files.
+//! The known data sets, and the checksums of their files.
 
 /// A data set that anyone may download.
 #[derive(Debug)]
 pub(crate) struct DataSet {
     pub(crate) name: &'static str,
-    /// What the names of files are added to.
+    /// The address that file names are appended to.
     pub(crate) base: &'static str,
     pub(crate) files: &'static [RemoteFile],
-    /// Where the one file is an archive: what is taken out of it, and the size of each.
+    /// If the only file is an archive: the files to extract, and their sizes.
     pub(crate) unpacked: &'static [(&'static str, u64)],
     /// The value of `data.source`.
     pub(crate) source: &'static str,
     /// The value of `data.path`, in the data set's folder.
     pub(crate) path: &'static str,
-    /// A recipe that learns from it.
+    /// A recipe that trains on it.
     pub(crate) recipe: &'static str,
 }
 
@@ -28,9 +28,9 @@ impl DataSet {
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
     pub(crate) name: &'static str,
-    /// None where only the server knows.
+    /// None if only the server knows.
     pub(crate) bytes: Option<u64>,
-    /// In lower-case hexadecimal; all of it, or its beginning.
+    /// In lower-case hexadecimal; whole, or its beginning.
     pub(crate) sha256: &'static str,
 }
 

@@ -12,21 +12,21 @@ use store::StoreError;
 pub(crate) enum DownloadError {
     #[error("`{url}` cannot be reached: {reason}")]
     Unreachable { url: String, reason: String },
-    #[error("`{url}` is refused with status {status}")]
+    #[error("`{url}` was refused with status {status}")]
     Refused { url: String, status: u16 },
     #[error("`{url}` broke off after {have} of {bytes} bytes")]
     BrokenOff { url: String, have: u64, bytes: u64 },
-    #[error("`{url}` is not the file that is known: its SHA-256 is {found}, not {expected}")]
+    #[error("`{url}` is not the expected file: its SHA-256 is {found}, not {expected}")]
     Checksum { url: String, found: String, expected: &'static str },
-    #[error("`{}` is there, but not the file that is known: its SHA-256 is {found}, not {expected}", path.display())]
+    #[error("`{}` exists, but is not the expected file: its SHA-256 is {found}, not {expected}", path.display())]
     Other { path: PathBuf, found: String, expected: &'static str },
     #[error("`{}` cannot be unpacked: {reason}", path.display())]
     Archive { path: PathBuf, reason: String },
-    #[error("`{}` fails: {source}", path.display())]
+    #[error("`{}` cannot be read or written: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the platform names no folder for caches")]
+    #[error("the platform has no cache folder")]
     NoFolder,
 }
 
@@ -37,10 +37,10 @@ impl DownloadError {
         |source| Self::File { path, source }
     }
 
-    /// What to do, where it is not to put the files there by hand.
+    /// What to do, unless it is to download the files by hand.
     pub(crate) fn help(&self) -> Option<String> {
         match self {
-            Self::BrokenOff { .. } => Some("run the command again, it goes on from there".into()),
+            Self::BrokenOff { .. } => Some("run the command again to resume it".into()),
             Self::Other { path, .. } => {
                 Some(format!("move `{}` away, then run the command again", path.display()))
             }
@@ -48,9 +48,9 @@ impl DownloadError {
                 Some(format!("delete `{}`, then run the command again", path.display()))
             }
             Self::File { .. } | Self::Store(_) => {
-                Some("name another folder by `BURN_RECIPES_DATA`".into())
+                Some("name another folder with `BURN_RECIPES_DATA`".into())
             }
-            Self::NoFolder => Some("name a folder by `BURN_RECIPES_DATA`".into()),
+            Self::NoFolder => Some("name a folder with `BURN_RECIPES_DATA`".into()),
             Self::Unreachable { .. } | Self::Refused { .. } | Self::Checksum { .. } => None,
         }
     }

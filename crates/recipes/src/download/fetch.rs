@@ -1,4 +1,4 @@
-//! One file from a server, from where it broke off the last time.
+//! Downloads one file, resuming where it broke off last time.
 
 use std::{
     fs::{self, File},
@@ -13,12 +13,12 @@ use ureq::{
 
 use super::{DownloadError, catalogue::RemoteFile};
 
-/// Connections for one file. Each but the last brought something.
+/// The most connections for one file. Each but the last must bring something.
 const MOST_CONNECTIONS: usize = 50;
 
-/// Downloads a file into a folder, unless it is there. Of several processes one may do so at a time.
+/// Downloads a file into a folder, unless it is there. Only one process may do so at a time.
 ///
-/// - `progress`: is told the bytes that are there, and how many there are to be
+/// - `progress`: receives the bytes downloaded and the total
 pub(super) fn fetch(
     agent: &Agent,
     url: &str,
@@ -52,7 +52,7 @@ pub(super) fn fetch(
         let ended = go_on(agent, url, have, &mut bytes, &mut part, &path, progress);
         let before = std::mem::replace(&mut have, length(&part)?);
         match ended {
-            // A disk that is full stays full; a line that broke is tried again if it brought anything.
+            // A full disk stays full; a broken connection is retried if it brought anything.
             Err(error @ DownloadError::File { .. }) => return Err(error),
             Err(error) if have == before => return Err(error),
             _ if have == before => break,
@@ -72,8 +72,8 @@ pub(super) fn fetch(
     Ok(store::rename(&path, &destination)?)
 }
 
-/// Appends what one connection brings after the first `have` of the `known` bytes, whose number the server
-/// tells where nobody knows. A server that cannot begin there begins anew.
+/// Appends what one connection brings after the first `have` bytes. If the total is not `known`, the
+/// server tells it. A server that cannot resume starts over.
 fn go_on(
     agent: &Agent,
     url: &str,
@@ -91,10 +91,12 @@ fn go_on(
     let response = request.call().map_err(|error| unreachable(error.to_string()))?;
     match response.status() {
         StatusCode::PARTIAL_CONTENT if begins_at(&response, have) => {}
-        StatusCode::OK | StatusCode::RANGE_NOT_SATISFIABLE | StatusCode::PARTIAL_CONTENT => {
+        // The server has no more, so the file may be complete; the checksum decides.
+        StatusCode::RANGE_NOT_SATISFIABLE if have > 0 => return Ok(()),
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
             part.set_len(0).map_err(DownloadError::file(path))?;
             have = 0;
-            if response.status() != StatusCode::OK {
+            if response.status() == StatusCode::PARTIAL_CONTENT {
                 return Ok(());
             }
         }
@@ -105,10 +107,10 @@ fn go_on(
     }
     let announced = || response.body().content_length().map(|rest| have + rest);
     let Some(bytes) = known.or_else(announced) else {
-        return Err(unreachable("the server does not say how long the file is".to_owned()));
+        return Err(unreachable("the server does not report the file's size".to_owned()));
     };
     *known = Some(bytes);
-    // A byte too many is enough to see that this is another file.
+    // One byte too many is enough to detect another file.
     let mut body = response.into_body().into_reader().take(bytes + 1 - have);
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -124,7 +126,7 @@ fn go_on(
     }
 }
 
-/// Whether a part of a file is the one that was asked for.
+/// Whether a partial response starts where it was asked to.
 fn begins_at<T>(response: &ureq::http::Response<T>, position: u64) -> bool {
     let range = response.headers().get(header::CONTENT_RANGE);
     range

@@ -12,8 +12,8 @@ use super::{DownloadError, catalogue::RemoteFile, fetch, lock};
 /// Where PyTorch keeps the weights of torchvision.
 pub(crate) const BASE: &str = "https://download.pytorch.org/models/";
 
-/// A network's name and its file. torchvision puts the first eight digits of a file's SHA-256 into
-/// its name, and pins it by them.
+/// A network's name and its file. torchvision pins a file by the first eight digits of its SHA-256,
+/// which are part of its name.
 static FILES: [(&str, RemoteFile); 8] = [
     ("vgg11", pinned("vgg11-8a719046.pth", "8a719046")),
     ("vgg11-bn", pinned("vgg11_bn-6002323d.pth", "6002323d")),
@@ -34,10 +34,10 @@ pub(crate) fn file_of(network: &str) -> Option<&'static RemoteFile> {
     FILES.iter().find(|(name, _)| *name == network).map(|(_, file)| file)
 }
 
-/// Brings a file into a folder, unless it is there, and returns its path.
+/// Downloads a file into a folder, unless it is there, and returns its path.
 ///
-/// - `base`: the address that the file's name is added to, [`BASE`] but in tests
-/// - `progress`: is told the bytes that are there, and how many there are to be
+/// - `base`: the address that the file's name is appended to; [`BASE`] except in tests
+/// - `progress`: receives the bytes downloaded and the total
 pub(crate) fn get(
     file: &RemoteFile,
     base: &str,

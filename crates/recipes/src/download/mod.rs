@@ -1,8 +1,8 @@
-//! Well-known data sets and weights from the net, each file held against its published checksum.
+//! Downloads well-known data sets and weights, each file checked against its published checksum.
 //!
-//! A file arrives beside its name, as `NAME.part`, and gets its name once it is whole. A download
-//! that was cut off goes on where it ended, in the same command or in the next one.
-//! Of several commands that want the same one downloads, and the others wait for it.
+//! A file is downloaded as `NAME.part` and renamed once it is complete. A download that was cut off
+//! resumes where it ended, in the same command or in the next one. Of several commands that want the
+//! same file one downloads it, and the others wait.
 
 mod catalogue;
 mod error;
@@ -33,28 +33,27 @@ pub(crate) fn folder() -> Result<PathBuf, DownloadError> {
     cache_folder().ok_or(DownloadError::NoFolder)
 }
 
-/// What speaks to servers, by the proxy that the environment names, if it does.
+/// The HTTP client; uses the environment's proxy, if any.
 pub(crate) fn agent() -> Agent {
     Agent::config_builder()
         .http_status_as_error(false)
         .timeout_connect(Some(Duration::from_secs(20)))
         .timeout_recv_response(Some(Duration::from_secs(30)))
-        // What takes longer goes on where it stopped, so this is how long a stalled one is waited for.
+        // A download that takes longer is resumed, so this limits the wait for a stalled one.
         .timeout_recv_body(Some(Duration::from_secs(120)))
         .build()
         .into()
 }
 
-/// Waits for another process that downloads the same into `folder`, and keeps others waiting.
+/// Waits for another process that downloads the same into `folder`, and makes others wait.
 fn lock(folder: &Path, name: &str) -> Result<FileLock, DownloadError> {
     Ok(FileLock::wait(&folder.join(format!("{name}.lock")))?)
 }
 
-/// Brings a data set into a folder of its own below `folder`, which is returned; what is there
-/// already stays.
+/// Downloads a data set into its own folder below `folder`, and returns that; existing files stay.
 ///
-/// - `base`: the address that the names of files are added to, [`DataSet::base`] but in tests
-/// - `progress`: is told the bytes that are there, and how many there are to be
+/// - `base`: the address that file names are appended to; [`DataSet::base`] except in tests
+/// - `progress`: receives the bytes downloaded and the total
 pub(crate) fn get(
     set: &DataSet,
     base: &str,
@@ -66,7 +65,7 @@ pub(crate) fn get(
     let folder = above.join(set.name);
     fs::create_dir_all(&folder).map_err(DownloadError::file(&folder))?;
     let is_there = || set.files.iter().all(|file| folder.join(file.name).exists());
-    // What is there is only read, as by those who may not write.
+    // A complete data set is only read, so that it may be read-only.
     let reads = unpack::is_complete(set, &folder) || (set.unpacked.is_empty() && is_there());
     let _lock = if reads { None } else { Some(lock(above, set.name)?) };
     if unpack::is_complete(set, &folder) {

@@ -64,8 +64,12 @@ fn answer(mut connection: TcpStream, content: &[u8], manner: Manner, asked: &Mut
         name.eq_ignore_ascii_case("range").then(|| start.parse::<usize>().unwrap())
     });
     asked.lock().unwrap().push(range.unwrap_or(0));
-    let start = range.filter(|_| manner.resumes).unwrap_or(0);
-    let status = if start > 0 { "206 Partial Content" } else { manner.status };
+    let start = range.filter(|_| manner.resumes).unwrap_or(0).min(content.len());
+    let status = match start {
+        0 => manner.status,
+        _ if start == content.len() => "416 Range Not Satisfiable",
+        _ => "206 Partial Content",
+    };
     let body = &content[start..];
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Length: {}\r\nContent-Range: bytes {start}-{}/{}\r\nConnection: close\r\n\r\n",
@@ -184,6 +188,12 @@ fn weights_of_unknown_length_are_pinned_by_the_beginning_of_their_checksum() {
         assert_eq!(last, (BYTES as u64, BYTES as u64));
     }
     assert_eq!(*server.asked.lock().unwrap(), [0, 200_000], "what lies there is not fetched again");
+
+    // All of it arrived, but the process ended before it had its name.
+    fs::rename(folder.path().join("vgg.pth"), folder.path().join("vgg.pth.part")).unwrap();
+    let path = imagenet::get(&file, &server.base, folder.path(), &agent(), &mut |_, _| {});
+    assert_eq!(fs::read(path.unwrap()).unwrap(), content());
+    assert_eq!(*server.asked.lock().unwrap(), [0, 200_000, BYTES]);
 
     let wrong = RemoteFile { name: "wrong.pth", bytes: None, sha256: "00000000" };
     let error =

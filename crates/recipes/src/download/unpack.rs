@@ -7,7 +7,7 @@ use tar::Archive;
 
 use super::{DataSet, DownloadError};
 
-/// Whether a data set that comes as an archive lies there unpacked.
+/// Whether a data set that comes as an archive is there, unpacked.
 pub(super) fn is_complete(set: &DataSet, folder: &Path) -> bool {
     let is_there = |&(name, bytes): &(&str, u64)| {
         fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() == bytes)
@@ -15,9 +15,9 @@ pub(super) fn is_complete(set: &DataSet, folder: &Path) -> bool {
     !set.unpacked.is_empty() && set.unpacked.iter().all(is_there)
 }
 
-/// Takes the files of a data set out of its archive, which is then deleted.
+/// Extracts the files of a data set from its archive, which is then deleted.
 ///
-/// Files are told by their names alone, so no path in the archive leads out of the folder.
+/// Only file names count, so no path in the archive leads out of the folder.
 pub(super) fn unpack(set: &DataSet, folder: &Path) -> Result<(), DownloadError> {
     let [file] = set.files else { return Ok(()) };
     if set.unpacked.is_empty() {

@@ -1,4 +1,4 @@
-//! Samples that were taken for what they are not, the worst of them.
+//! The worst mispredicted samples.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor, activation::softmax};
@@ -6,36 +6,36 @@ use data::{ColumnKind, TablePreprocessing};
 
 use crate::console::told_apart;
 
-/// So many are kept.
+/// How many are kept.
 pub(super) const MOST: usize = 12;
 /// Columns of a row that are shown.
 const COLUMNS: usize = 8;
 
-/// A sample with what it is and what it was taken for, a class or a value.
+/// A sample with its true and its predicted class or value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mistake {
     pub(crate) truth: String,
     pub(crate) prediction: String,
-    /// That of the wrong class; none where a value is predicted.
+    /// Of the predicted class; none if a value is predicted.
     pub(crate) probability: Option<f32>,
     pub(crate) sample: Sample,
 }
 
-/// A sample as a person sees it.
+/// A sample for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sample {
     /// A picture.
     Image {
         /// A PNG file.
         png: Vec<u8>,
-        /// What a person knows it by, such as a path.
+        /// Its name for the user, such as a path.
         name: Option<String>,
     },
     /// Columns with their values.
     Row(Vec<(String, String)>),
 }
 
-/// Samples of the wrong class so far, the most confident first.
+/// Misclassified samples so far, the most confident first.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes {
     seen: usize,
@@ -95,8 +95,8 @@ impl Mistakes {
     }
 }
 
-/// The first columns of an encoded row, as the table had them but for rounding; a missing number
-/// is the mean of its column.
+/// The first columns of an encoded row, decoded up to rounding; a missing number is the mean of its
+/// column.
 ///
 /// - `features`: `[width]`
 pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) -> Sample {
@@ -128,8 +128,8 @@ fn category(categories: &[String], place: Option<usize>) -> String {
     place.and_then(|place| categories.get(place)).cloned().unwrap_or_else(|| "(new)".to_owned())
 }
 
-/// In five significant digits, which is what f32 surely has left of a value that was standardised,
-/// or as many as tell the values of its column apart.
+/// In five significant digits, which f32 keeps of a standardised value, or as many as tell the values
+/// of its column apart.
 ///
 /// - `mean`, `deviation`: those of the column
 pub(super) fn short(value: f64, mean: f64, deviation: f64) -> String {

@@ -1,4 +1,4 @@
-//! A finished run, measured again: on its own data, or on other data of the same kind.
+//! Evaluates a finished run, on its own data or on other data of the same kind.
 
 mod images;
 mod mistakes;
@@ -23,25 +23,25 @@ use crate::{
     run_directory::CONFIG,
 };
 
-/// What a run came to on a split.
+/// The results of a run on a split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EvaluationReport {
-    /// `test`, `validation`, or `given` for data that was named.
+    /// `test`, `validation`, or `given` for data named by the user.
     pub split: &'static str,
-    /// The split of the data that was named, where it has several: `test`, else `validation`.
+    /// The split of the given data, if it has several: `test`, else `validation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_split: Option<&'static str>,
-    /// Samples, or tokens of a text that were predicted.
+    /// Samples, or predicted tokens of a text.
     pub samples: usize,
-    /// The loss and what else is measured.
+    /// The loss and other metrics.
     pub metrics: Metrics,
     /// The names of the classes; none where no class is predicted.
     pub classes: Vec<String>,
-    /// How well each class is told from the others.
+    /// How well each class is recognised.
     pub per_class: Vec<ClassScores>,
     /// Samples by the true class, in rows, and the predicted one.
     pub confusion: Vec<Vec<u64>>,
-    /// What the user should know, such as which pictures were skipped, a sentence each.
+    /// Notes to the user, such as which pictures were skipped, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -61,18 +61,18 @@ impl EvaluationReport {
     }
 }
 
-/// A run measured, with what a person wants to look at.
+/// An evaluated run, with samples to look at.
 #[derive(Debug)]
 pub(crate) struct Examined {
     pub(crate) report: EvaluationReport,
-    /// What it was most wrong about, the worst first.
+    /// Its worst mistakes, the worst first.
     pub(crate) mistakes: Vec<Mistake>,
-    /// How the text that was held out begins, to be continued.
+    /// The beginning of the held-out text, as a prompt.
     pub(crate) beginning: Option<String>,
 }
 
-/// Measures a run on its test split, else on its validation split. Of `data` it is the same, or all
-/// of it where there are no such splits.
+/// Evaluates a run on its test split, or else on its validation split; likewise on `data`, or on all
+/// of it if it has no such splits.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn evaluate(
     Ok(examine(run, model, data, device, progress)?.report)
 }
 
-/// As [`evaluate`], with what a person wants to look at.
+/// As [`evaluate`], with samples to look at.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub(crate) fn examine(
     }
 }
 
-/// The table `[model]` of any recipe, which is not looked at.
+/// The table `[model]` of any recipe, ignored.
 #[derive(Debug, Deserialize)]
 struct AnyModel(IgnoredAny);
 
@@ -128,8 +128,7 @@ impl Check for AnyModel {
     fn check(&self, _: &mut Checker<'_>) {}
 }
 
-/// That the samples are those that the run was trained on, so that what it held out is what is
-/// measured.
+/// Checks that the samples are those of the run, so that the held-out ones are evaluated.
 fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
     if data_hash(run).as_deref() == Some(fingerprint) {
         return Ok(());
@@ -137,25 +136,22 @@ fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(
     Err(changed(model.description()))
 }
 
-/// The error of a run's own data that cannot be read, as where they lie elsewhere now.
+/// The error for a run's own data that cannot be read, for instance because it was moved.
 fn or_elsewhere(error: impl Into<Failure>) -> Failure {
     let mut failure = error.into();
     for problem in &mut failure.problems {
         let help = problem.help.take().map(|help| format!("{help}; or "));
         let help = help.unwrap_or_default();
-        problem.help = Some(format!("{help}name what to measure on: `--data PATH`"));
+        problem.help = Some(format!("{help}name data to evaluate on: `--data PATH`"));
     }
     failure
 }
 
-/// The error of data that is no longer what the model was trained on.
+/// The error for data that has changed since the model was trained.
 fn changed(description: &Description) -> Failure {
     Failure::new(
         ExitCode::UserData,
-        "the data of the run is not what it was when the run was trained",
-        format!(
-            "bring it back, or name other {} to measure on: `--data PATH`",
-            description.input()
-        ),
+        "the run's data has changed since it was trained",
+        format!("restore it, or name other {} to evaluate on: `--data PATH`", description.input()),
     )
 }

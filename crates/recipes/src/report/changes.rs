@@ -1,4 +1,4 @@
-//! The settings of a run that are not those of its recipe.
+//! The settings in which a run differs from its recipe.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) struct Change {
     pub(super) value: String,
 }
 
-/// By the order of their keys.
+/// Ordered by key.
 pub(super) fn changes(record: &Record) -> Vec<Change> {
     let usual = registry::find(&record.recipe)
         .ok()
@@ -42,7 +42,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64() && a.is_number())
 }
 
-/// A value as a file has it; nothing for the empty text, which leaves a key without a value.
+/// A value as written in a file; empty for the empty string, which unsets a key.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -5,7 +5,7 @@ use crate::{
     record::{EpochRecord, Record, StepRecord},
 };
 
-/// The charts of what was recorded, in the order of a page.
+/// The charts of what was recorded more than once, in the page's order.
 pub(super) fn curves(record: &Record) -> Vec<Chart> {
     let mut charts = Vec::new();
     let validated = record.validated();
@@ -34,10 +34,11 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         }
         charts.push(by_step("Speed", "samples/s", &|step| step.samples_per_second));
     }
+    charts.retain(|chart| chart.lines.iter().any(|line| line.points.len() > 1));
     charts
 }
 
-/// The charts in which runs are laid over each other, each by its name.
+/// Charts with the curves of several runs overlaid, each run by its name.
 pub(crate) fn overlaid(runs: &[(String, &Record)]) -> Vec<Chart> {
     let mut measures = vec!["loss"];
     for name in runs.iter().flat_map(|(_, record)| record.validated()) {
@@ -83,18 +84,22 @@ mod tests {
         let epoch = |epoch: usize| EpochRecord {
             epoch,
             train_loss: Some(1.0 / epoch as f64),
-            validation: [("loss", Some(0.5)), ("accuracy", None)]
+            validation: [("loss", Some(0.5)), ("accuracy", Some(0.75)), ("perplexity", None)]
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
             ..EpochRecord::default()
         };
-        let step = StepRecord {
-            step: 10,
+        let step = |step| StepRecord {
+            step,
             loss: Some(0.7),
             gradient_norm: Some(2.0),
             ..StepRecord::default()
         };
-        Record { epochs: vec![epoch(1), epoch(2)], steps: vec![step], ..Record::default() }
+        Record {
+            epochs: vec![epoch(1), epoch(2)],
+            steps: vec![step(10), step(20)],
+            ..Record::default()
+        }
     }
 
     fn titles(charts: &[Chart]) -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! What a finished run makes of the data that it held out.
+//! A finished run, evaluated on its held-out data.
 
 use std::path::Path;
 
@@ -14,21 +14,21 @@ use crate::{
 
 use super::verdict::percent;
 
-/// Tokens that a text model writes.
+/// Tokens that a text model generates.
 const WRITTEN: usize = 200;
 /// An R² up to this, or a perplexity within this share of chance, is as good as guessing.
 const AS_GOOD_AS_GUESSING: f64 = 0.02;
 
-/// A run measured again.
+/// A run evaluated again.
 #[derive(Debug)]
 pub(super) struct HeldOut {
     pub(super) examined: Examined,
     pub(super) text: Option<Written>,
-    /// Tokens that a text model tells apart.
+    /// Size of a text model's vocabulary.
     vocabulary: Option<usize>,
 }
 
-/// What a text model wrote.
+/// Text that a model generated.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) prompt: String,
@@ -36,7 +36,7 @@ pub(super) struct Written {
 }
 
 impl HeldOut {
-    /// Reads the run's model and data, and measures.
+    /// Reads the run's model and data, and evaluates.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl HeldOut {
         let model = Model::<Selected>::read(&run.join("model.safetensors"), &device)?;
         let examined = examine(run, &model, None, &device, progress)?;
         let write = |prompt: &String| {
-            // A prompt that the model cannot read leaves nothing to show.
+            // For a prompt that the model cannot read there is nothing to show.
             let generator = model.generate(prompt, Sampling::default()).ok()?;
             Some(Written { prompt: prompt.clone(), text: generator.take(WRITTEN).collect() })
         };
@@ -67,17 +67,17 @@ impl HeldOut {
         format!("{} held-out {what}", grouped(self.report().samples as f64))
     }
 
-    /// What could be said without looking at a sample, if that is about as good.
+    /// The trivial guess that is about as good, if one is.
     pub(super) fn no_better_than(&self) -> Option<String> {
         let report = self.report();
         let metric = |name: &str| report.metrics.get(name).copied();
         if let (Some(perplexity), Some(tokens)) = (metric("perplexity"), self.vocabulary) {
             let guesses = perplexity >= tokens as f64 * (1.0 - AS_GOOD_AS_GUESSING);
-            return guesses.then(|| format!("a guess among the {tokens} tokens"));
+            return guesses.then(|| format!("guessing among the {tokens} tokens"));
         }
         if let Some(explained) = metric("r2") {
             let guesses = explained <= AS_GOOD_AS_GUESSING;
-            return guesses.then(|| "the mean of the training split".to_owned());
+            return guesses.then(|| "predicting the mean of the training split".to_owned());
         }
         let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
         let (count, of) = (commonest.samples as f64, report.samples as f64);
@@ -87,7 +87,7 @@ impl HeldOut {
         let guesses = count < of && metric("accuracy")? <= share + margin;
         guesses.then(|| {
             let (class, share) = (&commonest.class, percent(share));
-            format!("always to guess `{class}`, the commonest class ({share})")
+            format!("always guessing `{class}`, the most common class ({share})")
         })
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     fn guessing_is_found_out() {
         let guess =
             |accuracy| held_out(&[("accuracy", accuracy)], &[400, 600], None).no_better_than();
-        let expected = "always to guess `1`, the commonest class (60.0 %)";
+        let expected = "always guessing `1`, the most common class (60.0 %)";
         assert_eq!(guess(0.55).as_deref(), Some(expected));
         assert_eq!(guess(0.63).as_deref(), Some(expected), "within two standard errors");
         assert_eq!(guess(0.64), None);
@@ -131,7 +131,7 @@ mod tests {
             let metrics = [("accuracy", 0.5), ("perplexity", perplexity)];
             held_out(&metrics, &[], Some(65)).no_better_than()
         };
-        assert_eq!(text(64.9).as_deref(), Some("a guess among the 65 tokens"));
+        assert_eq!(text(64.9).as_deref(), Some("guessing among the 65 tokens"));
         assert_eq!(text(4.4), None);
         assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 held-out tokens");
     }

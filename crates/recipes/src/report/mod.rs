@@ -1,10 +1,10 @@
-//! `report.html`: a run as a page that opens with no network.
+//! `report.html`: a run as a page that needs no network.
 //!
-//! Everything in it is read again from the run's directory, so it can be written at any time, also
-//! of a run that is under way or was cut short. What a finished run makes of the data that it held
-//! out is measured anew, as `recipes eval` does.
+//! Everything in it is read from the run directory, so it can be written at any time, also for a
+//! run in progress or one that was cut short. A finished run is evaluated again on its held-out
+//! data, as `recipes eval` does.
 
-// What is told.
+// What is reported.
 mod changes;
 mod curves;
 mod held_out;
@@ -29,17 +29,16 @@ use crate::{
 /// The report in the directory of a run.
 pub(crate) const REPORT: &str = "report.html";
 
-/// At the end of a run its model is measured again if that costs at most so many seconds,
+/// At the end of a run its model is evaluated again if that takes at most so many seconds,
 const WORTH_SECONDS: f64 = 1.0;
 /// or this share of the run.
 const WORTH_SHARE: f64 = 0.05;
 
-/// Writes the report of a run, finished or not, into `file`, which is whole or absent; says what it
-/// begins with.
+/// Writes the report of a run, finished or not, into `file`, atomically, and returns its verdict.
 ///
 /// # Errors
 ///
-/// Where the directory is no run, or the system refuses.
+/// Where the directory is not a run, or the system refuses.
 pub(crate) fn write(
     run: &Path,
     file: &Path,
@@ -50,8 +49,7 @@ pub(crate) fn write(
     write_page(&record, measured.as_ref(), None, file)
 }
 
-/// Writes the report of a run that has just ended, if it ended in a way that leaves something to
-/// tell.
+/// Writes the report of a run that has just ended, if there is something to report.
 ///
 /// # Errors
 ///
@@ -74,8 +72,8 @@ pub(crate) fn write_at_the_end(
     Ok(())
 }
 
-/// Whether the report that ends a run has what measuring it again shows. Where it is not known what
-/// that takes, it is at most what the run did beside training.
+/// Whether the report at the end of a run includes evaluating it again. Where the time for that is
+/// unknown, it is at most the time that the run spent outside training.
 pub(crate) fn measures_at_the_end(summary: &Summary) -> bool {
     let beside_training = summary.seconds - summary.seconds_training;
     let takes = summary.seconds_measuring.unwrap_or(beside_training);

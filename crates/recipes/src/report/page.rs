@@ -1,4 +1,4 @@
-//! The report as a page: what its template shows, and in which words.
+//! The report as a page: what its template shows.
 
 use std::path::Path;
 
@@ -23,13 +23,13 @@ use crate::{
     shell::quoted_path,
 };
 
-/// Classes up to which all are set against all.
+/// The most classes for which the confusion matrix is shown.
 const MOST_CLASSES: usize = 30;
-/// Names of classes up to this length head a column; longer ones are numbered.
+/// The longest class name that heads a column; longer ones are numbered.
 const SHORT_NAME: usize = 4;
-/// Epochs of which it is shown what was written.
+/// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
-/// Pairs of classes that are named as most often confused.
+/// How many of the most confused pairs of classes are named.
 const MOST_PAIRS: usize = 6;
 
 #[derive(Template)]
@@ -38,18 +38,19 @@ struct Page<'a> {
     style: &'static str,
     title: String,
     verdict: &'a Verdict,
-    /// [`Verdict::notes`], with what stands in backticks as code.
+    /// [`Verdict::notes`], with text in backticks as code.
     notes: Vec<String>,
     facts: Vec<(&'static str, String)>,
     charts: Vec<String>,
     held_out: Option<Measures<'a>>,
-    /// Why nothing is told of held-out data.
+    /// Why there are no results on held-out data.
     unmeasured: Option<String>,
-    /// What was written in some of the epochs, the first and the last among them.
+    /// The text generated in some of the epochs, including the first and the last.
     samples: Vec<&'a SampleRecord>,
     times: Vec<Spent>,
     changes: Vec<Change>,
-    warnings: &'a [String],
+    /// The run's own, likewise.
+    warnings: Vec<String>,
     config: &'a str,
     environment: Vec<(String, String)>,
     command: String,
@@ -75,7 +76,7 @@ struct ClassRow<'a> {
     recall: String,
 }
 
-/// Of the confusion matrix: a true class.
+/// A true class of the confusion matrix.
 struct MatrixRow {
     class: String,
     cells: Vec<Cell>,
@@ -90,9 +91,9 @@ struct Cell {
 
 struct Picture<'a> {
     base64: String,
-    /// That of its file, or in other words what it is.
+    /// The file's, or a description.
     path: String,
-    /// The last part of it; empty where there is no file.
+    /// Its last part; empty without a file.
     file: String,
     truth: &'a str,
     prediction: &'a str,
@@ -106,7 +107,7 @@ struct Rows<'a> {
 
 /// The page, whole.
 ///
-/// - `measured`: what measuring the run again found, or why that was not done
+/// - `measured`: the run evaluated again, or why it was not
 pub(super) fn page(
     record: &Record,
     verdict: &Verdict,
@@ -116,10 +117,10 @@ pub(super) fn page(
     let shown = record.directory.display();
     let unmeasured = match (measured, &record.summary) {
         (Some(Ok(_)), _) | (_, None) => None,
-        (Some(Err(failure)), _) => Some(format!("Not measured again: {failure}.")),
+        (Some(Err(failure)), _) => Some(format!("Not evaluated again: {failure}.")),
         (None, Some(_)) => Some(format!(
-            "Measuring the model again, for its mistakes, would have taken long; \
-             `recipes report {}` does it.",
+            "Evaluating the model again for its mistakes would take long; \
+             `recipes report {}` does so.",
             quoted_path(&record.directory)
         )),
     };
@@ -135,7 +136,7 @@ pub(super) fn page(
         samples: evenly(&record.samples, MOST_SAMPLES),
         times: times(record),
         changes: changes(record),
-        warnings: &record.warnings,
+        warnings: record.warnings.iter().map(|warning| with_code(warning)).collect(),
         config: &record.config,
         environment: environment(&record.environment),
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
@@ -150,7 +151,7 @@ fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
     (0..count).map(|index| &all[index * last / (count - 1).max(1)]).collect()
 }
 
-/// Text as a page has it, with what stands in backticks as code.
+/// Text escaped for the page, with text in backticks as code.
 fn with_code(text: &str) -> String {
     let escaped = chart::escaped(text);
     let piece = |(index, piece): (usize, &str)| match index % 2 {
@@ -185,7 +186,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         let parameters = match summary.trainable_parameters {
             trained if trained == summary.parameters => count(trained),
             trained => {
-                format!("{}, of which {} trained", count(summary.parameters), count(trained))
+                format!("{}, {} of them trained", count(summary.parameters), count(trained))
             }
         };
         let speed = summary.samples as f64 / summary.seconds_training.max(1e-9);
@@ -224,7 +225,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         if named { class.clone() } else { format!("#{}", index + 1) }
     };
     Measures {
-        heading: format!("The {} split: {}", report.split, held_out.samples()),
+        heading: format!("{} split: {}", report.split, held_out.samples()),
         metrics: ordered(&report.metrics)
             .into_iter()
             .map(|(name, value)| match name {
@@ -258,7 +259,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
         let of = counts.iter().sum::<u64>().max(1) as f64;
         let cell = |(column, &count): (usize, &u64)| {
             let share = count as f64 / of;
-            // A root, or a few mistakes among many samples would hardly show.
+            // The cube root makes a few mistakes among many samples visible.
             let strength = if column == index { share } else { share.cbrt() };
             Cell {
                 count: grouped(count as f64),
@@ -274,7 +275,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
     report.classes.iter().zip(&report.confusion).enumerate().map(row).collect()
 }
 
-/// The classes that were most often taken for each other.
+/// The most frequent confusions.
 fn pairs(report: &EvaluationReport) -> Vec<String> {
     let classes = &report.classes;
     let mut pairs: Vec<(u64, usize, usize)> = Vec::new();
@@ -288,7 +289,7 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
     let told = |(count, truth, column): (u64, usize, usize)| {
         let times =
             if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as f64)) };
-        format!("{} for {} ({times})", classes[truth], classes[column])
+        format!("{} as {} ({times})", classes[truth], classes[column])
     };
     pairs.into_iter().map(told).collect()
 }
@@ -314,10 +315,10 @@ fn sure(mistake: &Mistake) -> String {
 /// The mistaken rows as a table, where the samples are rows.
 fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
     let Sample::Row(first) = &mistakes.first()?.sample else { return None };
-    let mut columns = vec!["is", "predicted"];
+    let mut columns = vec!["true", "predicted"];
     let classes = mistakes.iter().any(|mistake| mistake.probability.is_some());
     if classes {
-        columns.push("sure");
+        columns.push("probability");
     }
     columns.extend(first.iter().map(|(name, _)| name.as_str()));
     let row = |mistake: &Mistake| {
@@ -373,7 +374,7 @@ mod tests {
             ]
         );
         assert_eq!(matrix[1].class, "#2 horse");
-        assert_eq!(pairs(&report()), ["horse for cat (3 times)"]);
+        assert_eq!(pairs(&report()), ["horse as cat (3 times)"]);
     }
 
     #[test]
@@ -386,7 +387,7 @@ mod tests {
         };
         let mistakes = [mistake];
         let shown = rows(&mistakes).unwrap();
-        assert_eq!(shown.columns, ["is", "predicted", "sure", "age"]);
+        assert_eq!(shown.columns, ["true", "predicted", "probability", "age"]);
         assert_eq!(shown.rows, [["yes", "no", "98.7 %", "41"]]);
         assert!(rows(&[]).is_none());
     }
@@ -413,11 +414,13 @@ mod tests {
             directory: "runs/<x>".into(),
             recipe: "cnn".to_owned(),
             config: "path = \"</pre><script>\"".to_owned(),
+            warnings: vec!["`a` < b".to_owned()],
             ..Record::default()
         };
         let page = page(&record, &verdict, None);
         assert!(!page.contains("<script>") && !page.contains("<i>"), "{page}");
         assert!(page.contains("runs/&#60;x&#62;"), "{page}");
         assert!(page.contains("<li>&lt;i&gt; <code>&lt;u&gt;</code> x</li>"), "{page}");
+        assert!(page.contains("<li><code>a</code> &lt; b</li>"), "{page}");
     }
 }

@@ -5,9 +5,9 @@ use crate::{
     record::{EpochRecord, Record},
 };
 
-/// What is told however little it is.
+/// Reported however small it is.
 const WAITING: &str = "waiting for data";
-/// Parts of less are not told.
+/// Smaller parts are left out.
 const LEAST_PERCENT: f64 = 0.1;
 
 /// A part of the time.
@@ -27,8 +27,7 @@ impl Spent {
     }
 }
 
-/// The parts of the time, as far as it is known: of a run that is not finished only the training of
-/// whole epochs.
+/// The parts of the time, as far as known: of an unfinished run only the training of whole epochs.
 pub(super) fn times(record: &Record) -> Vec<Spent> {
     let of_epochs: f64 = record.epochs.iter().map(|epoch| epoch.seconds).sum();
     let (training, all) = match &record.summary {
@@ -45,14 +44,14 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
         ("forward", sum(|epoch| epoch.forward)),
         ("backward", sum(|epoch| epoch.backward)),
         ("update", sum(|epoch| epoch.update)),
-        ("adding up the gradients of all ranks", sum(|epoch| epoch.communication_wait)),
+        ("summing gradients over ranks", sum(|epoch| epoch.communication_wait)),
         (WAITING, sum(|epoch| Some(epoch.data_wait))),
     ];
     let mut parts: Vec<(&'static str, f64)> =
         parts.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect();
     let told: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
     // Where a device computes later than it was told to, training is one thing.
-    let name = if parts.len() > 1 { "the rest of training" } else { "training" };
+    let name = if parts.len() > 1 { "other training" } else { "training" };
     parts.insert(parts.len() - 1, (name, (training - told).max(0.0)));
     if record.summary.is_some() {
         parts.push(("preparation, validation, checkpoints", all - training));
@@ -108,7 +107,7 @@ mod tests {
             ("forward", 25.0),
             ("backward", 50.0),
             ("update", 12.5),
-            ("the rest of training", 6.25),
+            ("other training", 6.25),
             ("waiting for data", 6.25),
         ];
         assert_eq!(parts, expected);

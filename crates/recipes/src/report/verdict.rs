@@ -1,4 +1,4 @@
-//! A run in a sentence, and what else should be known of it.
+//! A run in one sentence, and notes on it.
 
 use serde_json::Value;
 use training::{EndStatus, Metrics};
@@ -20,14 +20,14 @@ pub(crate) struct Verdict {
     pub(crate) notes: Vec<String>,
 }
 
-/// By how much the validation loss must have risen above its least to be more than noise, as a share.
+/// The share by which the validation loss must have risen above its minimum to be more than noise.
 const OVERFITS: f64 = 0.1;
-/// By how much it must have fallen in the last epoch to promise more, as a share.
+/// The share by which it must have fallen in the last epoch to promise more.
 const STILL_FALLS: f64 = 0.01;
-/// Epochs before which no trend is told.
+/// The fewest epochs that show a trend.
 const FEWEST_EPOCHS: usize = 3;
 
-/// - `measured`: what measuring the run again found, if that was done
+/// - `measured`: the run evaluated again, if it was
 /// - `failure`: why the run ended, if it has just failed
 pub(super) fn verdict(
     record: &Record,
@@ -43,7 +43,7 @@ pub(super) fn verdict(
             let loss = summary.train.get("loss").copied().unwrap_or(f64::NAN);
             format!(
                 "{} reached a training loss of {} after {length} in {took}; nothing was held out, \
-                 so how well it does on new data is unknown.",
+                 so its performance on new data is unknown.",
                 record.recipe,
                 rounded(loss)
             )
@@ -64,7 +64,7 @@ pub(super) fn verdict(
     notes.extend(stopped_early(record).map(|why| format!("It stopped early: {why}.")));
     if summary.skipped_records > 0 {
         notes.push(format!(
-            "{} records could not be used; the notes name them.",
+            "{} records could not be used; see the notes.",
             grouped(summary.skipped_records as f64)
         ));
     }
@@ -97,7 +97,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
-    let resume = format!("To go on: `recipes resume {}`.", quoted_path(&record.directory));
+    let resume = format!("To resume it: `recipes resume {}`.", quoted_path(&record.directory));
     if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
         let sentence = format!("{recipe} was interrupted after {place}{loss}.");
         return Verdict { sentence, notes: vec![resume] };
@@ -112,7 +112,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
             format!("{recipe} diverged: at {place} a loss or a gradient was not finite.");
         return Verdict { sentence, notes: vec![stable(record)] };
     }
-    let last = format!("the last that is known is {place}{loss}");
+    let last = format!("last known: {place}{loss}");
     if record.in_use {
         let sentence = format!("{recipe} is being trained now; {last}.");
         return Verdict { sentence, notes: Vec::new() };
@@ -123,7 +123,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     }
 }
 
-/// What keeps a run from diverging.
+/// How to keep a run from diverging.
 fn stable(record: &Record) -> String {
     let rate = record.settings.get("optimizer.learning_rate");
     let was = rate.map(|rate| format!(", which was {},", shown(rate))).unwrap_or_default();
@@ -133,7 +133,7 @@ fn stable(record: &Record) -> String {
     )
 }
 
-/// `5 epochs`, or steps where these were what was limited.
+/// `5 epochs`, or steps where those were limited.
 fn length(record: &Record, summary: &Summary) -> String {
     let counted = |count: u64, what: &str| match count {
         1 => format!("1 {what}"),
@@ -175,7 +175,7 @@ fn best(record: &Record, summary: &Summary) -> String {
     }
     let kept = match record.setting("output.model") {
         _ if best.epoch == summary.epochs => ", the last",
-        Some("best") => ", which was kept",
+        Some("best") => ", whose weights were kept",
         _ => "",
     };
     format!("; its best epoch was {}{kept}", best.epoch)
@@ -197,7 +197,9 @@ fn overfits(record: &Record) -> Option<String> {
     }
     let remedy = match record.setting("output.model") {
         Some("best") => "the weights of that epoch were kept",
-        _ => "`output.model=best` keeps the best epoch, `training.patience` stops in time",
+        _ => {
+            "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time"
+        }
     };
     Some(format!(
         "It overfits: since epoch {} the validation loss rose from {} to {}, while the training \
@@ -288,7 +290,10 @@ mod tests {
         kept.settings.insert("training.max_steps".to_owned(), json!(40));
         let (sentence, _) = told(&kept);
         assert!(sentence.contains("after 40 steps in"), "{sentence}");
-        assert!(sentence.ends_with("; its best epoch was 2, which was kept."), "{sentence}");
+        assert!(
+            sentence.ends_with("; its best epoch was 2, whose weights were kept."),
+            "{sentence}"
+        );
     }
 
     #[test]
@@ -357,7 +362,7 @@ mod tests {
             told(&run).1,
             [
                 "It stopped early: the validation loss had not improved for 3 epochs.",
-                "1,200 records could not be used; the notes name them."
+                "1,200 records could not be used; see the notes."
             ]
         );
         let more = json!({
@@ -386,8 +391,7 @@ mod tests {
         assert_eq!(sentence(&run, Some(&diverged)), "cnn did not finish: training diverged.");
         assert_eq!(
             sentence(&run, None),
-            "cnn is not finished; the last that is known is step 40 of 2,300, at a training loss of \
-             0.6839."
+            "cnn is not finished; last known: step 40 of 2,300, at a training loss of 0.6839."
         );
         run.end = Some(End { status: EndStatus::Interrupted, step: 47 });
         assert_eq!(
@@ -399,10 +403,10 @@ mod tests {
 
         run.end = None;
         let notes = |run: &Record| verdict(run, None, None).notes;
-        let resume = "It failed or was killed. To go on: `recipes resume runs/a`.";
+        let resume = "It failed or was killed. To resume it: `recipes resume runs/a`.";
         assert_eq!(notes(&run), [resume]);
         run.in_use = true;
-        assert!(sentence(&run, None).starts_with("cnn is being trained now; the last that is"));
+        assert!(sentence(&run, None).starts_with("cnn is being trained now; last known: step 40"));
         assert_eq!(notes(&run), [""; 0]);
 
         run.in_use = false;

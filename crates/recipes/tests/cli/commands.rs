@@ -165,7 +165,7 @@ fn data_are_inspected_and_pictured() {
     assert_eq!((&found["splits"], &found["skipped"]), (&splits, &3.into()), "{found}");
     let refused = folder.run("data inspect image-folder split --sheet split/train/cat/1.png");
     assert_eq!(refused.code, Some(3), "{refused:#?}");
-    assert!(refused.stderr.contains("`split/train/cat/1.png` exists"), "{refused:#?}");
+    assert!(refused.stderr.contains("`split/train/cat/1.png` already exists"), "{refused:#?}");
     folder.run("data inspect digits --sheet digits.png --force").succeeded();
 
     let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
@@ -239,7 +239,7 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
         assert_eq!(ran.code, Some(code), "{ran:#?}");
         assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{ran:#?}");
     };
-    check("", 3, "`run/model.onnx` exists");
-    check("--precision f16 --force", 2, "an ONNX file holds numbers of 32 bits");
+    check("", 3, "`run/model.onnx` already exists");
+    check("--precision f16 --force", 2, "ONNX files are written in 32 bits");
     assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
 }

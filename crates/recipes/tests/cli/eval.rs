@@ -40,7 +40,7 @@ fn a_table_is_measured_with_its_classes() {
     assert_eq!(report["per_class"][1]["recall"], recall);
 
     let text = folder.run("eval run --data table.csv").succeeded().stdout;
-    assert!(text.starts_with("the data that was named, 150 samples\n"), "{text}");
+    assert!(text.starts_with("`table.csv`, 150 samples\n"), "{text}");
     assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
 
     folder.write("other.csv", "a,b,class\n1,2,left\n3,,right\n");
@@ -50,7 +50,7 @@ fn a_table_is_measured_with_its_classes() {
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
     let changed = folder.run("eval run");
     assert_eq!(changed.code, Some(3), "{changed:#?}");
-    assert!(changed.stderr.contains("the data of the run is not what it was"), "{changed:#?}");
+    assert!(changed.stderr.contains("the run's data has changed"), "{changed:#?}");
 }
 
 #[test]
@@ -92,14 +92,14 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     fs::create_dir_all(folder.path("one/7")).unwrap();
     folder.write("one/7/a.bmp", bmp(28, [0; 3]));
     let text = folder.run("eval run --data one").succeeded().stdout;
-    assert!(text.starts_with("the data that was named, 1 samples\n"), "{text}");
+    assert!(text.starts_with("`one`, 1 samples\n"), "{text}");
     fs::create_dir_all(folder.path("splits/test")).unwrap();
     fs::rename(folder.path("one"), folder.path("splits/train")).unwrap();
     fs::create_dir_all(folder.path("splits/test/7")).unwrap();
     folder.write("splits/test/7/b.bmp", bmp(28, [9; 3]));
     folder.write("splits/test/7/c.bmp", bmp(28, [99; 3]));
     let text = folder.run("eval run --data splits").succeeded().stdout;
-    assert!(text.starts_with("the test split of the data that was named, 2 samples\n"), "{text}");
+    assert!(text.starts_with("the test split of `splits`, 2 samples\n"), "{text}");
     let report = folder.run("eval run --data splits --json").succeeded().json();
     assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
 
@@ -125,7 +125,7 @@ fn a_text_has_its_perplexity() {
         let report = check_again(&folder, recipe, "validation");
         assert!(report["metrics"]["perplexity"].as_f64().unwrap() > 1.0, "{report}");
         folder.run(&format!("report {recipe}")).succeeded();
-        assert!(folder.read(&format!("{recipe}/report.html")).contains("What it writes"));
+        assert!(folder.read(&format!("{recipe}/report.html")).contains("Generated text"));
     }
     folder.write("other.txt", "hgfedcba ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();

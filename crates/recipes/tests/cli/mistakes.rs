@@ -38,8 +38,8 @@ fn what_the_command_line_takes_is_named() {
         let help = ran.stderr.lines().find_map(|line| line.strip_prefix("help: "));
         help.unwrap_or_else(|| panic!("{ran:#?}")).to_owned()
     };
-    assert_eq!(help("export run --format pt"), "there are safetensors, onnx");
-    let near = "did you mean `onnx`? There are safetensors, onnx";
+    assert_eq!(help("export run --format pt"), "possible values: safetensors, onnx");
+    let near = "did you mean `onnx`? Possible values: safetensors, onnx";
     assert_eq!(help("export run --format onx"), near);
     assert_eq!(help("export run --formt onnx"), "did you mean `--format`?");
 
@@ -130,18 +130,18 @@ fn runs_are_checked() {
     check(&folder, "predict none rows.csv", 3, "there is no run directory `none`");
     check(&folder, "predict . rows.csv", 3, "`.` is not a run");
     check(&folder, "train mlp --run-dir .", 3, "`.` exists and is not empty");
-    check(&folder, "train mlp --run-dir file", 3, "`file` cannot be a run directory");
+    check(&folder, "train mlp --run-dir file", 3, "`file` cannot be used as a run directory");
 
     folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
     check(&folder, "train run", 2, "`run` is a run, not a recipe");
     check(&folder, "plan ./run", 2, "`./run` is a run, not a recipe");
-    let resumes = "to go on with it: recipes resume ./run; its settings are in ./run/config.toml";
+    let resumes = "to resume it: recipes resume ./run; its settings are in ./run/config.toml";
     assert!(folder.run("train ./run").stderr.contains(resumes));
     check(&folder, "predict run none.csv", 3, "cannot read `none.csv`");
     // Found before the data are read, which may take long.
     let taken = "train mlp --set data.source=csv --set data.path=none.csv --set data.target=0 \
                  --run-dir run";
-    check(&folder, taken, 3, "the run directory `run` has a run already");
+    check(&folder, taken, 3, "the run directory `run` already has a run");
     folder.write("rows.csv", "1,2,3\n");
     check(&folder, "predict run rows.csv", 3, "rows.csv");
     let model = std::fs::read(folder.path("run/model.safetensors")).unwrap();
@@ -160,7 +160,7 @@ fn training_that_diverges_ends_with_its_own_exit_code() {
     assert!(ran.stderr.contains("error: training diverged: "), "{ran:#?}");
 }
 
-/// A signal ends the run after its step: no summary, no model, and the way to go on.
+/// A signal ends the run after its step: no summary, no model, and how to resume.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_the_run() {
@@ -185,7 +185,7 @@ fn a_signal_ends_the_run() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("error: interrupted after step "), "{rest}");
-    assert!(rest.contains("help: to go on: recipes resume run"), "{rest}");
+    assert!(rest.contains("help: to resume it: recipes resume run"), "{rest}");
     assert!(!folder.path("run/summary.json").exists());
 }
 

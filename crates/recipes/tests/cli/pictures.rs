@@ -91,7 +91,7 @@ fn a_picture_that_is_none_is_named_or_skipped() {
                 only files named as images are read";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let measured = folder.run("eval run --data photos").succeeded().stdout;
-    assert!(measured.starts_with("the data that was named, 40 samples\nnote: "), "{measured}");
+    assert!(measured.starts_with("`photos`, 40 samples\nnote: "), "{measured}");
     assert!(measured.contains("\nnote: skipped `"), "{measured}");
     assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 
@@ -107,7 +107,7 @@ fn settings_that_make_little_sense_are_noted() {
     let odd = format!("{DIGITS} --set augment.cutout=28 {schedule}");
     let ran = folder.run(&format!("{odd} --run-dir odd")).succeeded();
     for note in [
-        "note: `augment.cutout` is 28, and pictures are 28x28: it may blot out a whole one\n",
+        "note: `augment.cutout` is 28, and pictures are 28x28: it may cover a whole one\n",
         "note: `schedule.warmup_steps` is 6 and the run has 6 steps, so it never reaches",
     ] {
         assert!(ran.stderr.contains(note), "{}", ran.stderr);

@@ -107,6 +107,6 @@ fn a_loss_that_is_not_finite_ends_the_search() {
     let data = "--set data.source=csv --set data.path=table.csv --set data.target=price";
     let search = format!("lr-find mlp {data} --set optimizer.kind=sgd --from 1e20 --to 1e30");
     let text = folder.run(&search).succeeded().stdout;
-    assert!(text.contains("where it broke out") && text.contains("lower `--from`"), "{text}");
+    assert!(text.contains("where it diverged") && text.contains("lower `--from`"), "{text}");
     assert_eq!(folder.entries(), ["table.csv"]);
 }

@@ -22,7 +22,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
         "<title>Loss</title>",
         "<title>Validation accuracy</title>",
         "Confusion matrix",
-        "The greatest mistakes",
+        "Largest mistakes",
         "Where the time went",
         "recipes train run/config.toml",
         "<td>training.epochs</td><td>500</td><td>5</td>",
@@ -42,7 +42,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
         assert_eq!(ran.code, Some(3), "{ran:#?}");
         assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
     };
-    check("report run --output page.html", "`page.html` exists");
+    check("report run --output page.html", "`page.html` already exists");
     check("report nowhere", "there is no run directory `nowhere`");
     folder.run("report run --output page.html --force").succeeded();
 }
@@ -52,7 +52,7 @@ fn nothing_is_claimed_of_a_run_that_held_nothing_out() {
     let folder = Folder::new();
     folder.run("train mlp --max-steps 30 --run-dir run").succeeded();
     let page = folder.read("run/report.html");
-    assert!(page.contains("nothing was held out, so how well it does on new data is unknown"));
+    assert!(page.contains("nothing was held out, so its performance on new data is unknown"));
     assert!(!page.contains("Confusion matrix"));
 }
 
@@ -111,7 +111,7 @@ fn seeds_are_one_row_with_their_spread() {
     check("compare a unfinished", "the run `unfinished` is not finished");
     check("compare a other", "`other` is not a run: it has no `config.toml`");
     check("compare a ./a", "the run `./a` is named twice");
-    check("compare a b --output all.html", "`all.html` exists");
+    check("compare a b --output all.html", "`all.html` already exists");
     folder.run("compare a b --output all.html --force").succeeded();
     let page = folder.run("report unfinished").succeeded().stdout;
     assert!(page.starts_with("mlp is not finished"), "{page}");

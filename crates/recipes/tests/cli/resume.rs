@@ -1,4 +1,4 @@
-//! Runs that were stopped, killed, extended, and what `resume` says where it cannot go on.
+//! Runs that were stopped, killed, extended, and what `resume` says where it cannot.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ fn outcome(folder: &Folder, run: &str) -> (Vec<u8>, Vec<String>) {
     (weights, metrics.lines().map(untimed).collect())
 }
 
-/// Waits until something is true of the run, as long as it goes on.
+/// Waits until something is true of the run, while it runs.
 fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
     while !holds() && child.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(1));
@@ -52,7 +52,7 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130), "{stderr}");
-        assert!(stderr.contains(&format!("help: to go on: recipes resume {run}")), "{stderr}");
+        assert!(stderr.contains(&format!("help: to resume it: recipes resume {run}")), "{stderr}");
         assert!(!folder.path(&run).join("summary.json").exists());
         let report = folder.read(&format!("{run}/report.html"));
         assert!(report.contains("mlp was interrupted after step "), "{report}");
@@ -219,7 +219,7 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     fs::remove_file(folder.path("run/checkpoints/step-30/state.json")).unwrap();
     check("the checkpoint `run/checkpoints/step-30` cannot be used: ");
     fs::remove_dir_all(folder.path("run/checkpoints")).unwrap();
-    check("the run `run` has a `summary.json`, but no checkpoint to go on from");
+    check("the run `run` has a `summary.json`, but no checkpoint to resume from");
     assert_eq!(folder.read("run/events.jsonl"), events);
     let ran = folder.run("resume run").succeeded();
     assert!(ran.stdout.contains("finished already"), "{}", ran.stdout);
@@ -267,7 +267,7 @@ fn the_way_to_make_a_run_longer_is_told_and_works() {
     assert_eq!(outcome(&folder, "early"), outcome(&folder, "straight"));
 }
 
-/// A run that goes on has the model that it had before, until it is finished again.
+/// A resumed run has its previous model until it is finished again.
 #[test]
 fn a_model_from_before_a_run_went_on_is_named_as_such() {
     let folder = Folder::new();
@@ -284,7 +284,7 @@ fn a_model_from_before_a_run_went_on_is_named_as_such() {
     ];
     let is_told = |command: &str| {
         let ran = folder.run(command).succeeded();
-        ran.stderr.contains("note: the run `run` is not finished: its model is the one")
+        ran.stderr.contains("note: the run `run` is not finished: this model is from before")
     };
     assert_eq!(commands.map(is_told), [false; 4]);
 
@@ -306,7 +306,7 @@ fn what_is_no_run_is_named() {
     folder.run("train mlp --max-steps 2 --run-dir run").succeeded();
     let ran = folder.run("train mlp --run-dir run");
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("help: to go on with it: recipes resume run"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: to resume it: recipes resume run"), "{}", ran.stderr);
 }
 
 #[test]
@@ -325,9 +325,6 @@ fn a_run_too_short_to_be_stopped_proves_nothing() {
     let few = "--set training.epochs=1 --set data.samples=80";
     let ran = Folder::new().run(&format!("verify-resume mlp {few}"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(
-        ran.stderr.contains("is over after step 2") && ran.stderr.contains("help: "),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("ends after step 2") && ran.stderr.contains("help: "), "{ran:#?}");
     assert_eq!(ran.stdout, "");
 }

@@ -33,7 +33,7 @@ fn a_text_is_learnt_and_continued() {
     let last = samples[3]["text"].as_str().unwrap();
     assert!(last.contains("abcdefgh abcdefgh"), "{last}");
     let report = folder.read("run/report.html");
-    assert!(report.contains("What it wrote, epoch by epoch") && report.contains(last));
+    assert!(report.contains("Generated text, epoch by epoch") && report.contains(last));
 
     let written = folder.run("generate run --prompt abc --length 15 --temperature 0").succeeded();
     assert_eq!(written.stdout, "abcdefgh abcdefgh \n");

@@ -77,7 +77,7 @@ fn a_cache_that_cannot_be_written_is_a_note() {
     let note = "note: the features of 54 images took ";
     assert!(told.contains(note) && told.contains(", and could not be kept: "), "{told}");
     let told = run("devices --bench --json");
-    assert!(told.contains("note: what was measured could not be kept: "), "{told}");
+    assert!(told.contains("note: the measured peaks could not be stored: "), "{told}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn weights_that_cannot_be_used_are_explained() {
     folder.write("cut.safetensors", &bytes[..bytes.len() / 2]);
     check("cut.safetensors", "cut.safetensors");
     let other = "backbone/model.safetensors --set model.backbone=vgg11";
-    check(other, "is not of the backbone");
+    check(other, "does not fit the backbone");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
 
     let again = folder.run(export);
     assert_eq!(again.code, Some(3), "{again:#?}");
-    assert!(again.stderr.contains("`half.safetensors` exists"), "{}", again.stderr);
+    assert!(again.stderr.contains("`half.safetensors` already exists"), "{}", again.stderr);
     folder.run(&format!("{export} --force")).succeeded();
 
     // What was exported is a backbone like any other.

@@ -13,7 +13,7 @@ use crate::config::{
     or_empty,
 };
 
-/// The table `[data]`: drawn images or the user's own, and how they are split.
+/// The table `[data]`: generated images or the user's own, and how they are split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageData {
@@ -21,33 +21,33 @@ pub struct ImageData {
     pub source: ImageOrigin,
     /// What is drawn, for synthetic images.
     pub drawing: Drawing,
-    /// How many synthetic images to train on; a fifth as many are drawn to test on.
+    /// How many synthetic images to train on; a fifth as many are generated to test on.
     pub samples: usize,
     /// The folder of the files.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
-    /// The height, and the width, that images are brought to, where not their own.
+    /// The height and width that images are resized to, unless their own.
     #[serde(default, with = "or_empty")]
     pub size: Option<usize>,
-    /// 1 for grey and 3 for colour, where not the source's own.
+    /// 1 for grey and 3 for colour, unless the source's own.
     #[serde(default, with = "or_empty")]
     pub channels: Option<usize>,
-    /// How images are brought to the size.
+    /// How images are resized.
     pub resize: Resize,
     /// How pixels become the network's input.
     pub normalise: Normalise,
-    /// What becomes of a file that cannot be decoded.
+    /// What to do with a file that cannot be decoded.
     pub on_bad_image: OnBadImage,
-    /// A folder to keep decoded images in.
+    /// A folder to cache decoded images in.
     #[serde(default, with = "or_empty")]
     pub cache: Option<PathBuf>,
     /// The order of the samples in an epoch.
     pub order: Order,
-    /// The fraction of the training split to hold out, where there is no split for validation.
+    /// The fraction of the training split to hold out, if there is no validation split.
     pub validation: f64,
-    /// Threads that prepare batches, for images that do not lie on the device.
+    /// Threads that prepare batches, for images that are not on the device.
     pub workers: usize,
-    /// Where the images lie while training.
+    /// Where the images are kept while training.
     pub residency: Residency,
 }
 
@@ -57,7 +57,7 @@ pub struct ImageData {
 pub enum ImageOrigin {
     /// Drawn from the seed.
     Synthetic,
-    /// Read from MNIST's kind of files.
+    /// Read from files in MNIST's format.
     Idx,
     /// Read from CIFAR-10's binary files.
     Cifar10,
@@ -79,17 +79,17 @@ pub enum Drawing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalise {
-    /// To mean 0 and deviation 1 in each channel of the training split.
+    /// To mean 0 and standard deviation 1 in each channel of the training split.
     Measured,
     /// To 0 for black and 1 for white.
     Unit,
 }
 
-/// What only drawn images have.
+/// Keys for synthetic images only.
 const SYNTHETIC_KEYS: [&str; 2] = ["data.drawing", "data.samples"];
-/// What only files have.
+/// Keys for files only.
 const FOLDER_KEYS: [&str; 2] = ["data.on_bad_image", "data.cache"];
-/// The longest side, in pixels, and the most threads, beyond which a value is a slip.
+/// The longest side, in pixels, and the most threads; a higher value is a slip.
 const MAX_SIDE: usize = 4096;
 const MAX_WORKERS: usize = 256;
 
@@ -127,14 +127,14 @@ impl Check for ImageData {
             checker.conflict(
                 "data.source",
                 "`data.source = \"image-folder\"` needs `data.size`",
-                "name the side that pictures are brought to: `--set data.size=64`",
+                "set the side that pictures are resized to: `--set data.size=64`",
             );
         }
     }
 }
 
 impl ImageData {
-    /// What the image-folder source is told, once the configuration was checked.
+    /// The image-folder source's options, once the configuration was checked.
     pub(crate) fn folder_options(&self) -> ImageFolderOptions {
         ImageFolderOptions {
             path: self.path.clone().unwrap_or_default(),
@@ -147,7 +147,7 @@ impl ImageData {
         }
     }
 
-    /// The shape to bring images of `shape` to; networks take square ones.
+    /// The shape to resize images of `shape` to; networks take square ones.
     pub(crate) fn fitted(&self, shape: ImageShape) -> ImageShape {
         let side = self.size.unwrap_or_else(|| shape.height.max(shape.width));
         let channels = self.channels.unwrap_or(shape.channels);

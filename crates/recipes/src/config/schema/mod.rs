@@ -1,6 +1,6 @@
 //! The tables that recipes share, with the ranges of their keys.
 //!
-//! No default stands here: each recipe's TOML gives a value to every key that is not optional.
+//! There are no defaults here: each recipe's TOML gives a value to every key that is not optional.
 
 mod checkpoint;
 mod image_data;
@@ -28,11 +28,11 @@ pub use self::{
 use super::check::{Check, Checker};
 use crate::Failure;
 
-/// The configuration of a recipe; the tables `Data` and `Model` it shapes itself.
+/// The configuration of a recipe, which defines the tables `Data` and `Model`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config<Data, Model> {
-    /// The recipe's name; how a file says what it configures.
+    /// The recipe's name, by which a file says what it configures.
     pub recipe: String,
     /// What to train on.
     pub data: Data,
@@ -42,11 +42,11 @@ pub struct Config<Data, Model> {
     pub optimizer: OptimizerConfig,
     /// How the learning rate changes over the steps.
     pub schedule: ScheduleConfig,
-    /// How long and in what portions to train.
+    /// How long and in what batches to train.
     pub training: Training,
-    /// When to write what a run goes on from after an interruption.
+    /// When to write checkpoints.
     pub checkpoint: CheckpointConfig,
-    /// What to tell and to keep.
+    /// What to report and keep.
     pub output: Output,
 }
 
@@ -54,11 +54,11 @@ pub struct Config<Data, Model> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageConfig<Model> {
-    /// The recipe's name; how a file says what it configures.
+    /// The recipe's name, by which a file says what it configures.
     pub recipe: String,
     /// What to train on.
     pub data: ImageData,
-    /// How images are changed at random while training.
+    /// How images are augmented while training.
     pub augment: AugmentOptions,
     /// The network.
     pub model: Model,
@@ -66,11 +66,11 @@ pub struct ImageConfig<Model> {
     pub optimizer: OptimizerConfig,
     /// How the learning rate changes over the steps.
     pub schedule: ScheduleConfig,
-    /// How long and in what portions to train.
+    /// How long and in what batches to train.
     pub training: Training,
-    /// When to save the state of the run.
+    /// When to write checkpoints.
     pub checkpoint: CheckpointConfig,
-    /// What to tell and to keep.
+    /// What to report and keep.
     pub output: Output,
 }
 
@@ -117,7 +117,7 @@ impl<Model: Check> Check for ImageConfig<Model> {
     }
 }
 
-/// The ranges of what the trainer is told, which are its own.
+/// The ranges of the trainer's settings, which it defines itself.
 fn check_ranges(trainer: &TrainerConfig, checker: &mut Checker<'_>) {
     for Mistake { key, expected, .. } in trainer.mistakes() {
         checker.require(&key, false, expected);
@@ -125,7 +125,7 @@ fn check_ranges(trainer: &TrainerConfig, checker: &mut Checker<'_>) {
 }
 
 impl<Data, Model> Config<Data, Model> {
-    /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
+    /// The trainer's settings, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
         trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
@@ -133,39 +133,39 @@ impl<Data, Model> Config<Data, Model> {
 }
 
 impl<Model> ImageConfig<Model> {
-    /// As [`Training::choose_arithmetic`], with the images in what is advised on memory.
+    /// As [`Training::choose_arithmetic`], with advice on memory that includes the images.
     ///
     /// # Errors
     ///
-    /// Where the device does not know the precision.
+    /// Where the device does not support the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        device::advise_on_memory(self.advice_on_memory()); // the first advice stays
+        device::advise_on_memory(self.advice_on_memory()); // the first advice is kept
         self.training.choose_arithmetic::<B>(device)
     }
 
-    /// Where images of a shape have little left after cutout, that they do.
+    /// A note if cutout leaves little of images of this shape.
     pub(crate) fn note_on_cutout(&self, images: ImageShape) -> Option<String> {
         let (cutout, side) = (self.augment.cutout, images.height.min(images.width));
         (cutout >= side).then(|| {
             format!(
-                "`augment.cutout` is {cutout}, and pictures are {}x{}: it may blot out a whole one",
+                "`augment.cutout` is {cutout}, and pictures are {}x{}: it may cover a whole one",
                 images.height, images.width
             )
         })
     }
 
-    /// What to do where the images or a batch of them do not fit into the memory of the device.
+    /// What to do if the images or a batch of them do not fit into the device's memory.
     pub(super) fn advice_on_memory(&self) -> String {
         let advice = self.training.advice_on_memory();
         match self.data.residency {
             Residency::Host => advice,
             Residency::Device | Residency::Auto => format!(
-                "{advice}; images may lie there as well, `data.residency = \"host\"` keeps them off"
+                "{advice}; images may be there as well, `data.residency = \"host\"` keeps them off"
             ),
         }
     }
 
-    /// What the trainer needs to know, for epochs of `steps_per_epoch` updates.
+    /// The trainer's settings, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
         trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)

@@ -36,7 +36,7 @@ impl Check for ScheduleConfig {
             checker.conflict(
                 "schedule.kind",
                 "`schedule.kind = \"step\"` needs `schedule.milestones`",
-                "name the epochs at whose start the learning rate falls: \
+                "name the epochs at whose start the learning rate drops: \
                  `--set schedule.milestones=[30,60]`",
             );
         }

@@ -15,7 +15,7 @@ use crate::config::{
     or_empty,
 };
 
-/// The table `[data]`: numbers out of thin air or from files, and how they are split.
+/// The table `[data]`: generated samples or files, and how they are split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableData {
@@ -27,19 +27,19 @@ pub struct TableData {
     pub samples: usize,
     /// How many features a synthetic sample has.
     pub features: usize,
-    /// The CSV file to train on, or the folder of NumPy's files.
+    /// The CSV file to train on, or the folder of `.npy` files.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
-    /// The column to predict: its name, or its number from 0, negative from the end.
+    /// The column to predict: its name, or its index from 0, negative from the end.
     #[serde(default, with = "or_empty")]
     pub target: Option<TargetColumn>,
-    /// What kind of target it is, where the column itself should not decide.
+    /// The kind of target, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub task: Option<Task>,
-    /// Whether the first row holds names, where it should not decide itself.
+    /// Whether the first row holds names, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
-    /// The order of the samples in an epoch, where it should not be the usual one.
+    /// The order of the samples in an epoch, instead of the default.
     #[serde(default, with = "or_empty")]
     pub order: Option<Order>,
     /// The fraction of the samples to hold out for validation.
@@ -48,10 +48,10 @@ pub struct TableData {
     /// A CSV file to validate on instead.
     #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
-    /// A CSV file to report on at the end.
+    /// A CSV file to test on at the end.
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
-    /// What to make of single columns, by name, where they should not decide themselves.
+    /// How to interpret single columns, by name, instead of inferring it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, ColumnOverride>,
 }
@@ -60,15 +60,15 @@ pub struct TableData {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Made up from the seed.
+    /// Generated from the seed.
     Synthetic,
     /// Read from a CSV file.
     Csv,
-    /// Read from a folder of NumPy's files.
+    /// Read from a folder of `.npy` files.
     Npy,
 }
 
-/// What only a CSV file has, and what only its categories need.
+/// Keys for a CSV file only, or for its categories.
 const CSV_KEYS: [&str; 6] = [
     "data.target",
     "data.header",
@@ -77,7 +77,7 @@ const CSV_KEYS: [&str; 6] = [
     "data.test_path",
     "model.embedding",
 ];
-/// What only samples out of thin air have.
+/// Keys for synthetic samples only.
 const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
 
 impl Check for TableData {
@@ -108,7 +108,7 @@ impl Check for TableData {
 }
 
 impl TableData {
-    /// What the CSV source is told, once the configuration was checked.
+    /// The CSV source's options, once the configuration was checked.
     pub(crate) fn csv_options(&self, categories: CategoryEncoding) -> CsvOptions {
         CsvOptions {
             path: self.path.clone().unwrap_or_default(),
@@ -123,7 +123,7 @@ impl TableData {
         }
     }
 
-    /// What the NPY source is told, once the configuration was checked.
+    /// The NPY source's options, once the configuration was checked.
     pub(crate) fn npy_options(&self) -> NpyOptions {
         NpyOptions {
             path: self.path.clone().unwrap_or_default(),
@@ -132,7 +132,7 @@ impl TableData {
         }
     }
 
-    /// What the synthetic source is told.
+    /// The synthetic source's options.
     pub(crate) fn synthetic_options(&self) -> SyntheticOptions {
         SyntheticOptions {
             samples: self.samples,
@@ -149,8 +149,8 @@ impl TableData {
             checker.conflict("data.source", "`data.source = \"csv\"` needs `data.path`", help);
         }
         if self.target.is_none() {
-            let help =
-                "name the column to predict, or count: `--set data.target=-1` is the last one";
+            let help = "name the column to predict, or give its index: `--set data.target=-1` is \
+                        the last one";
             checker.conflict("data.source", "`data.source = \"csv\"` needs `data.target`", help);
         }
         if self.validation.is_some() && self.validation_path.is_some() {

@@ -10,19 +10,18 @@ use crate::config::{
     or_empty,
 };
 
-/// The table `[data]`: a text, and what it is cut into.
+/// The table `[data]`: a text, and how it is tokenised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextData {
     /// Where the samples come from.
     pub source: TextOrigin,
-    /// A file or a folder; the primer on GPU training that comes with the program where there is
-    /// none.
+    /// A file or a folder; by default the primer on GPU training that comes with the program.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
-    /// What the text is cut into.
+    /// The kind of tokens.
     pub tokens: TokenKind,
-    /// Of words, how many tokens there are at most, that of unknown words included.
+    /// For words, the most tokens, including that of unknown words.
     pub vocabulary: usize,
     /// Tokens that the network reads in a row.
     pub sequence_length: usize,
@@ -31,7 +30,7 @@ pub struct TextData {
     /// A file or a folder to validate on instead.
     #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
-    /// A file or a folder to report on at the end.
+    /// A file or a folder to test on at the end.
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
 }
@@ -60,7 +59,7 @@ impl Check for TextData {
 }
 
 impl TextData {
-    /// What the source is told.
+    /// The source's options.
     pub fn options(&self) -> TextOptions {
         TextOptions {
             path: self.path.clone(),

@@ -1,4 +1,4 @@
-//! `[training]` and `[output]`: how long to train, and what to tell and keep.
+//! `[training]` and `[output]`: how long to train, and what to report and keep.
 
 use backend::{Backend, Convolution, Counts, NAME, Part, Precision, device};
 use data::{Batching, Order};
@@ -19,37 +19,37 @@ use crate::{
 pub struct Training {
     /// Passes over the training split.
     pub epochs: usize,
-    /// Ends the run after so many steps, where the epochs have more.
+    /// Stops after so many steps, if the epochs have more.
     #[serde(default, with = "or_empty")]
     pub max_steps: Option<u64>,
     /// Samples in an update.
     pub batch_size: usize,
-    /// Samples on the device at a time, where a whole batch does not fit; the update is the same.
+    /// Samples computed at a time, where a whole batch does not fit; the update is the same.
     #[serde(default, with = "or_empty")]
     pub micro_batch: Option<usize>,
-    /// The largest norm of all gradients together; a larger one is scaled down to it.
+    /// The norm that all gradients together are clipped to.
     #[serde(default, with = "or_empty")]
     pub clip_norm: Option<f64>,
-    /// The share of the average of the weights that each update leaves, less in the first ones;
-    /// where it is set, the average is what is evaluated and kept.
+    /// The decay of the weights' moving average, lower in the first updates; if set, the average is
+    /// evaluated and kept.
     #[serde(default, with = "or_empty")]
     pub ema: Option<f64>,
-    /// Ends the run after so many epochs without a better validation loss.
+    /// Stops after so many epochs without a better validation loss.
     #[serde(default, with = "or_empty")]
     pub patience: Option<usize>,
-    /// By how much a validation loss must be lower to be better.
+    /// How much lower a validation loss must be to be better.
     pub minimum_improvement: f64,
-    /// Whether batch normalisation goes by the batches of all processes that train together, not by
-    /// that of each alone; nothing for one process, and for networks that have none.
+    /// Whether batch normalisation uses the whole batch, not each process's own part; no effect with
+    /// one process, or without such layers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_batch_norm: bool,
-    /// How convolutions are computed; nothing for networks that have none.
+    /// How convolutions are computed; not for networks without any.
     #[serde(default, with = "or_empty")]
     pub convolution: Option<Convolution>,
-    /// The arithmetic of products while training.
+    /// The precision of products while training.
     #[serde(default)]
     pub precision: Precision,
-    /// Everything random follows from it.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -60,7 +60,7 @@ impl Training {
         Batching { micro_batch: self.micro_batch.unwrap_or(self.batch_size), ..whole }
     }
 
-    /// What the forward pass of a part of update number `step` needs to know.
+    /// The forward pass of a part of update number `step`.
     pub(crate) fn pass<B: Backend>(&self, step: u64, part: Part) -> Pass<B> {
         let pass = Pass::training(self.seed, step, part.first);
         if self.sync_batch_norm { pass.over_processes(Counts(part.samples > 0)) } else { pass }
@@ -68,11 +68,11 @@ impl Training {
 }
 
 impl Training {
-    /// Makes the process compute as `training.convolution` and `training.precision` say.
+    /// Applies `training.convolution` and `training.precision` to the process.
     ///
     /// # Errors
     ///
-    /// Where the device does not know the precision.
+    /// Where the device does not support the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
         if !self.precision.is_supported::<B>(device) {
             let here = if Precision::F16.is_supported::<B>(device) {
@@ -83,8 +83,8 @@ impl Training {
             return Err(Failure::new(
                 ExitCode::Device,
                 format!(
-                    "`training.precision = \"{precision}\"`: the device of the backend `{NAME}` has \
-                     no {precision}",
+                    "`training.precision = \"{precision}\"`: the device of the backend `{NAME}` does \
+                     not support {precision}",
                     precision = self.precision
                 ),
                 format!(
@@ -98,7 +98,7 @@ impl Training {
         Ok(())
     }
 
-    /// What to do where a batch does not fit into the memory of the device.
+    /// What to do if a batch does not fit into the device's memory.
     pub(super) fn advice_on_memory(&self) -> String {
         let estimate = "`recipes plan` estimates the memory of a run";
         match (self.micro_batch, self.batch_size) {
@@ -108,7 +108,7 @@ impl Training {
             (Some(part), _) => format!("`training.micro_batch` is {part}: lower it; {estimate}"),
             (None, all) => format!(
                 "`training.batch_size` is {all}: lower it, or keep it and set \
-                 `training.micro_batch`, which comes to the same update in parts; {estimate}"
+                 `training.micro_batch`, which computes the same update in parts; {estimate}"
             ),
         }
     }
@@ -131,9 +131,9 @@ impl Check for Training {
         if self.sync_batch_norm && self.micro_batch.is_some() {
             checker.conflict(
                 "training.sync_batch_norm",
-                "`training.sync_batch_norm` and `training.micro_batch` do not go together: norms \
-                 by a whole batch need all of it at a time",
-                "leave one of them out; with more processes each has a smaller part of the batch",
+                "`training.sync_batch_norm` and `training.micro_batch` cannot be combined: norms \
+                 over the whole batch need all of it at once",
+                "omit one of them; with more processes each has a smaller part of the batch",
             );
         }
     }
@@ -145,7 +145,7 @@ impl Check for Training {
 pub struct Output {
     /// Steps between two records of the loss.
     pub log_every_steps: usize,
-    /// Whether TensorBoard's files are written as well, into `tb/` of the run.
+    /// Whether to also write TensorBoard files, into `tb/` of the run.
     pub tensorboard: bool,
     /// Which weights are kept at the end.
     pub model: ModelChoice,
@@ -157,6 +157,6 @@ pub struct Output {
 pub enum ModelChoice {
     /// Those after the last step.
     Final,
-    /// Those with the best validation.
+    /// Those of the best validation.
     Best,
 }

@@ -27,7 +27,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         "training.\"a b\" = 5",
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
-            "help: `[training]` has `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
+            "help: `[training]` has the keys `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
              `patience`, `minimum_improvement`, `sync_batch_norm`, `convolution`, `precision` \
              and `seed`",
         ],
@@ -36,7 +36,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         sets(&["lr=1"]),
         &[
             "unknown key `lr`, in --set lr=1",
-            "help: there are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
+            "help: the keys are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
         ],
     );
 }
@@ -82,6 +82,17 @@ fn a_wrong_type_says_what_was_expected_and_found() {
             "help: the recipe has `training.batch_size = 40`",
         ],
     );
+}
+
+#[test]
+fn a_list_has_as_many_values_as_its_key_takes() {
+    for list in ["[0.8, 1.2, 1.6]", "[0.8]"] {
+        let layers = vec![file(&format!("augment.scale = {list}"))];
+        let problems = crate::cnn::RECIPE.resolve::<ImageConfig<NoSettings>>(layers).unwrap_err();
+        let expected =
+            format!("`augment.scale` must be a list of 2 values, found `{list}`, in my.toml:1");
+        assert_eq!(lines(&problems)[0], expected);
+    }
 }
 
 #[test]
@@ -167,8 +178,8 @@ fn broken_toml_is_reported_by_line_and_column() {
 #[test]
 fn set_needs_a_key_and_a_value() {
     let write = "help: write `--set key=value`, such as `--set training.epochs=5`";
-    let key = "help: a key has letters, digits, `_` and `-`, and dots after tables; \
-               other names are quoted: `data.columns.\"my column\"`";
+    let key = "help: a key consists of letters, digits, `_` and `-`, with dots between tables; \
+               quote other names: `data.columns.\"my column\"`";
     let check =
         |argument: &str, message: &str, help: &str| refuses(sets(&[argument]), &[message, help]);
     check("training.seed", "`=` is missing, in --set training.seed", write);
@@ -184,7 +195,7 @@ fn set_needs_a_key_and_a_value() {
     check(
         "recipe=cnn",
         "`recipe` cannot be set, in --set recipe=cnn",
-        "help: start the recipe by its name: `recipes train cnn`",
+        "help: name the recipe instead: `recipes train cnn`",
     );
 }
 
@@ -212,7 +223,7 @@ fn values_out_of_range_are_refused() {
             "`data.samples` must be at least 1, found `0`, in --set data.samples=0",
             "help: the recipe has `data.samples = 1000`",
             "`data.validation` must be at least 0 and below 1, found `1`, in --set data.validation=1",
-            "help: leave `data.validation` out for the recipe's own choice",
+            "help: omit `data.validation` for the recipe's default",
             "`model.dropout` must be at least 0 and below 1, found `1.0`, in --set model.dropout=1.0",
             "help: the recipe has `model.dropout = 0.5`",
             "`optimizer.learning_rate` must be above 0, found `0`, in --set optimizer.learning_rate=0",
@@ -224,15 +235,15 @@ fn values_out_of_range_are_refused() {
             "`optimizer.weight_decay` must be at most 3.4e38, the largest number of 32 bits, found `inf`, in --set optimizer.weight_decay=inf",
             "help: the recipe has `optimizer.weight_decay = 0.0`",
             "`schedule.gamma` must be above 0 and at most 1, found `0`, in --set schedule.gamma=0",
-            "help: leave `schedule.gamma` out for the recipe's own choice",
+            "help: omit `schedule.gamma` for the recipe's default",
             "`training.epochs` must be at least 1, found `0`, in --set training.epochs=0",
             "help: the recipe has `training.epochs = 500`",
             "`training.clip_norm` must be above 0, found `0`, in --set training.clip_norm=0",
-            "help: leave `training.clip_norm` out for the recipe's own choice",
+            "help: omit `training.clip_norm` for the recipe's default",
             "`training.ema` must be at least 0 and below 1, found `1`, in --set training.ema=1",
-            "help: leave `training.ema` out for the recipe's own choice",
+            "help: omit `training.ema` for the recipe's default",
             "`training.patience` must be at least 1, found `0`, in --set training.patience=0",
-            "help: leave `training.patience` out for the recipe's own choice",
+            "help: omit `training.patience` for the recipe's default",
             "`output.log_every_steps` must be at least 1, found `0`, in --set output.log_every_steps=0",
             "help: the recipe has `output.log_every_steps = 25`",
             "`schedule.gamma` has no effect with `schedule.kind = \"constant\"`, in --set schedule.gamma=0",
@@ -240,14 +251,14 @@ fn values_out_of_range_are_refused() {
             "`training.batch_size` must be at least 1, found `0`, in --set training.batch_size=0",
             "help: the recipe has `training.batch_size = 40`",
             "`training.micro_batch` must be at least 1, found `0`, in --set training.micro_batch=0",
-            "help: leave `training.micro_batch` out for the recipe's own choice",
+            "help: omit `training.micro_batch` for the recipe's default",
         ],
     );
     refuses(
         vec![Layer::max_steps(0)],
         &[
             "`training.max_steps` must be at least 1, found `0`, in --max-steps 0",
-            "help: leave `training.max_steps` out for the recipe's own choice",
+            "help: omit `training.max_steps` for the recipe's default",
         ],
     );
 }
@@ -268,7 +279,7 @@ fn keys_that_do_not_go_together_are_refused() {
             "`data.source = \"csv\"` needs `data.path`, in my.toml:2",
             "help: name the file: `--set data.path=FILE.csv`",
             "`data.source = \"csv\"` needs `data.target`, in my.toml:2",
-            "help: name the column to predict, or count: `--set data.target=-1` is the last one",
+            "help: name the column to predict, or give its index: `--set data.target=-1` is the last one",
         ],
     );
     check(
@@ -300,9 +311,9 @@ fn keys_that_do_not_go_together_are_refused() {
     check(
         "[training]\nmicro_batch = 5\nsync_batch_norm = true",
         &[
-            "`training.sync_batch_norm` and `training.micro_batch` do not go together: norms by a \
-             whole batch need all of it at a time, in my.toml:3",
-            "help: leave one of them out; with more processes each has a smaller part of the batch",
+            "`training.sync_batch_norm` and `training.micro_batch` cannot be combined: norms over the \
+             whole batch need all of it at once, in my.toml:3",
+            "help: omit one of them; with more processes each has a smaller part of the batch",
         ],
     );
     check(
@@ -313,7 +324,7 @@ fn keys_that_do_not_go_together_are_refused() {
             "`schedule.patience` has no effect with `schedule.kind = \"step\"`, in my.toml:4",
             "help: leave it out, or set `schedule.kind = \"plateau\"`",
             "`schedule.kind = \"step\"` needs `schedule.milestones`, in my.toml:2",
-            "help: name the epochs at whose start the learning rate falls: \
+            "help: name the epochs at whose start the learning rate drops: \
              `--set schedule.milestones=[30,60]`",
         ],
     );

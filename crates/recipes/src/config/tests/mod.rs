@@ -217,7 +217,7 @@ fn a_file_names_its_recipe() {
     check(
         file("[data]"),
         &[
-            "no recipe is named, in my.toml",
+            "no recipe is named in my.toml",
             "help: begin the file with a line such as `recipe = \"mlp\"`",
         ],
     );
