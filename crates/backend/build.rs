@@ -8,13 +8,16 @@ use std::{
     path::Path,
 };
 
-const KERNELS: &str = "src/cube";
+/// Kernels, and the constants that are compiled into them.
+const KERNELS: [&str; 2] = ["src/cube", "src/dropout.rs"];
 const LOCK: &str = "../../Cargo.lock";
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed={KERNELS}");
     let mut hasher = DefaultHasher::new();
-    hash_below(Path::new(KERNELS), &mut hasher)?;
+    for path in KERNELS {
+        println!("cargo::rerun-if-changed={path}");
+        hash_below(Path::new(path), &mut hasher)?;
+    }
     println!("cargo::rustc-env=KERNELS_DIGEST={:016x}", hasher.finish());
 
     println!("cargo::rerun-if-changed={LOCK}");
@@ -30,17 +33,14 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn hash_below(folder: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+fn hash_below(path: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
+    path.hash(hasher);
+    if !path.is_dir() {
+        fs::read(path)?.hash(hasher);
+        return Ok(());
+    }
+    let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
     paths.sort();
-    for path in paths {
-        path.hash(hasher);
-        if path.is_dir() {
-            hash_below(&path, hasher)?;
-        } else {
-            fs::read(&path)?.hash(hasher);
-        }
-    }
-    Ok(())
+    paths.iter().try_for_each(|path| hash_below(path, hasher))
 }

@@ -34,7 +34,10 @@ impl DeviceError {
     /// What to do about it.
     pub fn help(&self) -> String {
         let install = match NAME {
-            "cuda" => "install the NVIDIA driver and the CUDA run-time compiler (NVRTC)",
+            "cuda" => {
+                "install the NVIDIA driver and the CUDA toolkit, whose run-time compiler (NVRTC) and \
+                 headers compile the kernels; `CUDA_PATH` names a toolkit outside `/usr/local/cuda`"
+            }
             "wgpu" => "install a Vulkan driver (Debian's `mesa-vulkan-drivers` is one in software)",
             _ => "check the machine",
         };
@@ -293,9 +296,13 @@ mod wgpu {
 mod cuda {
     //! The NVIDIA driver, the run-time compiler and the first device.
 
+    use burn_cubecl::cubecl::cuda::install::cuda_path;
     use cudarc::{driver, nvrtc};
 
     use crate::Share;
+
+    /// What every kernel that CubeCL writes includes.
+    const HEADER: &str = "include/cuda_runtime.h";
 
     /// Those of the driver and of the compiler, for which a compiled kernel is good.
     pub(super) fn versions() -> String {
@@ -318,6 +325,14 @@ mod cuda {
         // SAFETY: as above.
         if !unsafe { nvrtc::sys::is_culib_present() } {
             return Err("looked for the CUDA run-time compiler (libnvrtc): not found".to_owned());
+        }
+        match cuda_path().map(|toolkit| toolkit.join(HEADER)) {
+            None => return Err("looked for the CUDA toolkit's headers: not found".to_owned()),
+            Some(header) if !header.exists() => {
+                let header = header.display();
+                return Err(format!("looked for the CUDA toolkit's headers: no `{header}`"));
+            }
+            Some(_) => {}
         }
         driver::result::init().map_err(|error| format!("the NVIDIA driver: {error}"))?;
         let count = driver::result::device::get_count()

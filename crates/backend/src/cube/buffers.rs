@@ -1,6 +1,6 @@
 //! Tensors as kernels take them: numbers one after another.
 
-use burn::tensor::{Shape, TensorMetadata};
+use burn::tensor::{DType, Shape, TensorMetadata};
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{
@@ -19,9 +19,18 @@ pub(super) fn empty<R: CubeRuntime>(
     like: &CubeTensor<R>,
     shape: impl Into<Shape>,
 ) -> CubeTensor<R> {
+    empty_of(like.dtype, like, shape)
+}
+
+/// Room for a result of another type, beside `like`.
+pub(super) fn empty_of<R: CubeRuntime>(
+    dtype: DType,
+    like: &CubeTensor<R>,
+    shape: impl Into<Shape>,
+) -> CubeTensor<R> {
     let shape = shape.into();
-    let handle = like.client.empty(shape.num_elements() * like.dtype.size());
-    CubeTensor::new_contiguous(like.client.clone(), like.device.clone(), shape, handle, like.dtype)
+    let handle = like.client.empty(shape.num_elements() * dtype.size());
+    CubeTensor::new_contiguous(like.client.clone(), like.device.clone(), shape, handle, dtype)
 }
 
 /// The tensor, or a copy where another one holds the same memory.

@@ -37,7 +37,7 @@ fn lose<I: Int>(
             largest = f32::max(largest, logits[first + class]);
         }
     }
-    let largest = largest_of_lane(largest, lanes);
+    let largest = largest_of_lane::<f32>(largest, lanes);
     let mut sum = 0.0f32;
     if row < rows {
         for class in range_stepped(begin, classes, UNITS / lanes) {

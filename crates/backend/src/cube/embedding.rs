@@ -14,13 +14,16 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{elementwise, empty, writable},
+    buffers::{cubes, elementwise, empty, empty_of, writable},
+    lanes::{UNITS, largest_of_lane},
     registered::{Described, Lazy, register},
 };
 
 /// For each row: the row of the next segment in which its entry stands, the first of that entry there;
 /// `rows` if there is none, and for rows that are not the first of their entry in their segment.
 /// `is_first`: 2 for the first row of an entry, 1 for the first of its segment only, else 0.
+///
+/// A cube looks for a row's equals among all others.
 #[cube(launch)]
 fn link_rows<I: Int>(
     indices: &Array<I>,
@@ -29,40 +32,34 @@ fn link_rows<I: Int>(
     segment: usize,
     #[define(I)] _index: StorageType,
 ) {
-    let row = ABSOLUTE_POS;
+    let row = CUBE_POS;
     let rows = indices.len();
+    // 1 where an equal stands before the segment, 2 where one stands in it before the row.
+    let mut before = 0u32;
+    // How far the next equal after the segment is from the end.
+    let mut from_end = 0u32;
     if row < rows {
         let entry = indices[row];
         let begin = row - row % segment;
-        let mut place = 2u32;
-        // From the row backward: an equal one in the segment decides, one before it is remembered.
-        let mut other = row;
-        while other > 0 && place > 0 {
-            other -= 1;
+        for other in range_stepped(UNIT_POS as usize, row, UNITS) {
             if indices[other] == entry {
-                if other >= begin {
-                    place = 0u32;
-                } else {
-                    place = 1u32;
-                    other = 0;
-                }
+                before = clamp_min(before, 1 + (other >= begin) as u32);
             }
         }
-        is_first[row] = place;
-
-        let mut found = rows;
-        if place > 0 {
-            let mut other = begin + segment;
-            while other < rows {
-                if indices[other] == entry {
-                    found = other;
-                    other = rows;
-                } else {
-                    other += 1;
-                }
+        for other in range_stepped(begin + segment + UNIT_POS as usize, rows, UNITS) {
+            if indices[other] == entry {
+                from_end = clamp_min(from_end, (rows - other) as u32);
             }
         }
-        next[row] = found as u32;
+    }
+    let before = largest_of_lane::<u32>(before, 1usize);
+    let from_end = largest_of_lane::<u32>(from_end, 1usize);
+    if UNIT_POS == 0 && row < rows {
+        is_first[row] = 2 - before;
+        next[row] = rows as u32;
+        if before < 2 {
+            next[row] = rows as u32 - from_end;
+        }
     }
 }
 
@@ -137,11 +134,11 @@ fn launch<R: CubeRuntime>([table, indices, gradient]: [CubeTensor<R>; 3]) -> Cub
     // The lengths of both sums, together the smallest.
     let segment = (rows as f64).sqrt().ceil() as usize;
     let client = table.client.clone();
-    let links = || CubeTensor { dtype: DType::U32, ..empty(&table, [rows]) };
+    let links = || empty_of(DType::U32, &table, [rows]);
     let (next, is_first, sums) = (links(), links(), empty(&table, [rows, width]));
     let index = indices.dtype.into();
 
-    let (count, cube) = elementwise(&client, rows);
+    let (count, cube) = cubes(&client, rows);
     link_rows::launch::<R>(
         &client,
         count,

@@ -1,47 +1,50 @@
-//! Sums over the units of a cube.
+//! Sums and maxima over the units of a cube.
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
 /// Units of a cube, a power of two that every device has.
 pub(super) const UNITS: usize = 256;
 
-/// Adds up what every `lanes`th unit found, a power of two, in the order of a tree; each lane's sum is
-/// known to its first unit, unit 0 where there is one lane.
-#[cube]
-pub(super) fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
-    let unit = UNIT_POS as usize;
-    let mut sums = SharedMemory::<f32>::new(UNITS);
-    sums[unit] = value;
-    sync_cube();
-    let mut half = CUBE_DIM as usize / 2;
-    while half >= lanes {
-        if unit < half {
-            let other = sums[unit + half];
-            sums[unit] += other;
-        }
-        sync_cube();
-        half /= 2;
-    }
-    sums[unit % lanes]
+/// What becomes of the values of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reduction {
+    Sum,
+    Largest,
 }
 
-/// The largest of what every `lanes`th unit found, likewise.
+/// Reduces what every `lanes`th unit found, a power of two, in the order of a tree; each lane's result
+/// is known to all of its units.
 #[cube]
-pub(super) fn largest_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
+fn reduced<N: Numeric>(value: N, #[comptime] lanes: usize, #[comptime] to: Reduction) -> N {
     let unit = UNIT_POS as usize;
-    let mut largest = SharedMemory::<f32>::new(UNITS);
-    largest[unit] = value;
+    let mut values = SharedMemory::<N>::new(UNITS);
+    values[unit] = value;
     sync_cube();
     let mut half = CUBE_DIM as usize / 2;
     while half >= lanes {
         if unit < half {
-            let other = largest[unit + half];
-            largest[unit] = f32::max(largest[unit], other);
+            let other = values[unit + half];
+            match comptime!(to) {
+                Reduction::Sum => values[unit] += other,
+                Reduction::Largest => values[unit] = clamp_min(values[unit], other),
+            }
         }
         sync_cube();
         half /= 2;
     }
-    largest[unit % lanes]
+    values[unit % lanes]
+}
+
+/// The sum of what every `lanes`th unit found.
+#[cube]
+pub(super) fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
+    reduced::<f32>(value, lanes, Reduction::Sum)
+}
+
+/// The largest of what every `lanes`th unit found.
+#[cube]
+pub(super) fn largest_of_lane<N: Numeric>(value: N, #[comptime] lanes: usize) -> N {
+    reduced::<N>(value, lanes, Reduction::Largest)
 }
 
 /// Places of a cube that adds up columns: as many beside each other as it has lanes.

@@ -48,15 +48,27 @@ use crate::{
     overrides::note_taken,
 };
 
-/// Whether kernels take the values, and notes that they do; else Burn's operations take them.
+/// Whether kernels take the values; else Burn's operations take them.
+fn takes(values: &impl TensorMetadata) -> bool {
+    values.dtype() == DType::F32 && can_be_counted(values.shape().num_elements())
+}
+
+/// The same of the kernels that also read and write floats of 16 bits.
+fn takes_any_float(values: &impl TensorMetadata) -> bool {
+    matches!(values.dtype(), DType::F32 | DType::BF16 | DType::F16)
+        && can_be_counted(values.shape().num_elements())
+}
+
+/// Whether kernels take all of these values, and notes that they do.
 fn taken<'a, T: TensorMetadata + 'a>(values: impl IntoIterator<Item = &'a T>) -> bool {
-    let taken = values.into_iter().all(|values| {
-        values.dtype() == DType::F32 && can_be_counted(values.shape().num_elements())
-    });
-    if taken {
+    noted(values.into_iter().all(takes))
+}
+
+fn noted(is_taken: bool) -> bool {
+    if is_taken {
         note_taken();
     }
-    taken
+    is_taken
 }
 
 /// Whether a kernel updates the parameters, and notes that it does.
@@ -72,11 +84,13 @@ fn pooled(
 ) -> bool {
     let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
     let [_, _, height, width] = maps.dims();
-    height > 1
-        && width > 1
-        && can_be_counted(maps.num_elements())
-        && taken([input])
-        && taken([weight])
+    noted(
+        height > 1
+            && width > 1
+            && can_be_counted(maps.num_elements())
+            && takes_any_float(input)
+            && takes_any_float(weight),
+    )
 }
 
 /// Maps `[batch, channels, height, width]` as `[batch, height * width, channels]`, which is how they
@@ -297,8 +311,13 @@ where
     }
 
     fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
-        let applied = taken([&values]).then(|| dropout::apply(&values, *mask)).flatten();
-        applied.unwrap_or_else(|| crate::dropout::composed::<Self>(values, mask))
+        match takes(&values).then(|| dropout::apply(&values, *mask)).flatten() {
+            Some(dropped) => {
+                note_taken();
+                dropped
+            }
+            None => crate::dropout::composed::<Self>(values, mask),
+        }
     }
 
     fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {

@@ -10,7 +10,7 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{elementwise, empty},
+    buffers::{elementwise, empty, empty_of},
     registered::{Described, Lazy, register},
 };
 
@@ -27,12 +27,13 @@ struct Size {
 
 /// A unit for each window.
 #[cube(launch)]
-fn pool(
-    maps: &Array<f32>,
-    bias: &Array<f32>,
-    output: &mut Array<f32>,
+fn pool<E: Float>(
+    maps: &Array<E>,
+    bias: &Array<E>,
+    output: &mut Array<E>,
     winners: &mut Array<i32>,
     size: Size,
+    #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
     if i < output.len() {
@@ -42,31 +43,32 @@ fn pool(
         let row = i / channels / (width / 2) % (height / 2);
         let image = i / channels / (width / 2) / (height / 2);
         let first = ((image * height + 2 * row) * width + 2 * column) * channels + channel;
-        let bias = bias[channel];
+        let bias = f32::cast_from(bias[channel]);
         let mut largest = 0.0f32;
         let mut winner = NONE.runtime();
         #[unroll]
         for place in 0..4u32 {
             let beside = (place / 2) as usize * width + (place % 2) as usize;
-            let value = maps[first + beside * channels] + bias;
+            let value = f32::cast_from(maps[first + beside * channels]) + bias;
             // A NaN wins, and stays.
             if value > largest || value.is_nan() {
                 largest = value;
                 winner = place;
             }
         }
-        output[i] = largest;
+        output[i] = E::cast_from(largest);
         winners[i] = i32::cast_from(winner);
     }
 }
 
 /// A unit for each value before pooling.
 #[cube(launch)]
-fn differentiate(
+fn differentiate<E: Float>(
     winners: &Array<i32>,
-    gradient: &Array<f32>,
-    of_maps: &mut Array<f32>,
+    gradient: &Array<E>,
+    of_maps: &mut Array<E>,
     size: Size,
+    #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
     if i < of_maps.len() {
@@ -75,7 +77,7 @@ fn differentiate(
         let column = i / channels % width;
         let row = i / channels / width % height;
         let image = i / channels / width / height;
-        let mut value = 0.0f32;
+        let mut value = E::from_int(0);
         // The last of an odd number of rows or columns is in no window.
         if row / 2 < height / 2 && column / 2 < width / 2 {
             let window = (image * (height / 2) + row / 2) * (width / 2) + column / 2;
@@ -101,9 +103,8 @@ fn launch_forward<R: CubeRuntime>([maps, bias]: [CubeTensor<R>; 2]) -> [CubeTens
     let maps = into_contiguous(permute_nchw_to_nhwc(maps));
     let [batch, height, width, channels] = maps.meta.shape().dims();
     let pooled = [batch, height / 2, width / 2, channels];
-    let output = empty(&maps, pooled);
-    let mut winners = empty(&maps, pooled);
-    winners.dtype = DType::I32;
+    let (output, winners) = (empty(&maps, pooled), empty_of(DType::I32, &maps, pooled));
+    let element = maps.dtype.into();
     let (count, cube) = elementwise(&maps.client, output.meta.num_elements());
     pool::launch::<R>(
         &output.client,
@@ -114,6 +115,7 @@ fn launch_forward<R: CubeRuntime>([maps, bias]: [CubeTensor<R>; 2]) -> [CubeTens
         output.clone().into_array_arg(),
         winners.clone().into_array_arg(),
         SizeLaunch::new(height, width, channels),
+        element,
     );
     [output, winners].map(permute_nhwc_to_nchw)
 }
@@ -145,6 +147,7 @@ fn launch_backward<R: CubeRuntime>(
         gradient.into_array_arg(),
         of_maps.clone().into_array_arg(),
         SizeLaunch::new(height, width, channels),
+        of_maps.dtype.into(),
     );
     permute_nhwc_to_nchw(of_maps)
 }

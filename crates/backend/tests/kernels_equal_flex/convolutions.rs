@@ -5,7 +5,11 @@ use backend::{
 };
 use burn::{
     backend::Flex,
-    tensor::{Tensor, TensorMetadata, ops::FloatTensor},
+    tensor::{
+        DType, Tensor, TensorMetadata,
+        backend::Backend as _,
+        ops::{FloatTensor, FloatTensorOps as _},
+    },
 };
 
 use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
@@ -89,6 +93,85 @@ fn convolution_relu_and_pooling() {
         for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference)) {
             assert_close(name, ours, reference, of_products(1e-4));
         }
+    }
+}
+
+/// A convolution without bias and ReLU, its gradients of input and weight, and the pooled output with
+/// bias and ReLU, all computed in `dtype` and returned in f32.
+fn convolved_in<B: Backend>(
+    dtype: DType,
+    input: [usize; 4],
+    weight: [usize; 4],
+) -> [FloatTensor<B>; 4] {
+    let cast = |values: FloatTensor<B>| B::float_cast(values, dtype.into());
+    let options = Conv2dOptions::default();
+    let bias = cast(primitive(normal::<B, 1>([weight[0]], 3)));
+    let input = cast(primitive(normal::<B, 4>(input, 1)));
+    let weight = B::laid_out(cast(primitive(normal::<B, 4>(weight, 2))));
+    let output = B::fused_conv2d(input.clone(), weight.clone(), None, &options);
+    // So small that no sum is much larger than one.
+    let gradient = normal::<B, 4>(output.shape().dims(), 4) * 0.02;
+    let (gradient, wanted) = (cast(primitive(gradient)), Conv2dParents { bias: false, ..ALL });
+    let found =
+        B::fused_conv2d_backward(input.clone(), weight.clone(), None, gradient, &options, wanted);
+    let (pooled, _) = B::fused_conv2d_relu_max_pool(input, weight, bias, &options);
+    assert_eq!(pooled.dtype(), dtype);
+    [Some(output), found.input, found.weight, Some(pooled)]
+        .map(|values| B::float_cast(values.unwrap(), DType::F32.into()))
+}
+
+/// In the arithmetic that `training.precision` may ask for, where the device has it.
+#[test]
+fn convolution_in_fewer_bits() {
+    // The places of the first weight's gradient are summed in parts, those of the second at once.
+    let cases = [([3, 3, 31, 29], [5, 3, 3, 3]), ([2, 8, 6, 6], [33, 8, 3, 3])];
+    for dtype in [DType::F16, DType::BF16] {
+        if !Selected::supports_dtype(&Default::default(), dtype) {
+            eprintln!("skipped: the device has no {dtype:?}");
+            continue;
+        }
+        for (input, weight) in cases {
+            let ours = by_kernels(|| convolved_in::<Selected>(dtype, input, weight));
+            let reference = convolved_in::<Flex>(DType::F32, input, weight);
+            let names = ["output", "input", "weight", "pooled"];
+            for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference))
+            {
+                assert_close(&format!("{name} in {dtype:?}"), ours, reference, 5e-2);
+            }
+        }
+    }
+}
+
+/// The gradient of the input of a convolution with ReLU and pooling, in f32.
+fn through_pooling(dtype: DType) -> Vec<f32> {
+    let cast = |values| Selected::float_cast(values, dtype.into());
+    let options = Conv2dOptions::default();
+    // Ones and whole numbers, of which no type rounds one, nor a sum.
+    let device = Default::default();
+    let input = Tensor::<Selected, 1>::from_floats([1.0, 5.0, 3.0, 2.0, -4.0, 6.0], &device);
+    let input = cast(primitive(input.reshape([1, 1, 2, 3])));
+    let weight = cast(primitive(Tensor::<Selected, 4>::ones([2, 1, 1, 1], &device)));
+    let bias = cast(primitive(Tensor::<Selected, 1>::from_floats([1.0, -5.0], &device)));
+    let (output, winners) =
+        Selected::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
+    let gradient = Tensor::<Selected, 1>::from_floats([2.0, 3.0], &device).reshape([1, 2, 1, 1]);
+    let both = [output, cast(primitive(gradient))];
+    let wanted = Conv2dParents { input: true, weight: false, bias: false };
+    let found = Selected::fused_conv2d_relu_max_pool_backward(
+        input, weight, both, winners, &options, wanted,
+    );
+    numbers::<Selected>(Selected::float_cast(found.input.unwrap(), DType::F32.into()))
+}
+
+#[test]
+fn the_gradient_goes_to_the_winner_in_any_type() {
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        if !Selected::supports_dtype(&Default::default(), dtype) {
+            eprintln!("skipped: the device has no {dtype:?}");
+            continue;
+        }
+        // The second map's largest value is zero, through which nothing goes.
+        assert_eq!(through_pooling(dtype), [0.0, 2.0, 0.0, 0.0, 0.0, 0.0], "{dtype:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use burn::{
     tensor::{Int, Tensor, TensorData, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, primitive};
+use crate::{assert_close, by_kernels, normal, numbers, primitive};
 
 #[derive(Clone, Copy, Debug)]
 struct Norm {
@@ -106,6 +106,36 @@ fn batch_norm2d_backward() {
         assert_eq!(ours.residual.is_some(), case.residual);
         if let (Some(ours), Some(reference)) = (ours.residual, reference.residual) {
             assert_close(&what("residual"), ours, reference, 0.0);
+        }
+    }
+}
+
+#[test]
+fn batch_norm2d_backward_for_some_parts() {
+    for case in Norm::all().filter(|case| case.shape[1] == 17) {
+        for bits in 1..8 {
+            let wanted = BatchNorm2dWanted {
+                input: bits & 1 != 0,
+                affine: bits & 2 != 0,
+                residual: case.residual && bits & 4 != 0,
+            };
+            let saved = BatchNorm2dSaved { wanted, ..case.saved() };
+            let ours = Selected::fused_batch_norm2d_backward(saved, case.gradient::<Selected>());
+            let all =
+                Selected::fused_batch_norm2d_backward(case.saved(), case.gradient::<Selected>());
+            let parts = [
+                (wanted.input, ours.input, all.input),
+                (wanted.residual, ours.residual, all.residual),
+            ];
+            for (wanted, part, of_all) in parts {
+                assert_eq!(part.is_some(), wanted, "{case:?}");
+                if let (Some(part), Some(of_all)) = (part, of_all) {
+                    assert_eq!(numbers::<Selected>(part), numbers::<Selected>(of_all), "{case:?}");
+                }
+            }
+            let [part, of_all] = [ours.affine, all.affine]
+                .map(|affine| affine.map(|affine| affine.map(numbers::<Selected>)));
+            assert_eq!(part, of_all.filter(|_| wanted.affine), "{case:?}");
         }
     }
 }

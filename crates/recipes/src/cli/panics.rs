@@ -43,8 +43,9 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
     let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
-    // Burn's errors have a page of details below.
-    format!("{}{place}", text.lines().next().unwrap_or_default())
+    // Burn's errors have a page of details below the first line, which may be empty.
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    format!("{}{place}", first.unwrap_or_default())
 }
 
 fn failure(messages: &[String]) -> Failure {
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_says_where() {
-        let failed = told(|| -> Result<(), Failure> { panic!("the {} is odd\nas told", "loader") });
+        let failed = told(|| -> Result<(), Failure> { panic!("\n    the {} is odd\nas told", "loader") });
         let failure = failed.unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Unexpected);
         let message = failure.to_string();

@@ -80,15 +80,31 @@ pub(super) struct Normal {
     epsilon: f32,
 }
 
+/// [`Normal`] of one channel.
+#[derive(CubeType, Clone, Copy)]
+struct NormalOfChannel {
+    mean: f32,
+    inverse_deviation: f32,
+    scale: f32,
+    shift: f32,
+}
+
 #[cube]
 impl Normal {
-    fn inverse_deviation(&self, channel: usize) -> f32 {
-        1.0 / f32::sqrt(self.variance[channel] + self.epsilon)
+    fn of_channel(&self, channel: usize) -> NormalOfChannel {
+        NormalOfChannel {
+            mean: self.mean[channel],
+            inverse_deviation: 1.0 / f32::sqrt(self.variance[channel] + self.epsilon),
+            scale: self.scale[channel],
+            shift: self.shift[channel],
+        }
     }
+}
 
-    fn output(&self, value: f32, channel: usize) -> f32 {
-        let factor = self.scale[channel] * self.inverse_deviation(channel);
-        (value - self.mean[channel]) * factor + self.shift[channel]
+#[cube]
+impl NormalOfChannel {
+    fn output(&self, value: f32) -> f32 {
+        (value - self.mean) * (self.scale * self.inverse_deviation) + self.shift
     }
 }
 
@@ -98,20 +114,29 @@ pub(super) fn normalize(
     residual: &Array<f32>,
     output: &mut Array<f32>,
     normal: &Normal,
+    segment: usize,
+    #[comptime] lanes: usize,
     #[comptime] has_residual: bool,
     #[comptime] rectified: bool,
 ) {
-    let i = ABSOLUTE_POS;
-    if i < output.len() {
-        let mut value = normal.output(input[i], i % normal.mean.len());
-        if has_residual {
-            value += residual[i];
+    let channels = normal.mean.len();
+    let channel = column_of_unit(lanes);
+    let begin = CUBE_POS_Y as usize * segment;
+    let end = clamp_max(begin + segment, output.len() / channels);
+    if channel < channels {
+        let normal = normal.of_channel(channel);
+        for place in range_stepped(begin + UNIT_POS_Y as usize, end, UNITS / lanes) {
+            let i = place * channels + channel;
+            let mut value = normal.output(input[i]);
+            if has_residual {
+                value += residual[i];
+            }
+            // A value that is not a number stays one.
+            if rectified && value < 0.0 {
+                value = 0.0f32;
+            }
+            output[i] = value;
         }
-        // A value that is not a number stays one.
-        if rectified && value < 0.0 {
-            value = 0.0f32;
-        }
-        output[i] = value;
     }
 }
 
@@ -131,15 +156,14 @@ fn let_through(
     gradient: f32,
     input: f32,
     output: f32,
-    normal: &Normal,
-    channel: usize,
+    normal: NormalOfChannel,
     #[comptime] rectified: Rectified,
 ) -> f32 {
     let mut through = gradient;
     if comptime!(rectified == Rectified::Kept) && output <= 0.0 {
         through = 0.0f32;
     }
-    if comptime!(rectified == Rectified::FromInput) && normal.output(input, channel) <= 0.0 {
+    if comptime!(rectified == Rectified::FromInput) && normal.output(input) <= 0.0 {
         through = 0.0f32;
     }
     through
@@ -166,13 +190,13 @@ pub(super) fn sum_gradients(
     let mut sum = 0.0f32;
     let mut product = 0.0f32;
     if channel < channels {
-        let inverse_deviation = normal.inverse_deviation(channel);
+        let normal = normal.of_channel(channel);
         for place in range_stepped(begin + UNIT_POS_Y as usize, end, UNITS / lanes) {
             let i = place * channels + channel;
             let value = input[i];
-            let gradient = let_through(gradient[i], value, output[i], normal, channel, rectified);
+            let gradient = let_through(gradient[i], value, output[i], normal, rectified);
             sum += gradient;
-            product += gradient * (value - normal.mean[channel]) * inverse_deviation;
+            product += gradient * (value - normal.mean) * normal.inverse_deviation;
         }
     }
     let sum = sum_of_lane(sum, lanes);
@@ -217,24 +241,37 @@ pub(super) fn differentiate_normal(
     of_residual: &mut Array<f32>,
     normal: &Normal,
     share: f32,
+    segment: usize,
+    #[comptime] lanes: usize,
     #[comptime] of_batch: bool,
     #[comptime] wants_residual: bool,
     #[comptime] rectified: Rectified,
 ) {
-    let i = ABSOLUTE_POS;
-    if i < input.len() {
-        let channel = i % normal.mean.len();
-        let value = input[i];
-        let gradient = let_through(gradient[i], value, output[i], normal, channel, rectified);
-        if wants_residual {
-            of_residual[i] = gradient;
-        }
-        let inverse_deviation = normal.inverse_deviation(channel);
-        let mut of_normal = gradient;
+    let channels = normal.mean.len();
+    let channel = column_of_unit(lanes);
+    let begin = CUBE_POS_Y as usize * segment;
+    let end = clamp_max(begin + segment, input.len() / channels);
+    if channel < channels {
+        let normal = normal.of_channel(channel);
+        let mut of_shift_here = 0.0f32;
+        let mut of_scale_here = 0.0f32;
         if of_batch {
-            let normalized = (value - normal.mean[channel]) * inverse_deviation;
-            of_normal -= (of_shift[channel] + normalized * of_scale[channel]) * share;
+            of_shift_here = of_shift[channel];
+            of_scale_here = of_scale[channel];
         }
-        of_input[i] = of_normal * normal.scale[channel] * inverse_deviation;
+        for place in range_stepped(begin + UNIT_POS_Y as usize, end, UNITS / lanes) {
+            let i = place * channels + channel;
+            let value = input[i];
+            let gradient = let_through(gradient[i], value, output[i], normal, rectified);
+            if wants_residual {
+                of_residual[i] = gradient;
+            }
+            let mut of_normal = gradient;
+            if of_batch {
+                let normalized = (value - normal.mean) * normal.inverse_deviation;
+                of_normal -= (of_shift_here + normalized * of_scale_here) * share;
+            }
+            of_input[i] = of_normal * normal.scale * normal.inverse_deviation;
+        }
     }
 }

@@ -2,7 +2,8 @@
 //! channels]`, as CubeCL's convolutions write and read them.
 //!
 //! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then
-//! others add up the segments. A third kernel goes over the elements.
+//! others add up the segments. A third kernel goes over the elements, in segments too, so that what
+//! depends on the channel alone is computed once for several of them.
 
 mod kernels;
 
@@ -20,7 +21,7 @@ use self::kernels::{
     sum_gradients, sum_values,
 };
 use super::{
-    buffers::{elementwise, empty},
+    buffers::empty,
     lanes::{UNITS, columns},
     registered::{Described, Lazy, register},
 };
@@ -32,8 +33,11 @@ use crate::{
 /// Channels of a cube at most, so that neighbours read neighbours.
 const LANES: usize = 32;
 /// Places that a unit sums, unless there are more segments than one unit should add up.
-const PLACES_OF_UNIT: usize = 16;
-const SEGMENTS: usize = 256;
+const SUMMED_BY_UNIT: usize = 16;
+const SUMS: usize = 256;
+/// Places that a unit goes over, unless there are more segments than cubes can be started.
+const DONE_BY_UNIT: usize = 4;
+const MOST_CUBES: usize = 65_535;
 
 /// How places and channels fall to cubes.
 struct Division {
@@ -45,10 +49,20 @@ struct Division {
 }
 
 impl Division {
-    fn new(places: usize, channels: usize) -> Self {
+    /// For sums.
+    fn of_sums(places: usize, channels: usize) -> Self {
+        Self::new(places, channels, SUMMED_BY_UNIT, SUMS)
+    }
+
+    /// For what is done place by place.
+    fn of_places(places: usize, channels: usize) -> Self {
+        Self::new(places, channels, DONE_BY_UNIT, MOST_CUBES)
+    }
+
+    fn new(places: usize, channels: usize, of_unit: usize, most_segments: usize) -> Self {
         let lanes = channels.next_power_of_two().min(LANES);
         let rows = UNITS / lanes;
-        let segment = (PLACES_OF_UNIT * rows).max(places.div_ceil(SEGMENTS));
+        let segment = (of_unit * rows).max(places.div_ceil(most_segments));
         let segments = places.div_ceil(segment);
         Self {
             lanes,
@@ -71,7 +85,7 @@ fn normal<R: CubeRuntime>(per_channel: &[CubeTensor<R>; 4], epsilon: f64) -> Nor
 fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
     let [batch, height, width, channels] = input.meta.shape().dims();
     let (client, places) = (&input.client, batch * height * width);
-    let Division { lanes, segment, segments, count, cube } = Division::new(places, channels);
+    let Division { lanes, segment, segments, count, cube } = Division::of_sums(places, channels);
     let [sums, squares] = [(); 2].map(|()| empty(input, [segments, channels]));
     sum_values::launch::<R>(
         client,
@@ -142,7 +156,9 @@ fn launch_forward<R: CubeRuntime>(
     let residual = residual.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
     let has_residual = residual.is_some();
     let per_channel = [scale, shift, mean, variance];
-    let (count, cube) = elementwise(&input.client, input.meta.num_elements());
+    let [batch, height, width, channels] = input.meta.shape().dims();
+    let Division { lanes, segment, count, cube, .. } =
+        Division::of_places(batch * height * width, channels);
     normalize::launch::<R>(
         &output.client,
         count,
@@ -151,6 +167,8 @@ fn launch_forward<R: CubeRuntime>(
         residual.unwrap_or(input).into_array_arg(),
         output.clone().into_array_arg(),
         normal(&per_channel, epsilon),
+        segment,
+        lanes,
         has_residual,
         rectified,
     );
@@ -208,19 +226,66 @@ where
 }
 
 /// Takes input, output (or anything of its shape where none was kept) and its gradient, and scale,
-/// shift, mean and variance; returns the gradients of input, scale, shift and residual, `[1]` for one
-/// that is not wanted.
+/// shift, mean and variance; returns the gradients of input, scale, shift and residual, any `[1]` for
+/// one that is not wanted.
 fn launch_backward<R: CubeRuntime>(
     maps: [CubeTensor<R>; 3],
     per_channel: [CubeTensor<R>; 4],
     pass: Backward,
 ) -> [CubeTensor<R>; 4] {
-    let [input, output, gradient] = maps.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
-    let Backward { of_batch, epsilon, rectified, wanted } = pass;
+    let maps = maps.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let Backward { of_batch, wanted, .. } = pass;
+    let unwanted = || empty(&maps[0], [1]);
+    let [of_shift, of_scale] = match wanted.affine || (of_batch && wanted.input) {
+        true => launch_sums(&maps, &per_channel, pass),
+        false => [(); 2].map(|()| unwanted()),
+    };
+    if !wanted.input && !wanted.residual {
+        return [unwanted(), of_scale, of_shift, unwanted()];
+    }
+    let [input, output, gradient] = maps;
+    let [batch, height, width, channels] = input.meta.shape().dims();
+    let places = batch * height * width;
+    let of_input = empty(&input, input.meta.shape().clone());
+    let of_residual = match wanted.residual {
+        true => empty(&input, input.meta.shape().clone()),
+        false => empty(&input, [1]),
+    };
+    let Division { lanes, segment, count, cube, .. } = Division::of_places(places, channels);
+    differentiate_normal::launch::<R>(
+        &of_input.client,
+        count,
+        cube,
+        input.into_array_arg(),
+        output.into_array_arg(),
+        gradient.into_array_arg(),
+        of_shift.clone().into_array_arg(),
+        of_scale.clone().into_array_arg(),
+        of_input.clone().into_array_arg(),
+        of_residual.clone().into_array_arg(),
+        normal(&per_channel, pass.epsilon),
+        1.0 / places as f32,
+        segment,
+        lanes,
+        of_batch,
+        wanted.residual,
+        pass.rectified,
+    );
+    let of_residual = if wanted.residual { permute_nhwc_to_nchw(of_residual) } else { of_residual };
+    [permute_nhwc_to_nchw(of_input), of_scale, of_shift, of_residual]
+}
+
+/// The gradients of shift and scale, of which that of the input is made too where the statistics were
+/// those of the batch.
+fn launch_sums<R: CubeRuntime>(
+    [input, output, gradient]: &[CubeTensor<R>; 3],
+    per_channel: &[CubeTensor<R>; 4],
+    pass: Backward,
+) -> [CubeTensor<R>; 2] {
     let [batch, height, width, channels] = input.meta.shape().dims();
     let (client, places) = (&input.client, batch * height * width);
-    let Division { lanes, segment, segments, count, cube } = Division::new(places, channels);
-    let [sums, products] = [(); 2].map(|()| empty(&input, [segments, channels]));
+    let Division { lanes, segment, segments, count, cube } = Division::of_sums(places, channels);
+    let [sums, products] = [(); 2].map(|()| empty(input, [segments, channels]));
     sum_gradients::launch::<R>(
         client,
         count,
@@ -230,12 +295,12 @@ fn launch_backward<R: CubeRuntime>(
         gradient.clone().into_array_arg(),
         sums.clone().into_array_arg(),
         products.clone().into_array_arg(),
-        normal(&per_channel, epsilon),
+        normal(per_channel, pass.epsilon),
         segment,
         lanes,
-        rectified,
+        pass.rectified,
     );
-    let [of_shift, of_scale] = [(); 2].map(|()| empty(&input, [channels]));
+    let [of_shift, of_scale] = [(); 2].map(|()| empty(input, [channels]));
     let (count, cube) = columns(channels, lanes);
     join_gradients::launch::<R>(
         client,
@@ -247,30 +312,5 @@ fn launch_backward<R: CubeRuntime>(
         of_scale.clone().into_array_arg(),
         lanes,
     );
-
-    let of_input = empty(&input, input.meta.shape().clone());
-    let of_residual = match wanted.residual {
-        true => empty(&input, input.meta.shape().clone()),
-        false => empty(&input, [1]),
-    };
-    let (count, cube) = elementwise(client, input.meta.num_elements());
-    differentiate_normal::launch::<R>(
-        client,
-        count,
-        cube,
-        input.clone().into_array_arg(),
-        output.into_array_arg(),
-        gradient.into_array_arg(),
-        of_shift.clone().into_array_arg(),
-        of_scale.clone().into_array_arg(),
-        of_input.clone().into_array_arg(),
-        of_residual.clone().into_array_arg(),
-        normal(&per_channel, epsilon),
-        1.0 / places as f32,
-        of_batch,
-        wanted.residual,
-        rectified,
-    );
-    let of_residual = if wanted.residual { permute_nhwc_to_nchw(of_residual) } else { of_residual };
-    [permute_nhwc_to_nchw(of_input), of_scale, of_shift, of_residual]
+    [of_shift, of_scale]
 }

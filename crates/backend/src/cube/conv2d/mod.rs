@@ -6,7 +6,7 @@
 mod weight_gradient;
 
 use burn::tensor::{
-    DType, Shape, TensorMetadata,
+    DType, Shape, Slice, TensorMetadata,
     ops::{ConvTransposeOptions, conv::calculate_padding_out},
 };
 use burn_cubecl::CubeTuneId;
@@ -81,6 +81,14 @@ where
             B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
         }),
         weight: wanted.weight.then(|| {
+            if exact(&gradient) && options.groups > 1 {
+                return weight_gradient_by_group::<R, B>(
+                    input,
+                    gradient.clone(),
+                    of_weight,
+                    options,
+                );
+            }
             if weight_gradient::takes(&input, &gradient, of_weight, options) {
                 return of_weight_by_fastest(input, gradient.clone(), of_weight, options);
             }
@@ -138,6 +146,30 @@ fn of_weight_by_fastest<R: CubeRuntime>(
     of_weight
 }
 
+/// The gradient of a weight of the shape `size`, a group after the other: Burn's kernels for all of them
+/// at once might round.
+fn weight_gradient_by_group<R, B>(
+    input: Lazy<R>,
+    gradient: Lazy<R>,
+    [outputs, channels, height, width]: [usize; 4],
+    options: &Conv2dOptions,
+) -> Lazy<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let (outputs, of_one) = (outputs / options.groups, Conv2dOptions { groups: 1, ..*options });
+    let part = |maps: &Lazy<R>, group: usize, channels: usize| {
+        let channels = Slice::from(group * channels..(group + 1) * channels);
+        B::float_slice(maps.clone(), &[Slice::full(), channels, Slice::full(), Slice::full()])
+    };
+    let of_group = |group| {
+        let (input, gradient) = (part(&input, group, channels), part(&gradient, group, outputs));
+        of_weight_by_fastest(input, gradient, [outputs, channels, height, width], &of_one)
+    };
+    B::float_cat((0..options.groups).map(of_group).collect(), 0)
+}
+
 /// Input, gradient, and the shape of the weight.
 type Inputs<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
 
@@ -150,8 +182,8 @@ fn tuned<R: CubeRuntime>(
     static TUNER: LocalTuner<String, CubeTuneId> = local_tuner!();
     let candidates = TUNER.init(|| {
         let key = |(input, _, size, options): &Inputs<R>| {
-            let input: [usize; 4] = input.meta.shape().dims();
-            format!("{input:?} {size:?} {options:?}")
+            let (shape, dtype): ([usize; 4], _) = (input.meta.shape().dims(), input.dtype);
+            format!("{dtype:?} {shape:?} {size:?} {options:?}")
         };
         let burn = |(input, gradient, size, options): Inputs<R>| {
             let (size, options) = (Shape::from(size), burn_options(&options));

@@ -3,9 +3,9 @@
 //!
 //! One cube a tile of results, as products are usually divided, would leave most of a GPU idle. So the
 //! places are divided as well: cubes make the results of a part of the places each, and a second kernel
-//! adds up the parts. Nothing is rounded but the sums.
+//! adds up the parts. Nothing is rounded but the sums, which are made in f32 whatever the operands are.
 
-use burn::tensor::TensorMetadata;
+use burn::tensor::{DType, TensorMetadata};
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*, std::FastDivmod},
@@ -16,9 +16,9 @@ use burn_cubecl::{
 
 use crate::{
     cube::{
-        buffers::empty,
+        buffers::{empty, empty_of},
         lanes::{UNITS, column_of_unit, columns, sum_of_column},
-        taken,
+        noted, takes_any_float,
     },
     functional::Conv2dOptions,
 };
@@ -62,15 +62,17 @@ struct Pair {
 ///
 /// A row of results belongs to an output, a column to a tap of the kernel and a channel.
 #[cube(launch)]
-fn multiply(
-    input: &Array<f32>,
-    gradient: &Array<f32>,
-    results: &mut Array<f32>,
+fn multiply<E: Float, P: Float>(
+    input: &Array<E>,
+    gradient: &Array<E>,
+    results: &mut Array<P>,
     window: &Window,
     outputs: usize,
     taps: usize,
     places_of_part: usize,
     #[comptime] rows: usize,
+    #[define(E)] _element: StorageType,
+    #[define(P)] _result: StorageType,
 ) {
     let columns = comptime!(TILE / rows);
     let mut of_gradient = SharedMemory::<f32>::new(DEPTH * rows);
@@ -105,7 +107,7 @@ fn multiply(
             if i < DEPTH * rows {
                 let mut value = 0.0f32;
                 if place < end && row < outputs {
-                    value = gradient[place * outputs + row];
+                    value = f32::cast_from(gradient[place * outputs + row]);
                 }
                 of_gradient[i] = value;
             }
@@ -127,7 +129,7 @@ fn multiply(
                 {
                     let line = image * window.size.y + y - window.padding.y;
                     let pixel = line * window.size.x + x - window.padding.x;
-                    value = input[pixel * window.channels + channel];
+                    value = f32::cast_from(input[pixel * window.channels + channel]);
                 }
             }
             of_input[i] = value;
@@ -160,7 +162,7 @@ fn multiply(
             let column = CUBE_POS_X as usize * columns + j * (columns / SIDE) + column_of_unit;
             if row < outputs && column < width {
                 results[(CUBE_POS_Z as usize * outputs + row) * width + column] =
-                    sums[i * SIDE + j];
+                    P::cast_from(sums[i * SIDE + j]);
             }
         }
     }
@@ -168,11 +170,11 @@ fn multiply(
 
 /// The sum of the parts of each result.
 #[cube(launch)]
-fn join(parts: &Array<f32>, results: &mut Array<f32>) {
+fn join<E: Float>(parts: &Array<f32>, results: &mut Array<E>, #[define(E)] _element: StorageType) {
     let sum = sum_of_column(parts, results.len(), LANES);
     let result = column_of_unit(LANES);
     if UNIT_POS_Y == 0 && result < results.len() {
-        results[result] = sum;
+        results[result] = E::cast_from(sum);
     }
 }
 
@@ -200,7 +202,11 @@ pub(super) fn takes<'a, T: TensorMetadata + 'a>(
     weight: [usize; 4],
     options: &Conv2dOptions,
 ) -> bool {
-    weight.iter().product::<usize>() > 0 && options.groups == 1 && taken([input, gradient])
+    let is_taken = weight.iter().product::<usize>() > 0
+        && options.groups == 1
+        && takes_any_float(input)
+        && takes_any_float(gradient);
+    noted(is_taken)
 }
 
 /// The gradient of a weight of the shape `size`.
@@ -222,8 +228,9 @@ pub(super) fn launch<R: CubeRuntime>(
     let shape = [outputs, kernel_height, kernel_width, channels];
     let partial = match parts {
         1 => empty(&input, shape),
-        _ => empty(&input, [parts, outputs * taps * channels]),
+        _ => empty_of(DType::F32, &input, [parts, outputs * taps * channels]),
     };
+    let element = input.dtype.into();
     let tiles = |results: usize, of_tile| results.div_ceil(of_tile) as u32;
     let client = input.client.clone();
     multiply::launch::<R>(
@@ -247,6 +254,8 @@ pub(super) fn launch<R: CubeRuntime>(
         taps,
         places,
         rows,
+        element,
+        partial.dtype.into(),
     );
     if parts == 1 {
         return permute_nhwc_to_nchw(partial);
@@ -259,6 +268,7 @@ pub(super) fn launch<R: CubeRuntime>(
         cube,
         partial.into_array_arg(),
         results.clone().into_array_arg(),
+        element,
     );
     permute_nhwc_to_nchw(results)
 }
