@@ -80,8 +80,8 @@ pub use crate::{
     fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
     loader::{
-        Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader, TableTargets,
-        TokenBatch, TokenLoader,
+        Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
+        TableTargets, TokenBatch, TokenLoader,
     },
     order::{EpochOrder, Order},
     table::{Moments, Table, TableSplits, Targets},

@@ -90,7 +90,10 @@ pub fn train<B: AutodiffBackend>(
 /// # Errors
 ///
 /// Where the images are too small for it.
-pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<VggClassifierConfig, Failure> {
+pub fn network(
+    images: &ImagePreprocessing,
+    classes: usize,
+) -> Result<VggClassifierConfig, Failure> {
     let features =
         VggConfig { channels: images.channels, size: images.size[0], ..VggConfig::small() };
     features.check()?;

@@ -18,12 +18,7 @@ pub struct Pixels<B: Backend> {
 
 impl<B: Backend> Pixels<B> {
     /// Uploads images, which are whole.
-    pub fn upload(
-        bytes: Vec<u8>,
-        shape: ImageShape,
-        packing: Packing,
-        device: &B::Device,
-    ) -> Self {
+    pub fn upload(bytes: Vec<u8>, shape: ImageShape, packing: Packing, device: &B::Device) -> Self {
         let image = shape.bytes();
         let images = bytes.len() / image;
         let packed = match packing {

@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_says_where() {
-        let failed = told(|| -> Result<(), Failure> { panic!("\n    the {} is odd\nas told", "loader") });
+        let failed =
+            told(|| -> Result<(), Failure> { panic!("\n    the {} is odd\nas told", "loader") });
         let failure = failed.unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Unexpected);
         let message = failure.to_string();
