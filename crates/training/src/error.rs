@@ -23,6 +23,8 @@ pub enum TrainError {
         step: u64,
         /// The learning rate at that step.
         learning_rate: f64,
+        /// [`TrainerConfig::clip_norm`](crate::TrainerConfig::clip_norm).
+        clip_norm: Option<f64>,
     },
     /// A setting is out of range; nothing was started.
     #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
@@ -90,10 +92,14 @@ impl TrainError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Diverged { learning_rate, .. } => Some(format!(
-                "lower `optimizer.learning_rate`, for instance to {}, or set `training.clip_norm`, \
-                 and look for extreme values in the data",
-                in_digits(learning_rate / 10.0, 1)
+            Self::Diverged { learning_rate, clip_norm, .. } => Some(format!(
+                "lower `optimizer.learning_rate`, for instance to {}, or {}, and look for extreme \
+                 values in the data",
+                in_digits(learning_rate / 10.0, 1),
+                match clip_norm {
+                    Some(norm) => format!("`training.clip_norm`, which is {norm}"),
+                    None => "set `training.clip_norm`".to_owned(),
+                }
             )),
             Self::Config(_) => None, // the message says it
             Self::Losses { .. } => Some(
@@ -140,15 +146,18 @@ mod tests {
 
     #[test]
     fn a_run_that_diverged_is_told_in_readable_numbers() {
-        let told = |learning_rate| {
+        let clipped = |learning_rate, clip_norm| {
             let what = "the loss".to_owned();
-            let error = TrainError::Diverged { what, after: 2, step: 4, learning_rate };
+            let error = TrainError::Diverged { what, after: 2, step: 4, learning_rate, clip_norm };
             (error.to_string(), error.help().unwrap())
         };
+        let told = |learning_rate| clipped(learning_rate, None);
         let (message, help) = told(99.441_543_545_091_18);
         assert!(message.ends_with("noticed at step 4, at learning rate 99.4"), "{message}");
         assert!(help.contains("to 10, or set `training.clip_norm`"), "{help}");
         assert!(told(1e30).0.ends_with("learning rate 1e30"));
         assert!(told(2e-3).1.contains("for instance to 2e-4,"));
+        let (_, help) = clipped(2e-3, Some(1.0));
+        assert!(help.contains("2e-4, or `training.clip_norm`, which is 1, and"), "{help}");
     }
 }

@@ -15,14 +15,16 @@ use data::{
 use inference::{InputKind, Model, Prediction, Probability};
 use rayon::prelude::*;
 use serde::Serialize;
-use training::newest_step;
+use training::{EndStatus, newest_step};
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
     console::told_apart,
+    record::{End, Record},
+    report::stable,
     run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
-    settings::or_end_it,
+    settings::{or_end_it, rewrite},
     shell::quoted_path,
 };
 
@@ -307,14 +309,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         }
         Ok(path)
     } else if is_run {
-        wrong(
-            format!("the run `{shown}` has no model: it did not finish"),
-            &format!(
-                "to resume it: recipes resume {}{}",
-                quoted_path(run),
-                or_end_it(run, newest_step(&run.join(CHECKPOINTS)))
-            ),
-        )
+        Err(without_model(&Record::read(run)?))
     } else if run.is_dir() {
         wrong(
             format!("`{shown}` is not a run: it has no `model.safetensors`"),
@@ -326,6 +321,26 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
             "name the run directory that `recipes train` printed at its end",
         )
     }
+}
+
+/// Why a run has no model, and how to get it.
+fn without_model(record: &Record) -> Failure {
+    let run = &record.directory;
+    let newest = newest_step(&run.join(CHECKPOINTS));
+    let ended = || or_end_it(run, newest);
+    let (why, help) = match (&record.summary, record.end) {
+        _ if record.in_use => ("it is being trained now", "wait until it has ended".to_owned()),
+        (Some(_), _) => ("its `model.safetensors` is missing", rewrite(run, newest)),
+        (None, Some(End { status: EndStatus::Diverged, .. })) => {
+            ("it diverged", stable(record) + &ended())
+        }
+        (None, _) => (
+            "it did not finish",
+            format!("to resume it: recipes resume {}{}", quoted_path(run), ended()),
+        ),
+    };
+    let message = format!("the run `{}` has no model: {why}", run.display());
+    Failure::new(ExitCode::UserData, message, help)
 }
 
 fn open(input: &str) -> Result<(String, Box<dyn Read>), Failure> {
