@@ -101,6 +101,7 @@ impl ImageSet {
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
+        let cutout = config.note_on_cutout(self.train.shape());
         Outline {
             recipe: &config.recipe,
             architecture,
@@ -111,7 +112,7 @@ impl ImageSet {
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(cutout).collect(),
         }
         .plan()
     }

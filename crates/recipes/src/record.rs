@@ -289,7 +289,10 @@ mod tests {
         assert_eq!((record.samples.len(), record.samples[0].text.as_str()), (1, " GPU"));
         assert_eq!(record.warnings, ["odd"]);
         let damage = record.damage().unwrap();
-        assert!(damage.ends_with("events.jsonl` has a damaged line, which is left out"), "{damage}");
+        assert!(
+            damage.ends_with("events.jsonl` has a damaged line, which is left out"),
+            "{damage}"
+        );
         assert!(record.summary.is_none());
     }
 

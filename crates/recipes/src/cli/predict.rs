@@ -270,19 +270,19 @@ impl Printer<'_> {
     }
 }
 
+/// A line of text, also where a file's name or a class has several.
 fn text(line: &Line<'_>, deviation: f64) -> String {
-    match line {
-        Line::Value { input, value } => {
-            format!("{input}: {}\n", told_apart(*value, DIGITS, deviation))
-        }
+    let (input, predicted) = match line {
+        Line::Value { input, value } => (input, told_apart(*value, DIGITS, deviation)),
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability<'_>| {
                 format!("{class} ({:.1} %)", probability * 100.0)
             };
             let named: Vec<String> = top.iter().map(percent).collect();
-            format!("{input}: {}\n", named.join(", "))
+            (input, named.join(", "))
         }
-    }
+    };
+    format!("{input}: {predicted}").replace('\n', "\\n") + "\n"
 }
 
 /// Cells as a line of a CSV file.
@@ -354,5 +354,16 @@ fn open(input: &str) -> Result<(String, Box<dyn Read>), Failure> {
             format!("cannot read `{input}`: {error}"),
             "check the path, or use `-` for standard input",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_a_line_whatever_the_name() {
+        let line = Line::Value { input: "a\nb.png".to_owned(), value: 1.5 };
+        assert_eq!(text(&line, 0.0), "a\\nb.png: 1.5\n");
     }
 }

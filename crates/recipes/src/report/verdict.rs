@@ -389,7 +389,8 @@ mod tests {
         assert_eq!(stopped_early(&run).as_deref(), Some(why));
         run.settings.insert("training.minimum_improvement".to_owned(), json!(0.01));
         run.settings.insert("training.patience".to_owned(), json!(2));
-        let why = "the validation loss had not improved by at least 0.01 for 2 epochs; epoch 4 was kept";
+        let why =
+            "the validation loss had not improved by at least 0.01 for 2 epochs; epoch 4 was kept";
         assert_eq!(stopped_early(&run).as_deref(), Some(why));
         run.summary.as_mut().unwrap().status = EndStatus::Finished;
         assert_eq!(stopped_early(&run), None);

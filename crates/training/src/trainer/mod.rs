@@ -255,7 +255,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.share_statistics()?;
         let model = self.state.evaluated();
         let start = Instant::now();
-        let validation = validate(&model)?;
+        let validation = if self.observer.validates() { validate(&model)? } else { None };
         let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
         if validation.is_none() {
             self.warn_of_no_validation()?;
