@@ -425,7 +425,7 @@ mod tests {
         let resume = "It failed or was killed. To resume it: `recipes resume runs/a`.";
         assert_eq!(notes(&run), [resume]);
         run.in_use = true;
-        assert!(sentence(&run, None).starts_with("cnn is being trained now; last known: step 40"));
+        assert!(sentence(&run, None).starts_with("cnn is being trained now; last known: step 0"));
         assert_eq!(notes(&run), [""; 0]);
 
         run.in_use = false;
