@@ -74,8 +74,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        taken(size);
-        freed(layout.size());
+        if size > layout.size() {
+            taken(size);
+            freed(layout.size());
+        } else {
+            // There is room for less.
+            freed(layout.size());
+            counted(size);
+        }
         // SAFETY: what the caller promised.
         given(unsafe { self.0.realloc(pointer, layout, size) }, size)
     }
@@ -91,19 +97,28 @@ fn freed(size: usize) {
     }
 }
 
+/// Counts a block; `None` if it is small.
+fn counted(size: usize) -> Option<usize> {
+    (size >= LARGE).then(|| HELD.fetch_add(size, Relaxed) + size)
+}
+
 fn taken(size: usize) {
-    if size < LARGE {
-        return;
-    }
-    let held = HELD.fetch_add(size, Relaxed) + size;
+    let Some(held) = counted(size) else { return };
     let most = MOST.fetch_max(held, Relaxed);
     if held <= GRANTED.load(Relaxed) {
         return;
     }
     // What the program had before it still has: memory that is freed is kept.
-    let more = held.saturating_sub(most);
-    if !capacity::has_room(more as u64, held as u64) {
-        out_of_memory(size);
+    let has_room = |held: usize| {
+        let more = held.saturating_sub(most);
+        capacity::has_room(more as u64, held as u64)
+    };
+    if !has_room(held) {
+        #[cfg(feature = "cpu")]
+        crate::flex::free_kept_memory(size);
+        if !has_room(HELD.load(Relaxed)) {
+            out_of_memory(size);
+        }
     }
     GRANTED.fetch_max(held + STEP, Relaxed);
 }
@@ -123,4 +138,26 @@ fn out_of_memory(size: usize) -> ! {
          there\nhelp: {help}\n"
     );
     std::process::exit(EXIT_CODE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::System;
+
+    use super::*;
+
+    #[test]
+    fn a_block_that_shrinks_is_never_counted_beside_its_old_self() {
+        let (allocator, large) = (Allocator(System), Layout::from_size_align(8 * LARGE, 8));
+        let (large, small) = (large.unwrap(), Layout::from_size_align(6 * LARGE, 8).unwrap());
+        // SAFETY: each block is used with the layout that it has then, and freed once.
+        unsafe {
+            let block = allocator.alloc(large);
+            assert_eq!(HELD.load(Relaxed), large.size());
+            let block = allocator.realloc(block, large, small.size());
+            assert_eq!(HELD.load(Relaxed), small.size());
+            allocator.dealloc(block, small);
+        }
+        assert_eq!([HELD.load(Relaxed), MOST.load(Relaxed)], [0, large.size()]);
+    }
 }

@@ -35,6 +35,8 @@ mod sum;
 mod testing;
 mod update;
 
+pub(crate) use self::recycled::free_kept_memory;
+
 use burn::backend::Flex;
 use burn::tensor::{
     DType, Shape,
