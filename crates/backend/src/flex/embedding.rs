@@ -15,6 +15,9 @@ use crate::{embedding, overrides::note_taken};
 
 /// Values that a task should have at least.
 const TASK_VALUES: usize = 1 << 14;
+/// Gradients that are summed before they are added to a total: one sum of a million values would
+/// lose the third digit.
+const PLACES: usize = 512;
 
 pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let [batch, time] = dimensions(&indices);
@@ -52,24 +55,55 @@ pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor
     let gradient = elements(&gradient);
     let mut table = recycled::floats([entries, width]);
     let target = Shared::new(table.storage_mut::<f32>());
+    let places = Places::new(entries, &indices);
     // Whole cache lines, and not too thin.
     let band = (TASK_VALUES / indices.len().max(1)).next_multiple_of(32).max(32);
-    parallel::run(width.div_ceil(band), |task, _| {
+    parallel::run(width.div_ceil(band), |task, scratch| {
         let first = task * band;
         let columns = band.min(width - first);
-        // SAFETY: each task has columns of its own.
-        let row = |entry: usize| unsafe { target.slice(entry * width + first, columns) };
+        let [sums] = scratch.slices([columns]);
         for entry in 0..entries {
-            row(entry).fill(0.0);
-        }
-        for (place, entry) in indices.iter().enumerate() {
-            let source = &gradient[place * width + first..][..columns];
-            for (sum, value) in row(*entry).iter_mut().zip(source) {
-                *sum += value;
+            // SAFETY: each task has columns of its own.
+            let totals = unsafe { target.slice(entry * width + first, columns) };
+            totals.fill(0.0);
+            for places in places.of(entry).chunks(PLACES) {
+                sums.fill(0.0);
+                for place in places {
+                    let source = &gradient[place * width + first..][..columns];
+                    sums.iter_mut().zip(source).for_each(|(sum, value)| *sum += value);
+                }
+                totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
             }
         }
     });
     table
+}
+
+/// The places of each entry among the indices, in their order.
+struct Places {
+    places: Vec<usize>,
+    /// Where the places of each entry end.
+    ends: Vec<usize>,
+}
+
+impl Places {
+    fn new(entries: usize, indices: &[usize]) -> Self {
+        // At first where those of each entry begin.
+        let mut ends = vec![0; entries + 1];
+        indices.iter().for_each(|entry| ends[entry + 1] += 1);
+        (0..entries).for_each(|entry| ends[entry + 1] += ends[entry]);
+        let mut places = vec![0; indices.len()];
+        for (place, entry) in indices.iter().enumerate() {
+            places[ends[*entry]] = place;
+            ends[*entry] += 1;
+        }
+        Self { places, ends }
+    }
+
+    fn of(&self, entry: usize) -> &[usize] {
+        let start = if entry == 0 { 0 } else { self.ends[entry - 1] };
+        &self.places[start..self.ends[entry]]
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +134,17 @@ mod tests {
             let reference = embedding::composed_backward::<Flex>(entries, indices, gradient);
             assert_close("table", ours, reference, 1e-6);
         }
+    }
+
+    #[test]
+    fn a_million_gradients_of_an_entry_add_up() {
+        let count = 1 << 20;
+        let entries = burn::tensor::TensorData::new(vec![1_i64; count], [count, 1]);
+        let gradient = burn::tensor::TensorData::new(vec![0.1_f32; count], [count, 1, 1]);
+        let [entries, gradient] = [entries, gradient].map(FlexTensor::from_data);
+        let table = values(backward(3, entries, gradient));
+        assert_eq!([table[0], table[2]], [0.0; 2]);
+        assert!((table[1] / (0.1 * count as f32) - 1.0).abs() < 1e-5);
     }
 
     #[test]

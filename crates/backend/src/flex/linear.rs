@@ -1,5 +1,7 @@
 //! The dense layer: a product of matrices, then bias and ReLU in one pass over its result.
 
+use std::ops::Range;
+
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
@@ -16,6 +18,9 @@ use crate::{LinearGradients, LinearSaved, linear, overrides::note_taken};
 
 /// Values that a task of a pass over a matrix should have at least.
 const TASK_VALUES: usize = 1 << 15;
+/// Rows that are summed before they are added to a total: one sum of a million values would lose
+/// the third digit.
+const ROWS: usize = 512;
 
 pub(super) fn forward(
     input: FlexTensor,
@@ -106,18 +111,23 @@ fn mask_and_sum(gradient: FlexTensor, output: Option<&FlexTensor>) -> (FlexTenso
             .map_or(target.pointer(0).cast_const(), |it| elements(it).as_ptr()),
         output: output.map(|output| elements(output).as_ptr()),
         target: target.pointer(0),
-        batch,
         stride: outputs,
     };
 
     // Bands of columns, so that each sum is of one task. Whole cache lines, and not too thin.
     let band = (TASK_VALUES / batch.max(1)).next_multiple_of(64).max(64);
     let level = Level::best();
-    parallel::run(outputs.div_ceil(band), |task, _| {
+    parallel::run(outputs.div_ceil(band), |task, scratch| {
         let first = task * band;
         // SAFETY: each task has columns of its own.
-        let sums = unsafe { sums.slice(first, band.min(outputs - first)) };
-        level.run(MaskAndSum { maps, first, sums });
+        let totals = unsafe { sums.slice(first, band.min(outputs - first)) };
+        let [sums] = scratch.slices([totals.len()]);
+        totals.fill(0.0);
+        for start in (0..batch).step_by(ROWS) {
+            let rows = start..batch.min(start + ROWS);
+            level.run(MaskAndSum { maps, rows, first, sums });
+            totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
+        }
     });
     let gradient = if output.is_some() { masked } else { source.unwrap_or(masked) };
     (gradient, bias)
@@ -160,7 +170,6 @@ struct Maps {
     /// The output of ReLU; without it nothing is written to the target.
     output: Option<*const f32>,
     target: *mut f32,
-    batch: usize,
     stride: usize,
 }
 
@@ -169,9 +178,10 @@ unsafe impl Send for Maps {}
 // SAFETY: as above.
 unsafe impl Sync for Maps {}
 
-/// Masks the columns from `first` on, as many as there are sums, and adds them up.
+/// Masks the columns from `first` on, as many as there are sums, and adds up these rows of them.
 struct MaskAndSum<'a> {
     maps: Maps,
+    rows: Range<usize>,
     first: usize,
     sums: &'a mut [f32],
 }
@@ -181,9 +191,9 @@ impl Kernel for MaskAndSum<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Maps { gradient, output, target, batch, stride } = self.maps;
+        let Maps { gradient, output, target, stride } = self.maps;
         self.sums.fill(0.0);
-        for row in 0..batch {
+        for row in self.rows {
             for at in (0..self.sums.len()).step_by(V::LANES) {
                 let count = self.sums.len() - at;
                 let place = row * stride + self.first + at;
@@ -297,6 +307,16 @@ mod tests {
         assert_eq!(bias, values(reference.bias.unwrap()));
         let [of_nan, .., of_infinity, _] = values(normal([3, 2], 5))[..] else { unreachable!() };
         assert_eq!(bias[0], of_nan + of_infinity);
+    }
+
+    #[test]
+    fn a_million_gradients_of_a_bias_add_up() {
+        let rows = 1 << 20;
+        let gradient = burn::tensor::TensorData::new(vec![0.1_f32; rows], [rows, 1]);
+        let saved = LinearSaved { input: None, weight: None, output: None, bias: true };
+        let bias = backward(saved, FlexTensor::from_data(gradient)).bias.unwrap();
+        let expected = 0.1 * rows as f32;
+        assert!((values(bias)[0] / expected - 1.0).abs() < 1e-5);
     }
 
     #[test]

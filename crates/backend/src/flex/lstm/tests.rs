@@ -224,3 +224,14 @@ fn the_number_of_threads_changes_no_bit() {
     assert_eq!(one, two);
     assert_eq!(one, three);
 }
+
+#[test]
+fn many_gradients_of_a_bias_add_up() {
+    let lanes = Level::best().lanes();
+    let sizes = Sizes { batch: 1, time: 1 << 18, inputs: 1, hidden: 1, lanes };
+    let of_sums = vec![0.1; sizes.time * sizes.gate_stride()];
+    let rows = vec![0.0; (sizes.time + 1) * sizes.stride()];
+    let [_, _, bias] = weight_gradients(Level::best(), &sizes, &of_sums, &rows);
+    let expected = 0.1 * sizes.time as f32;
+    assert!(values(bias).iter().all(|sum| (sum / expected - 1.0).abs() < 1e-5));
+}
