@@ -275,6 +275,45 @@ mod tests {
         }
     }
 
+    /// Copies the first `count` numbers as a vector.
+    struct CopyFirst<'a> {
+        source: &'a [f32],
+        target: &'a mut [f32],
+        count: usize,
+    }
+
+    impl Kernel for CopyFirst<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<V: Vector>(self) {
+            let needed = self.count.min(V::LANES);
+            assert!(self.source.len() >= needed && self.target.len() >= needed);
+            // SAFETY: both slices have as many numbers, as asserted.
+            unsafe {
+                let values = V::load_first(self.source.as_ptr(), self.count);
+                values.store_first(self.target.as_mut_ptr(), self.count);
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_lanes_is_copied_from_and_to_any_address() {
+        let numbers: Vec<f32> = (1..=40).map(|number| number as f32).collect();
+        for level in Level::all() {
+            for (count, offset) in (0..=level.lanes() + 1).flat_map(|c| [(c, 0), (c, 1), (c, 2)]) {
+                let copied = count.min(level.lanes());
+                let source = &numbers[offset..][..copied];
+                let mut target = [0.0; 40];
+                level.run(CopyFirst { source, target: &mut target[offset..], count });
+                let what = format!("{count} lanes at {offset}, {level:?}");
+                assert_eq!(target[offset..][..copied], *source, "{what}");
+                let others = target[..offset].iter().chain(&target[offset + copied..]);
+                assert!(others.copied().all(|number| number == 0.0), "{what}");
+            }
+        }
+    }
+
     #[test]
     fn every_level_computes_the_same() {
         for level in Level::all() {
