@@ -1,6 +1,6 @@
 //! Layouts: channels first, as tensors are, to channels last, as vectors want them, and back.
 
-use super::super::simd::{Kernel, Vector};
+use super::super::simd::Vector;
 
 /// Exchanges the two axes of `[channels][count]`, giving `[count][width]`, `width` a multiple of
 /// the lanes and at least `channels`; the channels that there are not become zero.
@@ -99,16 +99,6 @@ impl ToPlanes {
                 }
             }
         }
-    }
-}
-
-impl Kernel for ToPlanes {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        // SAFETY: whoever makes one to run it answers for the sizes.
-        unsafe { self.transpose::<V>() };
     }
 }
 

@@ -27,18 +27,33 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Pools rows of maps that were just computed. Whoever makes one to run it answers for this: nobody
-/// else uses these rows of these planes of the output.
+/// Pools rows of maps that were just computed.
 pub(super) struct PoolRows<'a> {
-    /// `[planes][rows][width]`
-    pub(super) rows: &'a [f32],
-    pub(super) planes: Range<usize>,
-    /// The first row, an even one.
-    pub(super) first: usize,
-    /// Height and width of a map.
-    pub(super) size: [usize; 2],
-    pub(super) output: Shared<'a, f32>,
-    pub(super) places: Shared<'a, u8>,
+    rows: &'a [f32],
+    planes: Range<usize>,
+    first: usize,
+    size: [usize; 2],
+    output: Shared<'a, f32>,
+    places: Shared<'a, u8>,
+}
+
+impl<'a> PoolRows<'a> {
+    /// - `rows`: `[planes][rows][width]`
+    /// - `first`: the first row, an even one
+    /// - `size`: height and width of a map
+    ///
+    /// # Safety
+    ///
+    /// Until it has run, no other task uses these rows of these planes of the output.
+    pub(super) unsafe fn new(
+        rows: &'a [f32],
+        planes: Range<usize>,
+        first: usize,
+        size: [usize; 2],
+        (output, places): (Shared<'a, f32>, Shared<'a, u8>),
+    ) -> Self {
+        Self { rows, planes, first, size, output, places }
+    }
 }
 
 impl Kernel for PoolRows<'_> {
@@ -52,7 +67,7 @@ impl Kernel for PoolRows<'_> {
         for (plane, input) in planes.zip(rows.chunks_exact(size)) {
             let start = (plane * pooled + first / 2) * columns;
             let count = size / width / 2 * columns;
-            // SAFETY: the promise of whoever made this.
+            // SAFETY: promised to `new`.
             let (output, places) =
                 unsafe { (output.slice(start, count), places.slice(start, count)) };
             PoolPairs { width, input, relu: true, output, places }.run::<V>();

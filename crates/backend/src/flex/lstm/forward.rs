@@ -39,11 +39,26 @@ unsafe impl Sync for Forward<'_> {}
 
 /// The sequences from `first` to `end`.
 pub(super) struct ForwardTask<'a, 'b> {
-    pub(super) memory: Forward<'a>,
-    pub(super) first: usize,
-    pub(super) end: usize,
-    /// [`TILE_SUMS`] times the lanes.
-    pub(super) sums: &'b mut [f32],
+    memory: Forward<'a>,
+    first: usize,
+    end: usize,
+    sums: &'b mut [f32],
+}
+
+impl<'a, 'b> ForwardTask<'a, 'b> {
+    /// - `sums`: [`TILE_SUMS`] times the lanes
+    ///
+    /// # Safety
+    ///
+    /// The memory has the layouts that its sizes and slots ask for, and no other task is given these
+    /// sequences.
+    pub(super) unsafe fn new(
+        memory: Forward<'a>,
+        [first, end]: [usize; 2],
+        sums: &'b mut [f32],
+    ) -> Self {
+        Self { memory, first, end, sums }
+    }
 }
 
 /// Vectors of the sums of a tile.
@@ -56,7 +71,8 @@ impl Kernel for ForwardTask<'_, '_> {
     fn run<V: Vector>(self) {
         let Self { memory, first, end, sums } = self;
         assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
-        // SAFETY: `Forward` has the sizes that its slots, its sizes and this vector ask for.
+        assert_eq!(memory.sizes.lanes, V::LANES);
+        // SAFETY: promised to `new`.
         unsafe {
             for sequence in first..end {
                 memory.begin(sequence);
