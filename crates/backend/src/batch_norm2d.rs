@@ -14,7 +14,7 @@
 //!
 //! where the subtraction is left out if mean and variance are stored ones.
 //!
-//! Overrides: Flex (`flex/batch_norm2d.rs`), CUDA and WGPU (`cube/batch_norm2d`).
+//! Overrides: Flex (`flex/batch_norm2d/`), CUDA and WGPU (`cube/batch_norm2d/`).
 
 use burn::backend::autodiff::{
     Autodiff,

@@ -137,7 +137,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// - `table`: `[entries, width]`, `indices`: `[batch, time]`
     /// - returns: `[batch, time, width]`
     fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
-        Self::embedding(table, indices)
+        embedding::composed::<Self>(table, indices)
     }
 
     /// The gradient of the table, `[entries, width]`, from that of the rows taken from it.

@@ -177,6 +177,9 @@ mod tests {
         ] {
             assert!(speed.is_finite() && speed > 1e3, "{peaks:?}");
         }
+        if !COMPUTES_AT_ONCE {
+            return; // a GPU takes as long to hear of a small product as to compute it
+        }
         let time = |side: usize| {
             let matrix = Tensor::<Selected, 2>::full([side, side], 0.5, &device);
             fastest::<Selected, _>(tenth, &device, &mut || matrix.clone().matmul(matrix.clone()))

@@ -73,23 +73,19 @@ fn losses_of(
     let logits = elements(&logits);
     let losses_of_all = Shared::new(losses.storage_mut::<f32>());
     let probabilities = probabilities.map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
-    let rows = rows_of_task(classes);
-    parallel::run(batch.div_ceil(rows), |task, _| {
-        for row in task * rows..batch.min((task + 1) * rows) {
+    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
+        for row in rows {
             let logits = &logits[row * classes..][..classes];
             // SAFETY: each row is of one task.
-            let [loss, probabilities] = unsafe {
+            let (loss, probabilities) = unsafe {
                 let probabilities = probabilities.as_ref();
-                [
-                    Some(losses_of_all.slice(row, 1)),
+                (
+                    losses_of_all.slice(row, 1),
                     probabilities.map(|all| all.slice(row * classes, classes)),
-                ]
+                )
             };
             let target = logits[targets[row]];
-            let loss_of_row = level.run(Row { logits, target, probabilities });
-            if let Some([loss]) = loss {
-                *loss = loss_of_row;
-            }
+            loss[0] = level.run(Row { logits, target, probabilities });
         }
     });
     losses
@@ -107,9 +103,8 @@ fn of_logits(
     let (mut result, source) = output_from(probabilities);
     let (source, gradient) = (source.as_ref().map(elements), elements(&gradient));
     let all = Shared::new(result.storage_mut::<f32>());
-    let rows = rows_of_task(classes);
-    parallel::run(batch.div_ceil(rows), |task, _| {
-        for row in task * rows..batch.min((task + 1) * rows) {
+    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
+        for row in rows {
             // SAFETY: each row is of one task.
             let values = unsafe { all.slice(row * classes, classes) };
             if let Some(source) = source {

@@ -44,6 +44,8 @@ use burn::tensor::{
 };
 use burn_flex::FlexTensor;
 
+use self::simd::Level;
+
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput,
@@ -135,7 +137,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &AdamStep,
     ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| adam::update(parameter, &diverged, step))
+        each(parameters, |parameter| adam::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_sgd(
@@ -143,7 +145,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &SgdStep,
     ) -> Vec<Updated<Self, 1>> {
-        each(parameters, |parameter| sgd::update(parameter, &diverged, step))
+        each(parameters, |parameter| sgd::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_rms_prop(
@@ -151,7 +153,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &RmsPropStep,
     ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| rms_prop::update(parameter, &diverged, step))
+        each(parameters, |parameter| rms_prop::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_rescale(

@@ -7,6 +7,7 @@
 use std::{
     cell::Cell,
     marker::PhantomData,
+    ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -37,6 +38,18 @@ pub(super) fn run(tasks: usize, work: impl Fn(usize, &mut Scratch) + Sync) {
     } else {
         (0..workers).into_par_iter().with_max_len(1).for_each(|_| worker());
     }
+}
+
+/// Runs `work` for the ranges that `count` items fall into, `of_task` each and the last one fewer.
+pub(super) fn ranges(
+    count: usize,
+    of_task: usize,
+    work: impl Fn(Range<usize>, &mut Scratch) + Sync,
+) {
+    run(count.div_ceil(of_task), |task, scratch| {
+        let start = task * of_task;
+        work(start..count.min(start + of_task), scratch);
+    });
 }
 
 /// Memory of one thread that lasts from call to call and only grows.

@@ -198,7 +198,5 @@ impl Windows {
 /// Calls `work` with each plane, several to a task.
 fn each_plane(planes: usize, size: usize, work: impl Fn(usize) + Sync) {
     let of_task = (TASK / size).max(1);
-    parallel::run(planes.div_ceil(of_task), |task, _| {
-        (task * of_task..((task + 1) * of_task).min(planes)).for_each(&work);
-    });
+    parallel::ranges(planes, of_task, |planes, _| planes.for_each(&work));
 }

@@ -22,10 +22,9 @@ pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     let mut values = contiguous(values);
     let all = values.storage_mut::<f32>();
     let (count, all, level) = (all.len(), Shared::new(all), Level::best());
-    parallel::run(count.div_ceil(TASK_VALUES), |task, _| {
-        let start = task * TASK_VALUES;
+    parallel::ranges(count, TASK_VALUES, |range, _| {
         // SAFETY: each task has values of its own.
-        let values = unsafe { all.slice(start, TASK_VALUES.min(count - start)) };
+        let values = unsafe { all.slice(range.start, range.len()) };
         level.run(Scale { values, factor });
     });
     values

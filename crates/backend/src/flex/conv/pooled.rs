@@ -134,11 +134,10 @@ pub(super) fn plane_sums(
     let size = gradient.len() / planes.max(1);
     let mut sums = recycled::floats([planes]);
     let shared = Shared::new(sums.storage_mut::<f32>());
-    parallel::run(planes.div_ceil(TASK), |task, _| {
-        let first = task * TASK;
+    parallel::ranges(planes, TASK, |planes, _| {
         // SAFETY: each task has planes of its own.
-        let sums = unsafe { shared.slice(first, TASK.min(planes - first)) };
-        for (plane, sum) in (first..).zip(sums) {
+        let sums = unsafe { shared.slice(planes.start, planes.len()) };
+        for (plane, sum) in planes.zip(sums) {
             let range = plane * size..(plane + 1) * size;
             *sum =
                 level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] });

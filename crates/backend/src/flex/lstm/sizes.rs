@@ -65,7 +65,7 @@ impl Sizes {
     pub(super) fn tasks(&self) -> usize {
         match self.batch {
             0..12 => self.batch.min(1),
-            batch => batch.div_ceil(16).next_multiple_of(2).min(8),
+            batch => batch.div_ceil(16).next_multiple_of(2).min(64),
         }
     }
 

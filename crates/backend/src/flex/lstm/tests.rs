@@ -233,5 +233,5 @@ fn many_gradients_of_a_bias_add_up() {
     let rows = vec![0.0; (sizes.time + 1) * sizes.stride()];
     let [_, _, bias] = weight_gradients(Level::best(), &sizes, &of_sums, &rows);
     let expected = 0.1 * sizes.time as f32;
-    assert!(values(bias).iter().all(|sum| (sum / expected - 1.0).abs() < 1e-5));
+    assert!(values(bias).iter().all(|sum| (sum / expected - 1.0).abs() < 1e-4));
 }

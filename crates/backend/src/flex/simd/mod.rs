@@ -98,7 +98,6 @@ impl Level {
 
 /// A vector of f32. The types that need instructions of their own are private to this module, so
 /// that only [`Level::run`] can name them, and their arithmetic is safe to call.
-#[allow(dead_code, reason = "a whole arithmetic, of which kernels take what they need")]
 pub(super) trait Vector: Copy {
     /// Elements of a vector.
     const LANES: usize;
