@@ -1,6 +1,6 @@
-//! Which operations a backend did itself, for tests that no layer fell back to the default body.
+//! Counts the operations that a backend did itself, for tests that no layer took a default body.
 //!
-//! An operation counts on the thread that calls it, so tests beside each other do not mix.
+//! Calls are counted per thread, so that parallel tests do not mix.
 //!
 //! ```
 //! let before = backend::overrides::counts();

@@ -1,8 +1,8 @@
-//! An allocator that tells a person when memory runs out, and what to do.
+//! An allocator that says when memory has run out, and what to do.
 //!
-//! Rust ends a program whose memory runs out with a signal and a number of bytes. Linux rather
-//! grants more than there is, and kills the program without a word once it is used. So large blocks
-//! are counted here, and where they grow the system is asked first whether it has that much.
+//! Out of memory, Rust aborts the program with a number of bytes. Linux instead grants more than
+//! there is, and kills the program silently once it is used. So large blocks are counted here, and
+//! before they grow further the system is asked whether it has that much.
 
 #![allow(unsafe_code)]
 
@@ -19,9 +19,9 @@ use super::capacity;
 
 /// Blocks from this size on are counted.
 const LARGE: usize = 1 << 20;
-/// By how much they grow until the system is asked again.
+/// How far they grow before the system is asked again.
 const STEP: usize = 64 << 20;
-/// The exit code of what the device cannot do.
+/// The exit code for what the device cannot do.
 const EXIT_CODE: i32 = 4;
 
 /// Bytes in large blocks, the most that there were, and those for which the system has room.
@@ -31,20 +31,20 @@ static GRANTED: AtomicUsize = AtomicUsize::new(0);
 
 static ADVICE: OnceLock<String> = OnceLock::new();
 
-/// Another allocator, and an end of the program that says why where it has no more memory: one line
-/// `error: out of memory`, one of help, exit code 4.
+/// Wraps another allocator, and ends the program with a reason where that has no more memory: one
+/// line `error: out of memory`, one of help, exit code 4.
 #[derive(Debug, Default)]
 pub struct Allocator<A>(
     /// Where memory comes from.
     pub A,
 );
 
-/// Sets what to do where memory runs out; the first advice stays.
+/// Sets the advice for when memory runs out; the first one stays.
 pub(super) fn advise(advice: String) {
     let _ = ADVICE.set(advice);
 }
 
-/// What was set.
+/// The advice that was set.
 pub(super) fn advice() -> Option<&'static str> {
     ADVICE.get().map(String::as_str)
 }
@@ -135,7 +135,7 @@ fn out_of_memory(size: usize) -> ! {
     let _ = write!(
         stderr,
         "{line}error: out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not \
-         there\nhelp: {help}\n"
+         available\nhelp: {help}\n"
     );
     std::process::exit(EXIT_CODE)
 }

@@ -1,4 +1,4 @@
-//! How much memory the selected device has and how much of it is taken, where the system tells.
+//! How much memory the selected device has and how much of it is in use, where the system tells.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ pub(super) use processor::{memory_bytes, memory_in_use};
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub(super) use graphics::{memory_bytes, memory_in_use};
 
-/// The most memory that this process had since it began, on the host.
+/// The most host memory that this process has used since it began.
 pub(super) fn peak_process_memory() -> Option<u64> {
     of_process("VmHWM:")
 }
@@ -56,7 +56,7 @@ fn group_limit(mounted: &Path, groups: &str) -> Option<u64> {
     limits.min()
 }
 
-/// A line of what Linux tells of this process.
+/// A line of Linux's status of this process.
 fn of_process(key: &str) -> Option<u64> {
     kilobytes(&read("/proc/self/status")?, key)
 }

@@ -1,5 +1,5 @@
 //! Softmax and cross-entropy in one pass over each row, which stays in the cache; backward the
-//! softmax becomes the gradient in its own memory.
+//! gradient overwrites the softmax.
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{cross_entropy, overrides::note_taken};
 
-/// Values that a task should have at least.
+/// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 13;
 
 pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the targets: shape [4] in place of [3]")]
+    #[should_panic(expected = "the targets: shape [4] instead of [3]")]
     fn targets_of_other_rows_are_refused() {
         forward(logits([3, 5]), indices([4], 5, 2));
     }

@@ -1,5 +1,5 @@
-//! Rows taken from a table; backward each thread adds up some columns of it, so that each sum is
-//! made by one thread in the order of the indices.
+//! Rows taken from a table; backward each task adds up some columns of it, entry by entry in the order
+//! of the indices.
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{embedding, overrides::note_taken};
 
-/// Values that a task should have at least.
+/// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 14;
 /// Gradients that are summed before they are added to a total: one sum of a million values would
 /// lose the third digit.

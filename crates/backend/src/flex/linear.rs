@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{LinearGradients, LinearSaved, linear, overrides::note_taken};
 
-/// Values that a task of a pass over a matrix should have at least.
+/// The fewest values of a task in a pass over a matrix.
 const TASK_VALUES: usize = 1 << 15;
 /// Rows that are summed before they are added to a total: one sum of a million values would lose
 /// the third digit.
@@ -131,7 +131,7 @@ fn mask_and_sum(gradient: FlexTensor, output: Option<&FlexTensor>) -> (FlexTenso
     (gradient, bias)
 }
 
-/// Adds the bias to each row, and cuts off what is below zero if `rectified`.
+/// Adds the bias to each row, and applies ReLU if `rectified`.
 struct AddBias<'a> {
     values: &'a mut [f32],
     bias: &'a [f32],
@@ -273,19 +273,19 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the weight: shape [6, 7] in place of [5, 7]")]
+    #[should_panic(expected = "the weight: shape [6, 7] instead of [5, 7]")]
     fn a_weight_for_other_inputs_is_refused() {
         forward(normal([3, 5], 1), normal([6, 7], 2), normal([7], 3), false);
     }
 
     #[test]
-    #[should_panic(expected = "the bias: shape [1] in place of [7]")]
+    #[should_panic(expected = "the bias: shape [1] instead of [7]")]
     fn a_bias_of_another_shape_is_refused() {
         forward(normal([3, 5], 1), normal([5, 7], 2), normal([1], 3), false);
     }
 
     #[test]
-    #[should_panic(expected = "the output: shape [2, 7] in place of [3, 7]")]
+    #[should_panic(expected = "the output: shape [2, 7] instead of [3, 7]")]
     fn a_gradient_of_another_shape_is_refused() {
         backward(saved([2, 5, 7], [false, false, true, true]), normal([3, 7], 5));
     }

@@ -52,7 +52,7 @@ pub(super) fn backward(
     overrides::note_taken();
     let [rows, columns] = windows.output;
     for of_windows in [&gradient, &places] {
-        assert_shape("what belongs to windows", of_windows, &[batch, channels, rows, columns]);
+        assert_shape("the gradient or the places", of_windows, &[batch, channels, rows, columns]);
     }
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);

@@ -41,13 +41,12 @@ fn tensor(shape: Shape, dtype: DType, element_bytes: usize) -> FlexTensor {
 /// A buffer of at least `bytes` bytes: a free one of the fitting size, or a new one.
 fn buffer(bytes: usize) -> Buffer {
     let capacity = rounded(bytes);
-    // Other threads need not wait while a new one is made.
+    // Outside of the lock, so that other threads need not wait for a new one.
     let free = free().take(capacity);
     free.unwrap_or_else(|| Buffer::zeroed(capacity))
 }
 
-/// Frees `bytes` bytes that no tensor holds, if there are as many, for an allocator that has no
-/// more.
+/// Frees the oldest buffers that no tensor holds, `bytes` bytes of them if there are as many.
 pub(crate) fn free_kept_memory(bytes: usize) {
     free().release(bytes);
 }
@@ -151,7 +150,7 @@ struct FreeList {
 static FREE: Mutex<FreeList> = Mutex::new(FreeList::new());
 
 fn free() -> MutexGuard<'static, FreeList> {
-    // The list is whole at every point where it could panic, so a poisoned lock is no harm.
+    // The list is consistent wherever it could panic, so a poisoned lock does no harm.
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -164,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a gradient: shape [4] in place of [5]")]
+    #[should_panic(expected = "a gradient: shape [4] instead of [5]")]
     fn a_gradient_of_another_shape_is_refused() {
         let parameter = Parameter { gradient: normal([4], 2), ..parameter::<2>(5) };
         flex_adam::update(Level::best(), parameter, &zero(), &ADAM);
     }
 
     #[test]
-    #[should_panic(expected = "a slot: shape [4] in place of [5]")]
+    #[should_panic(expected = "a slot: shape [4] instead of [5]")]
     fn a_slot_of_another_shape_is_refused() {
         let parameter = Parameter { slots: [normal([4], 2)], ..parameter::<1>(5) };
         flex_sgd::update(Level::best(), parameter, &zero(), &SGD);

@@ -1,5 +1,5 @@
-//! Batch normalisation: a task for each channel, whose planes are read for its sums and once more
-//! for the result, mostly from the cache then. Few channels are cut by images as well.
+//! Batch normalisation: one task per channel, which reads its planes for the sums and again, mostly
+//! from the cache, for the result. Where channels are few they are cut by images as well.
 
 mod kernels;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use kernels::{
     Affine, Backward, Forward, Moments, Normalize, Planes, Propagate, Statistics, Sums, Walk,
 };
 
-/// Fewer channels than this are cut by images, so that enough threads find work.
+/// Fewer channels than this are cut by images, so that enough threads have work.
 const FEW_CHANNELS: usize = 16;
 
 /// How a batch is cut into tasks: by its shape alone.
@@ -104,7 +104,7 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
     note_taken();
     let [_, channels, ..] = dimensions::<4>(&layer.input);
     for values in [&layer.scale, &layer.shift].into_iter().chain(layer.stored.iter().flatten()) {
-        assert_shape("what a batch norm has for each channel", values, &[channels]);
+        assert_shape("a value for each channel", values, &[channels]);
     }
     if let Some(residual) = &layer.residual {
         assert_shape("the residual", residual, layer.input.layout().shape());
@@ -188,7 +188,7 @@ fn backward_at(
     note_taken();
     let plan = Plan::of(&saved.input);
     for values in per_channel {
-        assert_shape("what a batch norm has for each channel", values, &[plan.channels]);
+        assert_shape("a value for each channel", values, &[plan.channels]);
     }
     for maps in [Some(&gradient), saved.output.as_ref()].into_iter().flatten() {
         assert_shape("the output or its gradient", maps, saved.input.layout().shape());
@@ -201,7 +201,7 @@ fn backward_at(
 
     let mut residual = match (wanted.residual, saved.rectified) {
         (true, true) => Some(recycled::floats(input.layout().shape().clone())),
-        // Without ReLU it is the output's gradient as it is.
+        // Without ReLU it is the output's gradient itself.
         (true, false) => Some(gradient.clone()),
         (false, _) => None,
     };

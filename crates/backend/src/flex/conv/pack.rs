@@ -3,7 +3,7 @@
 use super::super::simd::Vector;
 
 /// Exchanges the two axes of `[channels][count]`, giving `[count][width]`, `width` a multiple of
-/// the lanes and at least `channels`; the channels that there are not become zero.
+/// the lanes and at least `channels`; missing channels become zero.
 pub(super) struct ToPositions {
     pub(super) source: *const f32,
     /// Numbers from one channel to the next.
@@ -118,7 +118,7 @@ impl Window {
     pub(super) fn copy(self, image: &[f32], size: [usize; 2], target: &mut [f32], plane: usize) {
         let [height, width] = size;
         let [rows, columns] = self.size;
-        // What of the window's columns lies inside of the image.
+        // The window's columns that lie inside of the image.
         let left = (-self.start[1]).clamp(0, columns as isize) as usize;
         let right =
             (width as isize - self.start[1]).clamp(left as isize, columns as isize) as usize;

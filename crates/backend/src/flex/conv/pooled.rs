@@ -1,7 +1,7 @@
-//! Maps with pooling behind them, which exist only a few rows at a time: what a forward pass stores
-//! is pooled at once, and what a backward pass reads is scattered when it is read. A full map of
-//! the first layers is larger than the caches, and would cost more to write and to read again than
-//! to compute.
+//! Maps that are pooled, which exist only a few rows at a time: a forward pass pools rows as soon as
+//! it has computed them, and a backward pass scatters gradients when it reads them. A full map of the
+//! first layers is larger than the caches, and would cost more to write and to read back than to
+//! compute.
 
 use std::ops::Range;
 
@@ -122,7 +122,7 @@ impl Source<'_> {
     }
 }
 
-/// The sums of the gradients of each plane that reach the maps: `[planes]`.
+/// For each plane the sum of the gradients that reach the maps: `[planes]`.
 pub(super) fn plane_sums(
     level: Level,
     gradient: &[f32],

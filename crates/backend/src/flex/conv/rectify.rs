@@ -1,5 +1,5 @@
-//! What comes between the gradient of a convolution's output and that of its sums: ReLU's mask,
-//! and the bias's gradient, in one pass.
+//! From the gradient of a convolution's output to that of its sums: ReLU's mask and the bias's
+//! gradient, in one pass.
 
 use burn_flex::FlexTensor;
 

@@ -25,7 +25,7 @@ use super::{
     tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };
 
-/// Positions that are summed in registers before the sums are put away: their gradients, of one
+/// Positions that are summed in registers before the sums are stored: their gradients, of one
 /// block of channels, are half of a first-level cache.
 const CHUNK: usize = 192;
 /// Numbers of input that a chunk may have.

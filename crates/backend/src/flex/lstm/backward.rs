@@ -20,7 +20,7 @@ pub(super) struct Backward<'a> {
     /// As packed for the backward pass.
     pub(super) weights: &'a [f32],
     pub(super) cells: &'a [f32],
-    /// Come as gates, and become the gradients of the sums before them.
+    /// The gates, which become the gradients of the sums before them.
     pub(super) gates: *mut f32,
     /// Where the gradient of the input goes, `[batch, time, inputs]`.
     pub(super) of_input: Option<*mut f32>,

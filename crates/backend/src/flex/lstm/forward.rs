@@ -23,7 +23,7 @@ pub(super) struct Forward<'a> {
     pub(super) weights: &'a [f32],
     pub(super) rows: *mut f32,
     pub(super) cells: *mut f32,
-    /// Nowhere, if there is no backward pass to come.
+    /// `None` if no backward pass follows.
     pub(super) gates: Option<*mut f32>,
     /// `[batch, time, hidden]`
     pub(super) outputs: *mut f32,
@@ -97,8 +97,8 @@ impl Kernel for ForwardTask<'_, '_> {
     }
 }
 
-/// What the callers of these methods promise: the numbers of steps, blocks and sequences are inside
-/// of the layer, and nobody else touches these sequences.
+/// Callers of these methods promise that steps, blocks and sequences are inside of the layer, and that
+/// nobody else touches these sequences.
 impl Forward<'_> {
     /// # Safety
     ///
@@ -141,7 +141,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Completes the row of a step by the input and the bias's one.
+    /// Completes the row of a step with the input, and the one for the bias.
     ///
     /// # Safety
     ///
@@ -160,7 +160,7 @@ impl Forward<'_> {
 
     /// A vector of units of as many sequences as there are `sums` for, `[sequences, 4, lanes]`: the
     /// product, then the gates in registers. Between them the sums lie in the cache, so that the
-    /// gates' long code is there once, not for each row of each size of tile.
+    /// gates' long code exists once, not for each row of each size of tile.
     ///
     /// # Safety
     ///

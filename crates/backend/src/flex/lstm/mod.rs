@@ -1,5 +1,5 @@
-//! The LSTM layer: each task takes some sequences through all time steps, so no thread waits for
-//! another one at a step.
+//! The LSTM layer: each task takes some sequences through all time steps, so threads do not wait for
+//! each other at each step.
 //!
 //! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
 //! units are kept. Backward, the gates' memory takes their gradients, from which the gradients of
@@ -30,7 +30,7 @@ use sizes::Sizes;
 use weight_gradient::weight_gradients;
 use weights::Weights;
 
-/// The layer without a backward pass to come.
+/// The layer, if no backward pass follows.
 pub(super) fn forward(layer: Lstm<Flex>) -> LstmOutput<Flex> {
     if !supported(&layer) {
         return lstm::composed(layer).0;

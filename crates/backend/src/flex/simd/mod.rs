@@ -11,8 +11,8 @@ mod x86;
 use portable::Lanes;
 
 /// A kernel over vectors of any width. Its `run` and all that it calls with a [`Vector`] must be
-/// `#[inline(always)]`, closures too: what is compiled by itself lacks the level's instructions,
-/// and each of them becomes a call, which is right and ten times slower.
+/// `#[inline(always)]`, closures too: a function compiled by itself lacks the level's
+/// instructions, and each of them becomes a call, which is correct and ten times slower.
 pub(super) trait Kernel {
     type Output;
 
@@ -165,7 +165,7 @@ pub(super) trait Vector: Copy {
     /// The sum of the lanes, in a fixed order.
     fn sum(self) -> f32;
 
-    /// The even and the odd elements of the run of numbers that two vectors make.
+    /// The even and the odd elements of two vectors, taken one after the other.
     fn unzip(self, other: Self) -> [Self; 2];
     /// The reverse of [`unzip`](Self::unzip).
     fn zip(self, other: Self) -> [Self; 2];
@@ -209,7 +209,7 @@ pub(super) use unroll;
 mod tests {
     use super::*;
 
-    /// Runs each operation on lanes 1, 2, 3, ... and returns what it gave.
+    /// Runs each operation on lanes 1, 2, 3, ... and returns the results.
     struct Operations;
 
     impl Kernel for Operations {

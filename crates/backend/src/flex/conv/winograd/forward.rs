@@ -23,7 +23,7 @@ use super::{
 /// Bytes of transformed inputs and outputs of one task, so that they stay in a second-level cache.
 /// A task has whole rows of tiles, though, and one of a wide map may be more.
 const TASK_BYTES: usize = 640 << 10;
-/// Tiles of a task at least, so that the kernels are read from the cache often enough.
+/// The fewest tiles of a task, so that the kernels are read from the cache often enough.
 const TILES: usize = 24;
 /// Bytes of transformed kernels up to which each task reads all of them.
 const KERNEL_BYTES: usize = 16 << 20;
@@ -229,8 +229,8 @@ impl Job<'_> {
     }
 
     /// All threads transform the inputs of some rows of tiles, and then each task does the rest for
-    /// one block of outputs. It transforms its own kernels, each time again: that takes some
-    /// hundredths of the time of their products, and all kernels together would not stay in any
+    /// one block of outputs. It transforms its own kernels each time anew: that takes a few
+    /// percent of the time of their products, and all kernels together would not stay in any
     /// cache.
     fn run_by_blocks(&self) {
         let Maps { inputs, outputs, .. } = *self.maps;

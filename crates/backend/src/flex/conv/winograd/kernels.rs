@@ -8,12 +8,12 @@ use super::{
     Maps, transform,
 };
 
-/// Which kernels meet which maps.
+/// How kernels are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::flex::conv) enum Kernels {
     /// `weight[output][input]`, as they are.
     Forward,
-    /// `weight[input][output]`, turned by half a circle: the input gradient.
+    /// `weight[input][output]`, rotated by 180 degrees: the input gradient.
     Turned,
 }
 
