@@ -98,7 +98,7 @@ pub(super) struct Shared<'a, T> {
     lifetime: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it hands out memory only through `slice` and `pointer`, whose callers are responsible for it.
+// SAFETY: it hands out memory only through `slice` and `pointer`, whose callers are responsible.
 unsafe impl<T: Send> Send for Shared<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Shared<'_, T> {}
