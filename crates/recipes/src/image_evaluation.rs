@@ -87,7 +87,7 @@ impl<B: Backend> ImageEvaluation<B> {
     ) -> Result<Metrics, Failure> {
         let metrics = [("accuracy", MetricSummary::Mean)];
         let mut evaluation = Evaluation::new(&metrics, &self.device);
-        for batch in self.loader.batches(0, 0) {
+        for batch in self.group.until_interrupted(self.loader.batches(0, 0)) {
             let batch = batch?;
             if batch.part.samples == 0 {
                 continue;

@@ -265,7 +265,7 @@ fn measure<B: Backend>(
 ) -> Result<Metrics, Failure> {
     let metrics = [("accuracy", MetricSummary::Mean)];
     let mut evaluation = Evaluation::new(&metrics, device);
-    for batch in split.batches(0, 0) {
+    for batch in group.until_interrupted(split.batches(0, 0)) {
         let (batch, part) = batch?();
         if part.samples == 0 {
             continue;
