@@ -48,6 +48,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 after: self.finite_until,
                 step,
                 learning_rate: self.state.record.learning_rate,
+                clip_norm: self.config.clip_norm,
             });
         }
         self.finite_until = step;
