@@ -1,4 +1,4 @@
-//! The Adam update (Kingma and Ba, 2015) with its kin: decoupled decay (AdamW: Loshchilov and
+//! The Adam update (Kingma and Ba, 2015) and its variants: decoupled decay (AdamW: Loshchilov and
 //! Hutter, 2019) and the look-ahead of Nesterov's momentum (NAdam: Dozat, 2016).
 //!
 //! Overrides: Flex (`flex/adam.rs`), CUDA and WGPU (`cube/adam.rs`).

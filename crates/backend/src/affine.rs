@@ -13,7 +13,7 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// From a place in the result to that in the image, both in pixels from the middle:
+/// Maps a position in the result to one in the image, both in pixels from the centre:
 /// `[[xx, xy, x], [yx, yy, y]]`.
 pub type PlaneMap = [[f64; 3]; 2];
 
@@ -22,15 +22,15 @@ pub(crate) fn composed<B: Backend>(images: FloatTensor<B>, maps: &[PlaneMap]) ->
     let images = tensor::<B, 4>(images);
     let [batch, _, height, width] = images.dims();
     let device = images.device();
-    // A place along a side, in pixels from the middle.
+    // Positions along a side, in pixels from the centre.
     let from_middle = |side: usize| {
         let places = Tensor::<B, 1, Int>::arange(0..side as i64, &device).float();
         places + (0.5 - 0.5 * side as f64)
     };
     let x = from_middle(width).reshape([1, 1, width]);
     let y = from_middle(height).reshape([1, height, 1]);
-    // The grid takes -1 and 1 for the borders. Sums rather than a product of matrices, which rounds
-    // its operands where it is made by tensor cores.
+    // The grid has its borders at -1 and 1. Sums rather than a matrix product, whose operands tensor
+    // cores would round.
     let along = |row: usize, side: usize| {
         let half = 0.5 * side as f64;
         let [by_x, by_y, shift] = [0, 1, 2].map(|column| {

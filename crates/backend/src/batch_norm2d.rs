@@ -1,20 +1,20 @@
-//! Batch normalisation (Ioffe and Szegedy, 2015), with a residual and ReLU or without.
+//! Batch normalisation (Ioffe and Szegedy, 2015), optionally with a residual and ReLU.
 //!
 //! ```text
 //! normal = (input - mean) / sqrt(variance + epsilon)
 //! output = relu(scale * normal + shift + residual)
 //! ```
 //!
-//! Backward, with `d` the gradient of the output where ReLU let it through:
+//! Backward, with `d` the gradient of the output, masked by ReLU:
 //!
 //! ```text
 //! d shift = sum(d),  d scale = sum(d * normal),  d residual = d
 //! d input = scale / sqrt(variance + epsilon) * (d - (d shift + normal * d scale) / count)
 //! ```
 //!
-//! where the subtraction is left out if mean and variance are stored ones.
+//! without the subtraction if mean and variance are stored ones.
 //!
-//! Overrides: Flex (`flex/batch_norm2d.rs`), CUDA and WGPU (`cube/batch_norm2d`).
+//! Overrides: Flex (`flex/batch_norm2d/`), CUDA and WGPU (`cube/batch_norm2d/`).
 
 use burn::backend::autodiff::{
     Autodiff,
@@ -39,11 +39,10 @@ pub struct BatchNorm2d<B: Backend> {
     pub scale: FloatTensor<B>,
     /// `[channels]`
     pub shift: FloatTensor<B>,
-    /// Mean and variance, `[channels]` each, that get no gradients; the batch's own if there are
-    /// none.
+    /// Mean and variance, `[channels]` each, without gradients; `None` for the batch's own.
     pub stored: Option<[FloatTensor<B>; 2]>,
-    /// Where there are none, whether those of the batches of all processes are taken, of which this
-    /// one's counts or does not; only where gradients are recorded.
+    /// Without stored ones: take those of the batches of all processes, of which this one's counts
+    /// or not. Only where gradients are recorded.
     pub over_processes: Option<Counts>,
     /// Added after the normalisation, of the input's shape.
     pub residual: Option<FloatTensor<B>>,
@@ -53,8 +52,8 @@ pub struct BatchNorm2d<B: Backend> {
     pub rectified: bool,
 }
 
-/// Whether the batch of this process counts in statistics over all of them: not where it stands in
-/// for a share without samples.
+/// Whether this process's batch counts in the statistics over all processes: not if it only stands
+/// in for an empty share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts(pub bool);
 
@@ -67,11 +66,11 @@ pub struct BatchNorm2dOutput<B: Backend> {
     pub mean: FloatTensor<B>,
     /// `[channels]`, the biased variance, without gradient
     pub variance: FloatTensor<B>,
-    /// Values of a channel in the batches of all processes, where mean and variance are theirs.
+    /// Values per channel in the batches of all processes, if mean and variance are over those.
     pub over_processes: Option<usize>,
 }
 
-/// What the backward pass begins with.
+/// What the backward pass needs.
 #[derive(Clone, Debug)]
 pub struct BatchNorm2dSaved<B: Backend> {
     /// `[batch, channels, height, width]`
@@ -90,13 +89,13 @@ pub struct BatchNorm2dSaved<B: Backend> {
     pub epsilon: f64,
     /// Whether ReLU followed.
     pub rectified: bool,
-    /// The output, where ReLU and a residual made it; else the mask of ReLU is computed again.
+    /// The output, if ReLU followed a residual; otherwise ReLU's mask is recomputed.
     pub output: Option<FloatTensor<B>>,
-    /// Which gradients are asked for.
+    /// Which gradients are wanted.
     pub wanted: BatchNorm2dWanted,
 }
 
-/// Which gradients of batch normalisation are asked for.
+/// Which gradients of batch normalisation are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNorm2dWanted {
     /// Of the input.
@@ -107,7 +106,7 @@ pub struct BatchNorm2dWanted {
     pub residual: bool,
 }
 
-/// The gradients of batch normalisation, those that were asked for.
+/// The gradients of batch normalisation that were wanted.
 #[derive(Clone, Debug)]
 pub struct BatchNorm2dGradients<B: Backend> {
     /// `[batch, channels, height, width]`
@@ -118,7 +117,7 @@ pub struct BatchNorm2dGradients<B: Backend> {
     pub residual: Option<FloatTensor<B>>,
 }
 
-/// `[channels]` beside maps.
+/// `[channels]`, shaped to broadcast over maps.
 fn per_channel<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 4> {
     let [channels] = values.dims();
     values.reshape([1, channels, 1, 1])
@@ -129,7 +128,7 @@ fn sum_of_channels<B: Backend>(values: Tensor<B, 4>) -> Tensor<B, 1> {
     values.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
 }
 
-/// The number of values of a channel; one where there are none, for it divides their sum.
+/// The number of values per channel, at least one, since sums are divided by it.
 fn values_of_channel<B: Backend>(input: &Tensor<B, 4>) -> f64 {
     let [batch, _, height, width] = input.dims();
     (batch * height * width).max(1) as f64
@@ -169,7 +168,7 @@ pub(crate) fn composed_backward<B: Backend>(
     let input = tensor::<B, 4>(saved.input);
     let count = values_of_channel(&input);
     let deviation = (tensor::<B, 1>(saved.variance) + saved.epsilon).sqrt();
-    // Not by `recip`, of which ndarray computes twelve bits.
+    // Not `recip`, which ndarray computes to twelve bits.
     let inverse_deviation = deviation.ones_like() / deviation;
     let centered = input - per_channel(tensor(saved.mean));
     let normal = centered * per_channel(inverse_deviation.clone());
@@ -205,7 +204,7 @@ pub(crate) fn composed_backward<B: Backend>(
 struct BatchNorm2dBackward;
 
 impl<B: Backend> Backward<B, 4> for BatchNorm2dBackward {
-    /// With the values of a channel where the statistics are over several processes.
+    /// With the number of values per channel if the statistics are over several processes.
     type State = (BatchNorm2dSaved<B>, Option<usize>);
 
     fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {

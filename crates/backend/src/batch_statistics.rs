@@ -1,8 +1,8 @@
-//! Batch normalisation by the batches of several processes, each of which has a part.
+//! Batch normalisation over the batches of several processes.
 //!
-//! Two sums over the processes make the statistics of all: of the means, then of the squares around
-//! the common mean, which no difference of large numbers blurs. A third one makes the gradient
-//! through them, with the formula of [`batch_norm2d`](crate::batch_norm2d).
+//! Two sums over the processes give the common statistics: of the means, then of the squares around
+//! the common mean, so that no digits cancel. A third gives the gradient through them, with the
+//! formula of [`batch_norm2d`](crate::batch_norm2d).
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -14,16 +14,16 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// Adds to the numbers of this process those of the others.
+/// Adds the other processes' numbers to this one's.
 pub type SumOverProcesses = Rc<dyn Fn(&mut [f64])>;
 
 thread_local! {
-    /// Of the thread that trains, which is also the one that goes backward.
+    /// Per thread: the one that trains also runs the backward pass.
     static SUM: RefCell<Option<SumOverProcesses>> = const { RefCell::new(None) };
 }
 
-/// Says how the calling thread sums over the processes that train together; none where it trains
-/// alone, or not any more.
+/// Sets how the calling thread sums over the processes that train together; `None` if it trains
+/// alone, or has finished.
 pub fn set_sum_over_processes(sum: Option<SumOverProcesses>) {
     SUM.set(sum);
 }
@@ -73,7 +73,7 @@ pub(crate) fn forward<B: Backend>(
 /// The gradients of [`forward`]; those of scale and shift are of this process's batch alone, as all
 /// gradients of parameters.
 ///
-/// - `count`: values of a channel, over all processes
+/// - `count`: values per channel, over all processes
 pub(crate) fn backward<B: Backend>(
     saved: BatchNorm2dSaved<B>,
     gradient: FloatTensor<B>,
@@ -102,7 +102,7 @@ pub(crate) fn backward<B: Backend>(
             let values = factors.iter().zip(sums).map(|(factor, sum)| factor * sum).collect();
             from_host::<B>(values, &device)
         };
-        // What goes through the statistics is itself a scaled and shifted normal.
+        // The part through the statistics is itself a scaled and shifted normalised input.
         let BatchNorm2dOutput { output, .. } = B::fused_batch_norm2d(BatchNorm2d {
             input,
             scale: through(&sums[..channels]),

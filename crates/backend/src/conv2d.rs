@@ -26,7 +26,7 @@ pub enum Convolution {
     /// By the fastest algorithm. Winograd's (Lavin and Gray, 2016) does a quarter of the
     /// multiplications of a 3x3 kernel, with an error of up to 1e-4 of the largest value.
     Fast,
-    /// By sums of products alone, with an error of 1e-6 of the largest value.
+    /// By plain sums of products, with an error of 1e-6 of the largest value.
     Exact,
 }
 
@@ -53,7 +53,7 @@ pub struct Conv2dParents<T> {
     pub bias: T,
 }
 
-/// The gradients of a convolution that were asked for.
+/// The gradients of a convolution that were wanted.
 pub type Conv2dGradients<B> = Conv2dParents<Option<FloatTensor<B>>>;
 
 pub(crate) fn composed<B: Backend>(
@@ -82,7 +82,7 @@ pub(crate) fn composed_backward<B: Backend>(
     gradients::<B>(input, weight, gradient, options, wanted)
 }
 
-/// The gradients of a convolution by Burn's operations, from that of what it returned before ReLU.
+/// The gradients of a convolution by Burn's operations, from that of its output before ReLU.
 pub(crate) fn gradients<B: Backend>(
     input: FloatTensor<B>,
     weight: FloatTensor<B>,
@@ -122,7 +122,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     bias: Option<FloatTensor<Autodiff<B, C>>>,
     options: &Conv2dOptions,
 ) -> FloatTensor<Autodiff<B, C>> {
-    // The backward pass of a convolution with a bias has three parents, else two.
+    // With a bias the backward pass has three parents, otherwise two.
     macro_rules! record {
         ($nodes:expr, $bias:expr) => {
             match Backward::<B, _>::prepare::<C>(Recorded, $nodes).compute_bound().stateful() {
@@ -160,7 +160,7 @@ struct Recorded;
 struct State<B: Backend> {
     input: NodeId,
     weight: NodeId,
-    /// The output, where ReLU's mask is read from it.
+    /// The output, if ReLU's mask is read from it.
     output: Option<FloatTensor<B>>,
     options: Conv2dOptions,
 }
@@ -185,7 +185,7 @@ impl<B: Backend, const N: usize> Backward<B, N> for Recorded {
     }
 }
 
-/// The parents whose gradients someone waits for.
+/// The parents whose gradients are needed.
 pub(crate) fn wanted(parents: &[Option<NodeId>]) -> Conv2dParents<bool> {
     let wanted = |index: usize| parents.get(index).is_some_and(Option::is_some);
     Conv2dParents { input: wanted(0), weight: wanted(1), bias: wanted(2) }

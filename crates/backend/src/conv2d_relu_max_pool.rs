@@ -1,5 +1,5 @@
 //! Convolution with bias, ReLU and the maximum of windows of 2x2 as one operation, which keeps
-//! what the backward pass needs of the full map, not the map.
+//! only what the backward pass needs of the full map.
 //!
 //! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/relu_max_pool.rs`, after Burn's convolution).
 
@@ -40,7 +40,7 @@ pub(crate) fn composed_backward<B: Backend>(
     options: &Conv2dOptions,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<B> {
-    // ReLU cuts a window's gradient where the largest of it is not above zero.
+    // ReLU zeroes a window's gradient if its maximum is not above zero.
     let gradient = B::relu_backward(output, gradient);
     let map = map_shape(&input.shape(), &weight.shape(), options);
     let gradient =

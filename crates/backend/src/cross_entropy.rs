@@ -1,4 +1,4 @@
-//! The cross-entropy of the softmax, a value for each sample.
+//! The cross-entropy of the softmax, one value per sample.
 //!
 //! Overrides: Flex (`flex/cross_entropy.rs`), CUDA and WGPU (`cube/cross_entropy.rs`).
 
@@ -20,7 +20,7 @@ use crate::{
     primitive::{primitive, register, tensor},
 };
 
-/// The losses `[batch]`, and the softmax `[batch, classes]`, which the backward pass begins with.
+/// The losses `[batch]`, and the softmax `[batch, classes]`, from which the backward pass starts.
 pub(crate) fn composed<B: Backend>(
     logits: FloatTensor<B>,
     targets: IntTensor<B>,

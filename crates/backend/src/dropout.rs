@@ -1,4 +1,4 @@
-//! Dropout by counter, forward and backward; the mask is computed where it is needed, and not kept.
+//! Counter-based dropout, forward and backward; the mask is recomputed where needed, never stored.
 //!
 //! Overrides: Flex (`flex/dropout.rs`), CUDA and WGPU (`cube/dropout.rs`).
 
@@ -18,7 +18,7 @@ use crate::{
     random::Random,
 };
 
-/// Draws have so many bits, and eight of them come from one block of random words.
+/// The bits of a draw; eight draws come from one block of random words.
 pub(crate) const DRAW_BITS: u32 = 16;
 pub(crate) const DRAWS: u32 = 1 << DRAW_BITS;
 pub(crate) const DRAWS_OF_BLOCK: usize = 8;
@@ -29,7 +29,7 @@ pub(crate) const DRAWS_OF_BLOCK: usize = 8;
 pub struct DropoutMask {
     pub(crate) random: Random,
     pub(crate) first_sample: usize,
-    /// An element whose draw is below is dropped.
+    /// Elements whose draw is below this are dropped.
     pub(crate) dropped: u32,
 }
 
@@ -46,7 +46,7 @@ impl DropoutMask {
         self.dropped == 0
     }
 
-    /// What elements that are kept are multiplied by, so that the mean stays.
+    /// The factor of kept elements, which preserves the mean.
     pub(crate) fn kept(&self) -> f32 {
         match DRAWS.checked_sub(self.dropped) {
             Some(kept @ 1..) => DRAWS as f32 / kept as f32,

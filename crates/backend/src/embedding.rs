@@ -15,6 +15,11 @@ use burn::tensor::{
 
 use crate::{Backend, overrides::note_composed, primitive::register};
 
+pub(crate) fn composed<B: Backend>(table: FloatTensor<B>, indices: IntTensor<B>) -> FloatTensor<B> {
+    note_composed();
+    B::embedding(table, indices)
+}
+
 /// Adds each row of `gradient` to the row of the table that it came from.
 pub(crate) fn composed_backward<B: Backend>(
     entries: usize,

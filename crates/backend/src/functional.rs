@@ -17,7 +17,7 @@ pub struct Conv2dOptions {
     pub padding: [usize; 2],
     /// Rows and columns from one tap of the kernel to the next.
     pub dilation: [usize; 2],
-    /// Independent groups that the channels fall into.
+    /// Independent groups of channels.
     pub groups: usize,
     /// Whether ReLU follows.
     pub relu: bool,
@@ -48,7 +48,7 @@ pub struct PoolOptions {
     pub kernel: [usize; 2],
     /// Rows and columns from one window to the next.
     pub stride: [usize; 2],
-    /// Rows and columns at each side that no window takes its maximum from.
+    /// Rows and columns of padding at each side, which never hold a maximum.
     pub padding: [usize; 2],
 }
 
@@ -91,7 +91,7 @@ pub struct BatchStatistics<B: Backend> {
     /// The biased variance.
     pub variance: Tensor<B, 1>,
     /// The unbiased variance, which PyTorch's running variance averages, divided by the biased one;
-    /// 1 with a single value a channel.
+    /// 1 if a channel has a single value.
     pub unbiased: f64,
 }
 
@@ -132,7 +132,7 @@ pub fn conv2d<B: Backend>(
 }
 
 /// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
-/// full map. `options.relu` is not looked at.
+/// full map. `options.relu` is ignored.
 ///
 /// - shapes as in [`conv2d`], height and width of the result halved, rounded down
 pub fn conv2d_relu_max_pool<B: Backend>(
@@ -161,11 +161,11 @@ pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
     tensor(B::fused_global_average_pool(primitive(input)))
 }
 
-/// Images that lie on the device as bytes, as numbers between 0 and 1.
+/// Converts images held as bytes on the device to numbers between 0 and 1.
 ///
 /// - `packed`: `[images, channels * height * width]`, or a quarter as many words, rounded up; see
 ///   [`Packing`]
-/// - `indices`: `[batch]`, which images; all if there are none
+/// - `indices`: `[batch]`, the images to take; all if `None`
 /// - `shape`: `[channels, height, width]`
 /// - returns: `[batch, channels, height, width]`
 ///
@@ -179,7 +179,7 @@ pub fn pixels<B: Backend>(
     tensor(B::fused_pixels(packed.into_primitive(), indices, shape))
 }
 
-/// Images whose channels are multiplied by a factor and added to, each by its own. Gradients end here.
+/// Scales and shifts each channel of images. Gradients end here.
 ///
 /// - `images`: `[batch, channels, height, width]`
 /// - `factors`, `summands`: `[channels]`
@@ -191,11 +191,11 @@ pub fn normalized<B: Backend>(
     tensor(B::fused_normalized(primitive(images), [factors, summands].map(primitive)))
 }
 
-/// Each image under its own map of the plane, sampled bilinearly, with zeros outside, as PyTorch's
-/// `grid_sample` does it. Gradients end here.
+/// Transforms each image by its own map of the plane, sampled bilinearly, with zeros outside, as
+/// PyTorch's `grid_sample` does. Gradients end here.
 ///
 /// - `images`: `[batch, channels, height, width]`
-/// - `maps`: one an image
+/// - `maps`: one per image
 /// - returns: the same shape
 pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 4> {
     tensor(B::fused_affine(primitive(images), maps))
@@ -205,7 +205,7 @@ pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 
 ///
 /// - `input`, `residual`: `[batch, channels, height, width]`
 /// - `scale`, `shift`: `[channels]`
-/// - returns: the normalised maps, and the statistics of the batch where it was normalised by them
+/// - returns: the normalised maps, and the batch's statistics if it was normalised by them
 pub fn batch_norm2d<B: Backend>(
     input: Tensor<B, 4>,
     [scale, shift]: [Tensor<B, 1>; 2],
@@ -242,7 +242,7 @@ pub fn batch_norm2d<B: Backend>(
 /// One LSTM layer over a sequence.
 ///
 /// - `input`: `[batch, time, inputs]`
-/// - `state`: zeros where there is none
+/// - `state`: zeros if `None`
 /// - returns: the output at each time, `[batch, time, hidden]`, and the state after the last
 pub fn lstm<B: Backend>(
     input: Tensor<B, 3>,
@@ -284,7 +284,7 @@ pub fn linear<B: Backend>(
     result(B::fused_linear(operand(input), operand(weight), operand(bias), rectified))
 }
 
-/// Zeroes the elements that `mask` drops, and enlarges the others, so that their mean stays.
+/// Zeroes the elements that `mask` drops, and scales up the others to preserve the mean.
 ///
 /// - `values`: `[batch, ..]`
 /// - returns: the same shape
@@ -304,7 +304,7 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
     tensor(B::fused_embedding(primitive(table), indices.into_primitive()))
 }
 
-/// Cross-entropy of the softmax, a value for each sample.
+/// Cross-entropy of the softmax, one value per sample.
 ///
 /// - `logits`: `[batch, classes]`
 /// - `targets`: `[batch]`, below `classes`

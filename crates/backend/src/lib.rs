@@ -1,4 +1,4 @@
-//! Which backend runs, what the device is, the fused operations, and randomness by counter.
+//! Backend selection, the device, the fused operations, and counter-based randomness.
 //!
 //! This is the only crate that knows one Burn backend from another. The rest of the workspace is
 //! generic over [`Backend`], and the programs are built for [`Selected`]: the backend that the
@@ -17,7 +17,7 @@ pub mod device;
 mod peaks;
 mod selected;
 
-// What the rest of the workspace is generic over, an operation a file.
+// What the rest of the workspace is generic over, one operation per file.
 mod adam;
 mod affine;
 mod batch_norm2d;

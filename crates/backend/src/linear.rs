@@ -1,4 +1,4 @@
-//! The dense layer, with ReLU or without.
+//! The dense layer, optionally with ReLU.
 //!
 //! Overrides: Flex (`flex/linear.rs`).
 
@@ -16,20 +16,20 @@ use crate::{
     primitive::{primitive, register, tensor, transposed},
 };
 
-/// What the backward pass of a dense layer begins with: each part only where it is needed.
+/// What the backward pass of a dense layer needs; each part is there only if it is needed.
 #[derive(Clone, Debug)]
 pub struct LinearSaved<B: Backend> {
     /// `[batch, inputs]`, for the gradient of the weight.
     pub input: Option<FloatTensor<B>>,
     /// `[inputs, outputs]`, for the gradient of the input.
     pub weight: Option<FloatTensor<B>>,
-    /// `[batch, outputs]`, where ReLU followed.
+    /// `[batch, outputs]`, if ReLU followed.
     pub output: Option<FloatTensor<B>>,
-    /// Whether the gradient of the bias is asked for.
+    /// Whether the gradient of the bias is wanted.
     pub bias: bool,
 }
 
-/// The gradients of a dense layer, those that were asked for.
+/// The gradients of a dense layer that were wanted.
 #[derive(Clone, Debug)]
 pub struct LinearGradients<B: Backend> {
     /// `[batch, inputs]`

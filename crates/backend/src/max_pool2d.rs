@@ -33,7 +33,7 @@ pub(crate) fn composed_backward<B: Backend>(
 ) -> FloatTensor<B> {
     overrides::note_composed();
     let PoolOptions { kernel, stride, padding } = *options;
-    // Burn's operation takes the input, of which it needs the shape alone.
+    // Burn's operation takes the input, but needs only its shape.
     let input = B::float_empty(input, &B::float_device(&gradient), gradient.dtype().into());
     B::max_pool2d_with_indices_backward(
         input,

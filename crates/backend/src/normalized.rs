@@ -1,4 +1,4 @@
-//! Images whose channels are multiplied by a factor and added to, each by its own.
+//! Images whose channels are scaled and shifted, each by its own numbers.
 //!
 //! Overrides: CUDA and WGPU (`cube/mod.rs`).
 
@@ -15,8 +15,7 @@ pub(crate) fn composed<B: Backend>(
 ) -> FloatTensor<B> {
     let images = tensor::<B, 4>(images);
     let [batch, channels, _, _] = images.dims();
-    // A value for each plane, one after the other, is what CPU backends broadcast at the speed of
-    // memory; one for each channel is not.
+    // CPU backends broadcast one value per plane at the speed of memory, but not one per channel.
     let planes = |values| {
         let each = tensor::<B, 1>(values).reshape([1, channels, 1, 1]);
         each.repeat_dim(0, batch)

@@ -1,8 +1,8 @@
-//! The operations that a backend may do better than by composing Burn's.
+//! The operations that a backend may do better than a composition of Burn's.
 //!
-//! Each has a default body in plain Burn operations, right on every backend and the reference of
-//! the tests. A backend overrides those where it pays. The names of those that compute begin with
-//! `fused_`, because a method called like one of Burn's would be ambiguous in all code that is
+//! Each has a default body of plain Burn operations, which is correct on every backend and the
+//! reference of the tests; a backend overrides it where that pays. The names of those that compute
+//! begin with `fused_`, because a method named like one of Burn's would be ambiguous in code that is
 //! generic over both.
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
@@ -27,7 +27,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// One Adam update of each parameter; see [`AdamStep`].
     ///
     /// - slots: the first and the second moment
-    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
+    /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
     fn fused_adam(
         parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
@@ -39,7 +39,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// One update of each parameter by gradient descent with momentum; see [`SgdStep`].
     ///
     /// - slot: the velocity
-    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
+    /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
     fn fused_sgd(
         parameters: Vec<Parameter<Self, 1>>,
         diverged: FloatTensor<Self>,
@@ -51,7 +51,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// One update of each parameter by RMSprop; see [`RmsPropStep`].
     ///
     /// - slots: the mean of squares and the velocity
-    /// - `diverged`: `[1]`; where it is not zero everything is returned as it came
+    /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
     fn fused_rms_prop(
         parameters: Vec<Parameter<Self, 2>>,
         diverged: FloatTensor<Self>,
@@ -75,7 +75,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         square_sums::composed::<Self>(values)
     }
 
-    /// The values in the order in memory in which operations on a parameter of this shape read it.
+    /// The values in the memory layout in which operations read a parameter of this shape.
     fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
         values
     }
@@ -137,7 +137,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// - `table`: `[entries, width]`, `indices`: `[batch, time]`
     /// - returns: `[batch, time, width]`
     fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
-        Self::embedding(table, indices)
+        embedding::composed::<Self>(table, indices)
     }
 
     /// The gradient of the table, `[entries, width]`, from that of the rows taken from it.
@@ -149,7 +149,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         embedding::composed_backward::<Self>(entries, indices, gradient)
     }
 
-    /// Cross-entropy of the softmax, a value for each sample.
+    /// Cross-entropy of the softmax, one value per sample.
     ///
     /// - `logits`: `[batch, classes]`, `targets`: `[batch]`
     /// - returns: `[batch]`
@@ -221,8 +221,8 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// Convolution, ReLU and pooling; shapes as in
     /// [`conv2d_relu_max_pool`](crate::functional::conv2d_relu_max_pool).
     ///
-    /// - returns the output, and of its shape what the backward pass needs to find the winner of
-    ///   each window; the meaning and the type of these numbers are the backend's own
+    /// - returns: the output, and a tensor of its shape by which the backward pass finds the winner of
+    ///   each window; its type and meaning are up to the backend
     fn fused_conv2d_relu_max_pool(
         input: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -257,8 +257,8 @@ pub trait Backend: burn::tensor::backend::Backend {
 
     /// The maximum of each window; shapes as in [`max_pool2d`](crate::functional::max_pool2d).
     ///
-    /// - returns the output, and of its shape what the backward pass needs to find the winner of
-    ///   each window; the meaning and the type of these numbers are the backend's own
+    /// - returns: the output, and a tensor of its shape by which the backward pass finds the winner of
+    ///   each window; its type and meaning are up to the backend
     fn fused_max_pool2d(
         input: FloatTensor<Self>,
         options: &PoolOptions,
@@ -309,7 +309,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         dropout::composed::<Self>(values, mask)
     }
 
-    /// Images of bytes as numbers between 0 and 1; see [`pixels`](crate::functional::pixels).
+    /// Converts images of bytes to numbers between 0 and 1; see [`pixels`](crate::functional::pixels).
     fn fused_pixels(
         packed: IntTensor<Self>,
         indices: Option<IntTensor<Self>>,
@@ -318,13 +318,13 @@ pub trait Backend: burn::tensor::backend::Backend {
         pixels::composed::<Self>(packed, indices, shape)
     }
 
-    /// Each image under its own map; see [`affine`](crate::functional::affine).
+    /// Transforms each image by its own map; see [`affine`](crate::functional::affine).
     fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
         affine::composed::<Self>(images, maps)
     }
 }
 
-/// A [`Backend`] that records gradients, over one that does the work.
+/// A [`Backend`] that records gradients, on top of one that computes.
 pub trait AutodiffBackend:
     Backend + burn::tensor::backend::AutodiffBackend<InnerBackend: Backend>
 {
@@ -431,7 +431,7 @@ impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
 
-/// The update of each parameter by itself.
+/// Updates each parameter by itself.
 pub(crate) fn each<B: Backend, const SLOTS: usize>(
     parameters: Vec<Parameter<B, SLOTS>>,
     update: impl Fn(Parameter<B, SLOTS>) -> Updated<B, SLOTS>,

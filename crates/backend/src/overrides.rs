@@ -1,6 +1,6 @@
-//! Which operations a backend did itself, for tests that no layer fell back to the default body.
+//! Counts the operations that a backend did itself, for tests that no layer took a default body.
 //!
-//! An operation counts on the thread that calls it, so tests beside each other do not mix.
+//! Calls are counted per thread, so that parallel tests do not mix.
 //!
 //! ```
 //! let before = backend::overrides::counts();
@@ -11,9 +11,10 @@
 
 use std::cell::Cell;
 
-/// How many operations this thread has called since it began.
+/// How many operations this thread has called since it began. Normalised images, moving averages and
+/// channel sums are not counted: their default bodies are good enough for some backends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct Calls {
     /// Done by a backend's own kernels.
     pub taken: u64,
     /// Done by a default body in plain Burn operations.
@@ -21,23 +22,23 @@ pub struct Counts {
 }
 
 thread_local! {
-    static COUNTS: Cell<Counts> = const { Cell::new(Counts { taken: 0, composed: 0 }) };
+    static CALLS: Cell<Calls> = const { Cell::new(Calls { taken: 0, composed: 0 }) };
 }
 
-/// The operations of this thread so far.
-pub fn counts() -> Counts {
-    COUNTS.get()
+/// The calls of this thread so far.
+pub fn counts() -> Calls {
+    CALLS.get()
 }
 
 /// Notes that an override runs.
 #[cfg(any(feature = "cpu", feature = "cube"))]
 pub(crate) fn note_taken() {
-    let counts = COUNTS.get();
-    COUNTS.set(Counts { taken: counts.taken + 1, ..counts });
+    let calls = CALLS.get();
+    CALLS.set(Calls { taken: calls.taken + 1, ..calls });
 }
 
 /// Notes that a default body runs.
 pub(crate) fn note_composed() {
-    let counts = COUNTS.get();
-    COUNTS.set(Counts { composed: counts.composed + 1, ..counts });
+    let calls = CALLS.get();
+    CALLS.set(Calls { composed: calls.composed + 1, ..calls });
 }

@@ -11,7 +11,7 @@ pub struct Parameter<B: Backend, const SLOTS: usize> {
     pub weight: FloatTensor<B>,
     /// Their gradient.
     pub gradient: FloatTensor<B>,
-    /// What the optimizer keeps of it from one update to the next.
+    /// What the optimizer keeps for it between updates.
     pub slots: [FloatTensor<B>; SLOTS],
 }
 

@@ -10,8 +10,8 @@ use std::ops::Range;
 pub struct Part {
     /// Samples of the update that come before this batch.
     pub first: usize,
-    /// Samples in this batch that count: all of them, or none where the batch stands in for a share
-    /// without samples.
+    /// Samples in this batch that count: all of them, or none if the batch only stands in for an
+    /// empty share.
     pub samples: usize,
     /// Samples in the whole update, over all its micro-batches and all processes.
     pub of: usize,
@@ -43,11 +43,11 @@ pub struct Share {
 }
 
 impl Share {
-    /// Of a process that computes everything.
+    /// The share of a process that computes everything.
     pub const WHOLE: Self = Self { rank: 0, of: 1 };
 
-    /// What falls to this share of `all`: the shares follow one another, and differ by one at most;
-    /// the first one is never empty if another is not.
+    /// This share of `all`: shares are consecutive, their lengths differ by at most one, and the
+    /// first is never empty if another is not.
     pub fn range(self, all: Range<usize>) -> Range<usize> {
         let at = |rank: usize| all.start + (all.len() * rank).div_ceil(self.of);
         at(self.rank)..at(self.rank + 1)

@@ -1,4 +1,4 @@
-//! Images of bytes on the device, as numbers.
+//! Images held as bytes on the device, converted to numbers.
 //!
 //! Overrides: CUDA and WGPU (`cube/pixels.rs`).
 
@@ -15,15 +15,15 @@ const WORD: usize = 4;
 /// How a backend holds the bytes of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// One by one, where its integers may be of 8 bits.
+    /// One per integer, if the backend has integers of 8 bits.
     Bytes,
-    /// Four in an integer of 32 bits, the first in its lowest bits; WGPU has none smaller. The
-    /// last word of an image is filled up with zeros.
+    /// Four per integer of 32 bits, the smallest that WGPU has, the first in the lowest bits. The
+    /// last word of an image is padded with zeros.
     Words,
 }
 
 impl Packing {
-    /// The smallest that the device can compute with.
+    /// The smallest integers that the device can compute with.
     pub fn of<B: Backend>(device: &B::Device) -> Self {
         if B::supports_dtype(device, DType::U8) { Self::Bytes } else { Self::Words }
     }

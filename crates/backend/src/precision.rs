@@ -1,11 +1,10 @@
-//! In which arithmetic training computes its products.
+//! The arithmetic in which training computes products.
 //!
-//! With [`Precision::Bf16`] and [`Precision::F16`] convolutions, dense layers and LSTM layers take
-//! their inputs and weights rounded, and so do their backward passes. What they return is f32 again,
-//! and so is all else: weights, statistics, losses, sums of gradients and updates. This is what
-//! mixed precision is (Micikevicius et al., 2018). The range of f16 is so narrow that whoever trains
-//! in it has to scale the losses. Backends that record no gradients are not affected: a model is
-//! measured as it will be used.
+//! With [`Precision::Bf16`] and [`Precision::F16`] convolutions, dense layers and LSTM layers round
+//! their inputs and weights, and so do their backward passes. Their results are f32 again, and so is
+//! all else: weights, statistics, losses, sums of gradients and updates. This is mixed precision
+//! (Micikevicius et al., 2018). The range of f16 is so narrow that losses have to be scaled. Backends
+//! that record no gradients are not affected: a model is measured as it will be used.
 
 use std::{
     fmt,
@@ -29,7 +28,7 @@ pub enum Precision {
     F32,
     /// 8 bits of precision with f32's range, which tensor cores multiply at several times the speed.
     Bf16,
-    /// 11 bits of precision, for numbers between 6e-8 and 65504: for GPUs that know it and no bf16.
+    /// 11 bits of precision, for numbers between 6e-8 and 65504: for GPUs that have it but no bf16.
     F16,
 }
 
@@ -39,7 +38,7 @@ impl Precision {
         self.lowered().is_none_or(|dtype| B::supports_dtype(device, dtype))
     }
 
-    /// What operands are rounded to.
+    /// The type that operands are rounded to.
     fn lowered(self) -> Option<DType> {
         match self {
             Self::F32 => None,
@@ -50,7 +49,7 @@ impl Precision {
 }
 
 impl fmt::Display for Precision {
-    /// The name that settings have for it.
+    /// Its name in settings.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::F32 => "f32",
@@ -91,8 +90,8 @@ pub(crate) fn result<B: Backend, const D: usize>(product: FloatTensor<B>) -> Ten
     if lowered { tensor(cast::<B>(primitive(product), DType::F32)) } else { product }
 }
 
-/// The values in another type; maps and weights of convolutions with their channels last in memory,
-/// as those take them, where Burn would put the channels before the rows.
+/// Casts values. Maps and weights of convolutions get their channels last in memory, as convolutions
+/// read them; Burn would put the channels before the rows.
 fn cast<B: Backend>(values: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
     if values.rank() != 4 {
         return B::float_cast(values, dtype.into());

@@ -17,7 +17,7 @@ pub(crate) fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Flo
 
 /// The transposed matrix as a copy, for the right side of a product.
 ///
-/// By a view CubeCL 0.10 multiplies wrongly at some sizes: `[16, 1000]` by the view of `[32, 1000]`
+/// CubeCL 0.10 multiplies by a view wrongly at some sizes: `[16, 1000]` by the view of `[32, 1000]`
 /// is 8 % off, `[64, 520]` by that of `[64, 520]` 11 % (Mesa's llvmpipe).
 pub(crate) fn transposed<B: Backend>(matrix: FloatTensor<B>) -> Tensor<B, 2> {
     let matrix = tensor::<B, 2>(matrix);

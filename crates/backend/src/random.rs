@@ -1,8 +1,8 @@
-//! Randomness by counter: a value is a function of (seed, purpose, stream, index).
+//! Counter-based randomness: a value is a function of (seed, purpose, stream, index).
 //!
-//! Nothing is drawn from a stream with a state, so a start in the middle, another number of
-//! workers or another batch size never shifts anybody else's numbers. The generator is
-//! Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//! The generator has no state, so a start in the middle, another number of workers or another
+//! batch size never shifts any other number. It is Philox4x32-10 (Salmon et al., "Parallel random
+//! numbers: as easy as 1, 2, 3", 2011).
 
 /// What a value is for; values for different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The values of `seed` for `purpose`; of `stream` the lowest 56 bits count.
+    /// The values of `seed` for `purpose`; only the lowest 56 bits of `stream` count.
     pub fn new(seed: u64, purpose: Purpose, stream: u64) -> Self {
         let stream = (stream & (u64::MAX >> 8)) | ((purpose as u64) << 56);
         Self { key: halves(seed), stream: halves(stream) }
@@ -43,14 +43,14 @@ impl Random {
     }
 
     /// The words of `N` indices from `first` on: the first of each, the second of each, and so on.
-    #[inline(always)] // so that a kernel's instructions make them
+    #[inline(always)] // so that it is compiled for a kernel's instructions
     pub(crate) fn words_of_blocks<const N: usize>(&self, first: u64) -> [[u32; N]; 4] {
         let index: [u64; N] = std::array::from_fn(|block| first.wrapping_add(block as u64));
         let [low, high] = [0, 1].map(|half| index.map(|index| halves(index)[half]));
         philox([low, high, [self.stream[0]; N], [self.stream[1]; N]], self.key)
     }
 
-    /// What makes the values, besides the index.
+    /// What determines the values, besides the index.
     #[cfg(feature = "cube")]
     pub(crate) fn key_and_stream(&self) -> [[u32; 2]; 2] {
         [self.key, self.stream]
@@ -72,7 +72,7 @@ impl Random {
         unit(self.bits(index))
     }
 
-    /// Normal with mean 0 and deviation 1, by the transform of Box and Muller.
+    /// Normal with mean 0 and deviation 1, by the Box-Muller transform.
     pub fn normal(&self, index: u64) -> f32 {
         let [a, b, c, d] = self.words(index);
         let radius = 1.0 - unit((u64::from(b) << 32) | u64::from(a)); // in (0, 1], so its logarithm is finite

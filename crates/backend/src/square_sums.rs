@@ -1,4 +1,4 @@
-//! Sums of squares, from which the norm of all gradients is made.
+//! Sums of squares, from which the norm of all gradients is computed.
 //!
 //! Overrides: Flex (`flex/square_sums.rs`), CUDA and WGPU (`cube/square_sums.rs`).
 

@@ -1,16 +1,16 @@
-//! How a tensor's elements lie in memory, from its shape and the steps along its dimensions.
+//! How a tensor's elements lie in memory, from its shape and strides.
 
 use std::cmp::Reverse;
 
-/// The dimensions, that first whose neighbours lie farthest apart; of two at one distance that which is
-/// not of size 1, so that listing the dimensions and then naming them back leaves each step as it was.
+/// The dimensions by decreasing stride; of two with the same stride the larger one first, so that
+/// permuting by this order and back keeps every stride.
 pub(crate) fn slowest_first(shape: &[usize], strides: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     order.sort_by_key(|&dimension| Reverse((strides[dimension], shape[dimension])));
     order
 }
 
-/// Whether elements lie one after another; what step a dimension of size 1 has does not matter.
+/// Whether elements lie one after another; the strides of dimensions of size 1 do not matter.
 pub(crate) fn lies_flat(shape: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().filter(|(size, _)| **size > 1).all(|(size, stride)| {

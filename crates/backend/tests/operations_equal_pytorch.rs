@@ -236,7 +236,7 @@ fn cross_entropy() {
     });
 }
 
-/// What no gradient is asked of gets none, and the others' are the same.
+/// Parents that want no gradient get none, and those of the others are the same.
 #[test]
 fn frozen_parents_get_no_gradient() {
     let tensors = &golden().lstm[0];

@@ -84,6 +84,10 @@ pub enum InferenceError {
     UnknownWords {
         /// The words.
         words: Vec<String>,
+        /// How many words the model knows.
+        known: usize,
+        /// The most frequent of them.
+        such_as: Vec<String>,
     },
     /// An ONNX file can hold 2 GiB.
     #[error("the network takes {bytes} bytes, and an ONNX file holds at most 2 GiB")]
@@ -116,10 +120,12 @@ impl InferenceError {
                 Some("make the features with `TablePreprocessing::encode`".to_owned())
             }
             Self::Shape { .. } => Some("give at least one image, and all in that shape".to_owned()),
-            Self::EmptyPrompt => Some("begin the text with a word that the model knows".to_owned()),
-            Self::UnknownWords { .. } => {
-                Some("use words that are frequent in the text that it was trained on".to_owned())
-            }
+            Self::EmptyPrompt => Some("give at least one character that is not a space".to_owned()),
+            Self::UnknownWords { known, such_as, .. } => Some(format!(
+                "the model knows {known} words, such as {}; for more, train with a larger \
+                 `data.vocabulary`",
+                such_as.join(", ")
+            )),
             Self::TooLargeForOnnx { .. } => {
                 Some("export it as safetensors: `--format safetensors`".to_owned())
             }

@@ -96,7 +96,11 @@ fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, Inferen
                 .is_ok_and(|ids| ids.iter().any(|&id| vocabulary.unknown() == Some(id)))
         };
         let words = prompt.split_whitespace().filter(unknown).map(str::to_owned).collect();
-        return Err(InferenceError::UnknownWords { words });
+        let known = vocabulary.len() - 1; // without the unknown one
+        let names = (1..).map_while(|id| vocabulary.token(id));
+        let frequent = names.filter(|word| word.chars().all(char::is_alphabetic)).take(3);
+        let such_as = frequent.map(|word| format!("`{word}`")).collect();
+        return Err(InferenceError::UnknownWords { words, known, such_as });
     }
     Ok(ids)
 }

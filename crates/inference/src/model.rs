@@ -94,8 +94,10 @@ impl<B: Backend> Model<B> {
     /// where it is not given (ONNX Runtime warns of such defaults, which is harmless), and gives
     /// `h_next` and `c_next`.
     ///
-    /// The file's properties `classes` and `preprocessing` are JSON. For images input = (pixel *
-    /// `scale` - `mean`) / `deviation`. Of a table a number becomes (number - `mean`) /
+    /// The file's property `output` names what is predicted, and `activation` what makes probabilities of
+    /// it: `softmax`, `sigmoid` or `none`. `classes` and `preprocessing` are JSON. For images input =
+    /// (pixel * `scale` - `mean`) / `deviation`, after a resize with `filter`. Of a text, the id of a
+    /// word is its place in `words` plus `offset`, or `unknown`. Of a table a number becomes (number - `mean`) /
     /// `deviation`, or 0 where it is missing. A missing category counts as `fill`; with the encoding
     /// `one_hot` a category becomes a feature for each of `categories`, 1 for its own, and with `index`
     /// its place there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.

@@ -16,7 +16,7 @@ use models::{
     VggClassifierConfig, VggConfig,
 };
 use serde_json::{Value, json};
-use store::TensorFile;
+use store::{StoredTensor, TensorFile};
 
 fn described(
     architecture: Architecture,
@@ -233,4 +233,32 @@ fn every_kind_of_model_is_read_and_used() {
     let model = whole(text());
     let written: String = model.generate("ab", Sampling::default()).unwrap().take(5).collect();
     assert_eq!(written.len(), 5);
+}
+
+#[test]
+fn weights_that_are_not_finite_are_refused() {
+    let mut file = image();
+    let name = file.tensors.keys().next().unwrap().clone();
+    let shape = file.tensors[&name].shape().to_vec();
+    let values = vec![f32::NAN; shape.iter().product()];
+    file.tensors.insert(name.clone(), StoredTensor::new(shape, values).unwrap());
+    let error = read(file, "/recipe", json!("test")).unwrap_err();
+    assert!(error.to_string().contains(&format!("infinite weights, the first of them `{name}`")));
+    assert!(error.help().unwrap().contains("diverged"));
+}
+
+#[test]
+fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
+    let config =
+        TextLstmConfig { vocabulary: 5, embedding: 2, hidden: 2, ..TextLstmConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    let words = Vocabulary::words("The host, the card, the table.", 5).unwrap();
+    let description = described(Architecture::TextLstm(config), Preprocessing::Text(words), &[]);
+    let model = whole(model_file(&network, &description));
+    let error = |prompt: &str| model.generate(prompt, Sampling::default()).err().unwrap();
+    let unknown = error("the sea");
+    assert!(unknown.to_string().ends_with("does not know: sea"), "{unknown}");
+    let help = unknown.help().unwrap();
+    assert!(help.starts_with("the model knows 4 words, such as `the`, `host`, `card`"), "{help}");
+    assert!(error(" ").help().unwrap().contains("one character"));
 }

@@ -36,12 +36,20 @@ pub enum ImportError {
         /// Where that shows.
         what: String,
     },
-    /// It contradicts itself, or holds something else than weights.
-    #[error("`{}` cannot be used: {what}", path.display())]
+    /// It contradicts itself.
+    #[error("`{}` is damaged: {what}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong.
+        what: String,
+    },
+    /// It holds something else than weights, or weights in another form.
+    #[error("`{}` cannot be used: {what}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be read.
         what: String,
     },
     /// It would run code.
@@ -60,8 +68,8 @@ impl ImportError {
         match self {
             Self::Io { .. } => "check the path and its permissions",
             Self::Unknown { .. } => "give a `.safetensors` file, or a `.pth` with a `state_dict`",
-            Self::Truncated { .. } => "download or copy the file again",
-            Self::Damaged { .. } => {
+            Self::Truncated { .. } | Self::Damaged { .. } => "download or copy the file again",
+            Self::Unsupported { .. } => {
                 "load it in PyTorch, and save `{name: tensor.float().contiguous() for name, tensor \
                  in model.state_dict().items()}` with safetensors' `save_file`"
             }
@@ -117,6 +125,7 @@ fn safetensors(
         Err(StoreError::Truncated { .. }) => {
             Err(at(path, Fault::Truncated("its tensors are not all there".to_owned())))
         }
+        Err(StoreError::Unsupported { reason, .. }) => Err(at(path, Fault::Unsupported(reason))),
         Err(StoreError::Format { reason, .. }) => Err(at(path, Fault::Damaged(reason))),
         Err(error) => Err(at(path, Fault::Damaged(error.to_string()))),
     }
@@ -128,6 +137,7 @@ fn at(path: &Path, fault: Fault) -> ImportError {
         Fault::Io(source) => ImportError::Io { path, source },
         Fault::Truncated(what) => ImportError::Truncated { path, what },
         Fault::Damaged(what) => ImportError::Damaged { path, what },
+        Fault::Unsupported(what) => ImportError::Unsupported { path, what },
         Fault::Refused(name) => ImportError::Refused { path, name },
     }
 }

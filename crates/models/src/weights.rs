@@ -14,16 +14,36 @@ use burn::{
 };
 use store::StoredTensor;
 
-/// Weights that do not fit a network; every mismatch is listed.
+/// Weights that a network cannot take.
 #[derive(Debug, PartialEq, thiserror::Error)]
-#[error("the weights do not fit the network: {}", self.0.join("; "))]
-pub struct WeightsError(Vec<String>);
+pub enum WeightsError {
+    /// They are another network's; every mismatch is listed.
+    #[error("the weights do not fit the network: {}", .0.join("; "))]
+    Mismatch(Vec<String>),
+    /// They would make everything that follows from them NaN.
+    #[error("{count} of its tensors hold NaN or infinite weights, the first of them `{first}`")]
+    NotFinite {
+        /// How many tensors have such values.
+        count: usize,
+        /// The name of one.
+        first: String,
+    },
+}
 
 impl WeightsError {
     /// What to do about it.
     pub fn help(&self) -> String {
-        "use weights of the same architecture; their names and shapes are those of the network"
-            .to_owned()
+        match self {
+            Self::Mismatch(_) => {
+                "use weights of the same architecture; their names and shapes are those of the \
+                 network"
+            }
+            Self::NotFinite { .. } => {
+                "download or copy the file again; if it is whole, its training has diverged: use \
+                 other weights"
+            }
+        }
+        .to_owned()
     }
 }
 
@@ -63,12 +83,14 @@ pub fn fingerprint(tensors: &BTreeMap<String, StoredTensor>) -> String {
 ///
 /// # Errors
 ///
-/// Names every parameter that is missing, unknown or of another shape; then nothing is replaced.
+/// Names every parameter that is missing, unknown or of another shape, or one that is not finite; then
+/// nothing is replaced.
 pub fn load<B: Backend, M: Module<B>>(
     model: M,
     tensors: BTreeMap<String, StoredTensor>,
 ) -> Result<M, WeightsError> {
     check(&shapes(&model), &tensors)?;
+    check_finite(&tensors)?;
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
 }
 
@@ -81,7 +103,9 @@ pub(crate) fn check_number(
         return Ok(());
     }
     let found = tensors.len();
-    Err(WeightsError(vec![format!("it has {layers} layers, and there are {found} tensors")]))
+    Err(WeightsError::Mismatch(vec![format!(
+        "it has {layers} layers, and there are {found} tensors"
+    )]))
 }
 
 /// Checks that `tensors` have the names and shapes of `expected`.
@@ -102,7 +126,14 @@ pub(crate) fn check(
     problems.extend(
         unknown.map(|(name, tensor)| format!("`{name}` {:?} is not part of it", tensor.shape())),
     );
-    if problems.is_empty() { Ok(()) } else { Err(WeightsError(problems)) }
+    if problems.is_empty() { Ok(()) } else { Err(WeightsError::Mismatch(problems)) }
+}
+
+fn check_finite(tensors: &BTreeMap<String, StoredTensor>) -> Result<(), WeightsError> {
+    let is_finite = |tensor: &StoredTensor| tensor.values().iter().all(|value| value.is_finite());
+    let mut others = tensors.iter().filter(|(_, tensor)| !is_finite(tensor));
+    let Some((first, _)) = others.next() else { return Ok(()) };
+    Err(WeightsError::NotFinite { count: 1 + others.count(), first: first.clone() })
 }
 
 /// The position of a walk through a module: names, and the types that they are parts of.
@@ -271,6 +302,24 @@ mod tests {
             assert_eq!(value as usize, index % rows * columns + index / rows);
         }
         assert_eq!(transposed(&other), matrix);
+    }
+
+    #[test]
+    fn weights_that_are_not_finite_are_refused() {
+        let model = config().init::<Selected>(1, &Device::default());
+        let mut tensors = to_tensors(&model);
+        let shape = |name: &str| tensors[name].shape().to_vec();
+        for (name, shape, value) in [
+            ("layers.0.bias", shape("layers.0.bias"), f32::INFINITY),
+            ("layers.1.weight", shape("layers.1.weight"), f32::NAN),
+        ] {
+            let values = vec![value; shape.iter().product()];
+            tensors.insert(name.to_owned(), StoredTensor::new(shape, values).unwrap());
+        }
+        assert_eq!(
+            load(model, tensors).unwrap_err().to_string(),
+            "2 of its tensors hold NaN or infinite weights, the first of them `layers.0.bias`"
+        );
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn what_is_no_checkpoint_of_f32_weights_is_said() {
     );
     let half_a_header = b"\x10\0\0\0\0\0\0\0{\"a\":               ";
     let error = import(half_a_header).unwrap_err();
-    assert!(error.starts_with("`FILE` cannot be used: ") && !error.contains("usable"), "{error}");
+    assert!(error.starts_with("`FILE` is damaged: ") && !error.contains("usable"), "{error}");
     let unknown = "`FILE` holds no weights: it is neither safetensors nor a PyTorch checkpoint";
     assert_eq!(import(b"<html>not found</html>").unwrap_err(), unknown);
     assert_eq!(import(b"short").unwrap_err(), unknown);
@@ -123,6 +123,33 @@ fn a_file_that_is_cut_anywhere_is_truncated() {
 }
 
 #[test]
+fn damage_asks_for_another_copy_and_what_is_foreign_for_another_form() {
+    let help = |bytes: &[u8]| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        let error = read(file.path()).unwrap_err();
+        (error.to_string(), error.help())
+    };
+    let mut bytes = fs::read(fixture("zip.pth")).unwrap();
+    let value = 0.25f32.to_le_bytes(); // of a tensor, which then is not what its checksum says
+    let expected = expected();
+    let known = expected["whole"].values()[1].to_le_bytes();
+    let at = bytes.windows(4).position(|window| window == known).unwrap();
+    bytes[at..at + 4].copy_from_slice(&value);
+    let (error, told) = help(&bytes);
+    assert!(error.contains("is damaged: ") && told.starts_with("download"), "{error}: {told}");
+
+    let tensor = |dtype: &str| {
+        let header = format!(r#"{{"a":{{"dtype":"{dtype}","shape":[1],"data_offsets":[0,8]}}}}"#);
+        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &[0; 8]].concat()
+    };
+    let (error, told) = help(&tensor("F64"));
+    assert!(error.contains("cannot be used: `a` has") && told.contains("PyTorch"), "{error}");
+    let (error, told) = help(&tensor("F32"));
+    assert!(error.contains("is damaged: ") && told.starts_with("download"), "{error}: {told}");
+}
+
+#[test]
 fn a_view_beyond_its_storage_is_refused() {
     // The sizes (2, 3) and strides (6, 1) of `part`, of a storage of 4x6: then (2, 3) and (6, 9).
     let mut bytes = legacy();
@@ -134,10 +161,7 @@ fn a_view_beyond_its_storage_is_refused() {
     let at = find(&bytes, 0, sizes);
     let at = find(&bytes, at, strides);
     bytes[at + 3] = 9;
-    assert_eq!(
-        import(&bytes).unwrap_err(),
-        "`FILE` cannot be used: `part` reaches beyond its storage"
-    );
+    assert_eq!(import(&bytes).unwrap_err(), "`FILE` is damaged: `part` reaches beyond its storage");
 }
 
 /// The fixture in which only the tensors' storages stand after the last of its pickles.

@@ -55,7 +55,7 @@ pub(crate) fn measure_batches<B: Backend>(
 ) -> Result<Metrics, Failure> {
     let metrics = [("accuracy", MetricSummary::Mean)];
     let mut evaluation = Evaluation::new(&metrics, device);
-    for batch in batches {
+    for batch in group.until_interrupted(batches) {
         let EvaluationBatch { inputs, labels, part } = batch?;
         if part.samples == 0 {
             continue;

@@ -125,6 +125,10 @@ fn preprocessing_of(description: Description) -> Option<ImagePreprocessing> {
 }
 
 fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure {
+    if let WeightsError::NotFinite { .. } = error {
+        let message = format!("`{}`: {error}", origin.display());
+        return Failure::new(ExitCode::UserData, message, error.help());
+    }
     Failure::new(
         ExitCode::UserData,
         format!("`{}` does not fit the backbone `{backbone}`: {error}", origin.display()),

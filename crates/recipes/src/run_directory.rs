@@ -179,17 +179,20 @@ impl RunDirectory {
         ))
     }
 
-    /// Refuses to resume without a log, before any log is truncated.
+    /// Refuses to resume without a part of a log, before any log is truncated.
     fn refuse_without_logs(&self, mark: &Mark) -> Result<(), Failure> {
-        let logs = [(self.events_path(), true), (self.metrics_path(), mark.metrics_bytes > 0)];
-        let Some((lost, _)) = logs.into_iter().find(|(path, needed)| *needed && !path.is_file())
-        else {
-            return Ok(());
+        let logs =
+            [(self.events_path(), mark.events_bytes), (self.metrics_path(), mark.metrics_bytes)];
+        let lacks = |(path, had): &(PathBuf, u64)| {
+            let found = fs::metadata(path).map_or(0, |file| file.len());
+            found < *had
         };
+        let Some((lost, _)) = logs.into_iter().find(lacks) else { return Ok(()) };
+        let how = if lost.exists() { "has lost its end" } else { "is gone" };
         let shown = self.path.display();
         Err(Failure::new(
             ExitCode::UserData,
-            format!("the run `{shown}` cannot be resumed: `{}` is missing", lost.display()),
+            format!("the run `{shown}` cannot be resumed: `{}` {how}", lost.display()),
             format!(
                 "restore the file, or start another run: recipes train {}",
                 quoted_path(&self.path.join(CONFIG))

@@ -97,7 +97,7 @@ impl<B: Backend> TableEvaluation<B> {
     ) -> Result<Metrics, Failure> {
         let mut evaluation = Evaluation::new(&self.metrics, &self.device);
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
-        for TableBatch { features, targets, .. } in batches {
+        for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
             let outputs = model.forward(features);
             match targets.clone() {
                 TableTargets::Binary(labels) => {

@@ -4,7 +4,7 @@
 //! length, content, checksum of the content. A record is an `Event` of TensorFlow's `event.proto`;
 //! the first one names the version of the format, every other one holds scalars of one step.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use prost::Message;
 use store::{AppendLog, StoreError, create_directory, remove};
@@ -24,11 +24,13 @@ pub(crate) struct Scalars {
 }
 
 impl Scalars {
-    /// The file of the run in `directory`, truncated to its first `length` bytes, or a new one for 0.
+    /// The file of the run in `directory`, truncated to its first `length` bytes, or a new one for none
+    /// or where it has lost its end.
     pub(crate) fn open(directory: &Path, length: u64) -> Result<Self, StoreError> {
         let folder = directory.join("tb");
         let path = folder.join(FILE);
-        if length > 0 && path.is_file() {
+        let found = fs::metadata(&path).map_or(0, |file| file.len());
+        if length > 0 && found >= length {
             return Ok(Self { log: AppendLog::reopen(&path, length)? });
         }
         create_directory(&folder)?;

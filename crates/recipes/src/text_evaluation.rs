@@ -49,7 +49,8 @@ pub(crate) fn measure<B: Backend>(
     let metrics = [("accuracy", MetricSummary::Mean), ("perplexity", MetricSummary::Exponential)];
     let mut evaluation = Evaluation::new(&metrics, device);
     let mut state = None;
-    for batch in split.batches(0, 0).filter(|batch| batch.part.samples > 0) {
+    let batches = split.batches(0, 0).filter(|batch| batch.part.samples > 0);
+    for batch in group.until_interrupted(batches) {
         let carried = state.take().filter(|_| !batch.starts);
         let (logits, next) = model.forward(batch.inputs, carried, &mut Pass::evaluation());
         let losses = token_losses(logits.clone(), batch.targets.clone());

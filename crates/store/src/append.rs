@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -36,16 +36,20 @@ impl AppendLog {
     ///
     /// # Errors
     ///
-    /// Where there is none or the system refuses.
+    /// Where there is none, it is shorter, or the system refuses.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
         let truncate = || {
             fault::point()?;
             let file = OpenOptions::new().append(true).open(path)?;
-            let length = length.min(file.metadata()?.len());
+            let found = file.metadata()?.len();
+            if found < length {
+                let lost = format!("it has {found} bytes, and had {length}");
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, lost));
+            }
             file.set_len(length)?;
-            Ok((file, length))
+            Ok(file)
         };
-        let (file, length) = truncate().map_err(StoreError::io("truncate", path))?;
+        let file = truncate().map_err(StoreError::io("truncate", path))?;
         Ok(Self { file, path: path.to_owned(), length })
     }
 
@@ -138,7 +142,8 @@ mod tests {
         log.append("lost").unwrap();
         AppendLog::reopen(&path, length).unwrap().append("two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
-        AppendLog::reopen(&path, 1000).unwrap().append("three").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+        let error = AppendLog::reopen(&path, 9).unwrap_err().to_string();
+        assert!(error.ends_with("log`: it has 8 bytes, and had 9"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
     }
 }

@@ -29,6 +29,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is whole, but what it holds cannot be read here.
+    #[error("`{}` cannot be used: {reason}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be read.
+        reason: String,
+    },
     /// A tensor whose values do not fill its shape.
     #[error("a tensor of shape {shape:?} cannot hold {values} values")]
     Shape {
@@ -60,6 +68,7 @@ impl StoreError {
                 Some("the file may be truncated, or of another kind: write it again".to_owned())
             }
             Self::Truncated { .. } => Some("download, copy or write it again".to_owned()),
+            Self::Unsupported { .. } => Some("write it again, with numbers of type f32".to_owned()),
             Self::Shape { .. } => None,
         }
     }

@@ -8,6 +8,8 @@ use crate::{
 
 /// Weights are f32, in which a larger number would be infinite.
 const LARGEST: f64 = f32::MAX as f64;
+/// Smaller ones become 0, or are computed slowly.
+const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
 /// A setting that is out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +128,12 @@ impl Mistakes {
 
     fn above_zero(&mut self, key: &str, value: f64) {
         self.require(key, value, value > 0.0, "above 0");
+        self.require(
+            key,
+            value,
+            value >= SMALLEST,
+            "at least 1.2e-38, the smallest number of 32 bits",
+        );
         self.in_f32(key, value);
     }
 
@@ -164,7 +172,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 35] = [
+        let cases: [(&str, Change); 37] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -205,6 +213,8 @@ mod tests {
             ("`output.log_every_steps` is 0,", |c| c.log_every_steps = 0),
             ("`training.clip_norm` is NaN,", |c| c.clip_norm = Some(f64::NAN)),
             ("`training.clip_norm` is 0,", |c| c.clip_norm = Some(0.0)),
+            ("`optimizer.epsilon` is 0.000", |c| c.optimizer.epsilon = 1e-45),
+            ("`training.clip_norm` is 0.000", |c| c.clip_norm = Some(1e-300)),
             ("`training.clip_norm` is inf,", |c| c.clip_norm = Some(f64::INFINITY)),
             ("`training.ema` is 1,", |c| c.ema = Some(1.0)),
             ("`training.minimum_improvement` is NaN,", |c| c.minimum_improvement = f64::NAN),
@@ -240,7 +250,7 @@ mod tests {
         let mut config = config();
         config.optimizer.learning_rate = 3e38;
         config.optimizer.beta_1 = 0.0;
-        config.optimizer.epsilon = f64::MIN_POSITIVE;
+        config.optimizer.epsilon = SMALLEST;
         config.schedule.gamma = Some(1.0);
         config.schedule.div_factor = 1.0;
         config.groups = group(0.0);

@@ -212,8 +212,8 @@ pub trait Observer {
     /// An error ends the run; an observer that only displays the run should never return one.
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError>;
 
-    /// Whether an epoch ends with its validation, as by default; without it, as where nothing is held
-    /// out.
+    /// Whether epochs end with a validation, which they do by default; without it a run trains as where
+    /// nothing is held out.
     fn validates(&self) -> bool {
         true
     }

@@ -91,7 +91,7 @@ impl ScheduleConfig {
         match self.kind {
             ScheduleKind::Constant | ScheduleKind::Plateau => base,
             ScheduleKind::Cosine if step < self.warmup_steps => {
-                base * (step + 1) as f64 / (self.warmup_steps + 1) as f64
+                base * (step + 1) as f64 / (self.warmup_steps as f64 + 1.0)
             }
             ScheduleKind::Cosine => {
                 let length = run.steps.saturating_sub(self.warmup_steps).max(1);
@@ -169,6 +169,14 @@ impl Plateau {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_of_steps_may_warm_up() {
+        let cosine = ScheduleConfig::new(ScheduleKind::Cosine);
+        let config = ScheduleConfig { warmup_steps: u64::MAX, ..cosine };
+        let rate = config.learning_rate(1.0, 3, RunLength { steps: 7, steps_per_epoch: 2 });
+        assert!((rate * 2f64.powi(62) - 1.0).abs() < 1e-12, "{rate:e}");
+    }
 
     #[test]
     fn a_range_grows_by_the_same_factor_from_its_first_step_to_its_last() {

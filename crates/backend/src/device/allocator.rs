@@ -1,8 +1,8 @@
-//! An allocator that tells a person when memory runs out, and what to do.
+//! An allocator that says when memory has run out, and what to do.
 //!
-//! Rust ends a program whose memory runs out with a signal and a number of bytes. Linux rather
-//! grants more than there is, and kills the program without a word once it is used. So large blocks
-//! are counted here, and where they grow the system is asked first whether it has that much.
+//! Out of memory, Rust aborts the program with a number of bytes. Linux instead grants more than
+//! there is, and kills the program silently once it is used. So large blocks are counted here, and
+//! before they grow further the system is asked whether it has that much.
 
 #![allow(unsafe_code)]
 
@@ -19,9 +19,9 @@ use super::capacity;
 
 /// Blocks from this size on are counted.
 const LARGE: usize = 1 << 20;
-/// By how much they grow until the system is asked again.
+/// How far they grow before the system is asked again.
 const STEP: usize = 64 << 20;
-/// The exit code of what the device cannot do.
+/// The exit code for what the device cannot do.
 const EXIT_CODE: i32 = 4;
 
 /// Bytes in large blocks, the most that there were, and those for which the system has room.
@@ -33,15 +33,15 @@ static GRANTED: AtomicUsize = AtomicUsize::new(0);
 static ADVICE: OnceLock<[String; 2]> = OnceLock::new();
 static IN_STEPS: AtomicBool = AtomicBool::new(false);
 
-/// Another allocator, and an end of the program that says why where it has no more memory: one line
-/// `error: out of memory`, one of help, exit code 4.
+/// Wraps another allocator, and ends the program with a reason where that has no more memory: one
+/// line `error: out of memory`, one of help, exit code 4.
 #[derive(Debug, Default)]
 pub struct Allocator<A>(
     /// Where memory comes from.
     pub A,
 );
 
-/// Sets what to do where memory runs out; the first advice stays.
+/// Sets the advice for when memory runs out; the first one stays.
 pub(super) fn advise(advice: [String; 2]) {
     let _ = ADVICE.set(advice);
 }
@@ -51,7 +51,7 @@ pub(super) fn steps_begin() {
     IN_STEPS.store(true, Relaxed);
 }
 
-/// What was set.
+/// The advice that was set.
 pub(super) fn advice() -> Option<&'static str> {
     let [before, within] = ADVICE.get()?;
     Some(if IN_STEPS.load(Relaxed) { within } else { before })
@@ -82,8 +82,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     // SAFETY: the caller promises what the other allocator asks for.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        taken(size);
-        freed(layout.size());
+        if size > layout.size() {
+            taken(size);
+            freed(layout.size());
+        } else {
+            // There is room for less.
+            freed(layout.size());
+            counted(size);
+        }
         // SAFETY: what the caller promised.
         given(unsafe { self.0.realloc(pointer, layout, size) }, size)
     }
@@ -99,19 +105,28 @@ fn freed(size: usize) {
     }
 }
 
+/// Counts a block; `None` if it is small.
+fn counted(size: usize) -> Option<usize> {
+    (size >= LARGE).then(|| HELD.fetch_add(size, Relaxed) + size)
+}
+
 fn taken(size: usize) {
-    if size < LARGE {
-        return;
-    }
-    let held = HELD.fetch_add(size, Relaxed) + size;
+    let Some(held) = counted(size) else { return };
     let most = MOST.fetch_max(held, Relaxed);
     if held <= GRANTED.load(Relaxed) {
         return;
     }
     // What the program had before it still has: memory that is freed is kept.
-    let more = held.saturating_sub(most);
-    if !capacity::has_room(more as u64, held as u64) {
-        out_of_memory(size);
+    let has_room = |held: usize| {
+        let more = held.saturating_sub(most);
+        capacity::has_room(more as u64, held as u64)
+    };
+    if !has_room(held) {
+        #[cfg(feature = "cpu")]
+        crate::flex::free_kept_memory(size);
+        if !has_room(HELD.load(Relaxed)) {
+            out_of_memory(size);
+        }
     }
     GRANTED.fetch_max(held + STEP, Relaxed);
 }
@@ -128,7 +143,29 @@ fn out_of_memory(size: usize) -> ! {
     let _ = write!(
         stderr,
         "{line}error: out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not \
-         there\nhelp: {help}\n"
+         available\nhelp: {help}\n"
     );
     std::process::exit(EXIT_CODE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::System;
+
+    use super::*;
+
+    #[test]
+    fn a_block_that_shrinks_is_never_counted_beside_its_old_self() {
+        let (allocator, large) = (Allocator(System), Layout::from_size_align(8 * LARGE, 8));
+        let (large, small) = (large.unwrap(), Layout::from_size_align(6 * LARGE, 8).unwrap());
+        // SAFETY: each block is used with the layout that it has then, and freed once.
+        unsafe {
+            let block = allocator.alloc(large);
+            assert_eq!(HELD.load(Relaxed), large.size());
+            let block = allocator.realloc(block, large, small.size());
+            assert_eq!(HELD.load(Relaxed), small.size());
+            allocator.dealloc(block, small);
+        }
+        assert_eq!([HELD.load(Relaxed), MOST.load(Relaxed)], [0, large.size()]);
+    }
 }

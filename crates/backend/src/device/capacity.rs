@@ -1,4 +1,6 @@
-//! How much memory the selected device has and how much of it is taken, where the system tells.
+//! How much memory the selected device has and how much of it is in use, where the system tells.
+
+use std::path::Path;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub(super) use processor::{memory_bytes, memory_in_use};
@@ -6,7 +8,7 @@ pub(super) use processor::{memory_bytes, memory_in_use};
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub(super) use graphics::{memory_bytes, memory_in_use};
 
-/// The most memory that this process had since it began, on the host.
+/// The most host memory that this process has used since it began.
 pub(super) fn peak_process_memory() -> Option<u64> {
     of_process("VmHWM:")
 }
@@ -25,18 +27,41 @@ pub(super) fn has_room(more: u64, all: u64) -> bool {
 /// The memory of the host, or of the container that the process runs in.
 fn limit(described: &str) -> Option<u64> {
     let machine = kilobytes(described, "MemTotal:")?;
-    // `max` where there is no limit.
-    let limit = read("/sys/fs/cgroup/memory.max");
-    let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
+    let groups = read("/proc/self/cgroup").unwrap_or_default();
+    let limit = group_limit(Path::new("/sys/fs/cgroup"), &groups);
     Some(limit.map_or(machine, |limit| limit.min(machine)))
 }
 
-/// A line of what Linux tells of this process.
+/// The smallest limit among the control groups of a process and all groups above them.
+///
+/// - `mounted`: where Linux shows control groups
+/// - `groups`: lines `number:controllers:path`, as `/proc/self/cgroup` has them
+fn group_limit(mounted: &Path, groups: &str) -> Option<u64> {
+    let limits = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        // Version 2 has one hierarchy, version 1 one for each controller.
+        let (top, file) = match controllers {
+            "" => (mounted.to_path_buf(), "memory.max"),
+            names if names.split(',').any(|name| name == "memory") => {
+                (mounted.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let group = top.join(path.trim_start_matches('/'));
+        // In a container the path may be that outside of it; the top is the container's then.
+        let groups = group.ancestors().take_while(|group| group.starts_with(&top));
+        // `max` where there is no limit.
+        groups.filter_map(|group| read(group.join(file))?.trim().parse().ok()).min()
+    });
+    limits.min()
+}
+
+/// A line of Linux's status of this process.
 fn of_process(key: &str) -> Option<u64> {
     kilobytes(&read("/proc/self/status")?, key)
 }
 
-fn read(path: &str) -> Option<String> {
+fn read(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
@@ -100,7 +125,32 @@ mod graphics {
 
 #[cfg(test)]
 mod tests {
-    use super::kilobytes;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_smallest_limit_of_a_group_and_those_above_it_counts() {
+        let top = std::env::temp_dir().join(format!("cgroup-{}", std::process::id()));
+        let set = |file: &str, limit: &str| {
+            let file = top.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, limit).unwrap();
+        };
+        set("job/memory.max", "4096\n");
+        set("job/step/memory.max", "8192\n");
+        set("job/step/task/memory.max", "max\n");
+        set("memory/slurm/memory.limit_in_bytes", "1024\n");
+        set("memory/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(group_limit(&top, "0::/job/step/task\n"), Some(4096));
+        assert_eq!(group_limit(&top, "0::/elsewhere\n"), None);
+        let version_1 = "5:cpu,cpuacct:/job\n3:memory:/slurm/uid_7/job_1\n";
+        assert_eq!(group_limit(&top, version_1), Some(1024));
+        assert_eq!(group_limit(&top, ""), None);
+        set("memory.max", "512\n");
+        assert_eq!(group_limit(&top, "0::/outside/of/the/container\n"), Some(512));
+        fs::remove_dir_all(top).unwrap();
+    }
 
     #[test]
     fn a_line_is_read_where_there_is_one() {

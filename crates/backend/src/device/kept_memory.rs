@@ -1,8 +1,8 @@
-//! Memory that is freed, kept for the next training step.
+//! Keeps freed memory for the next training step.
 
 #![allow(unsafe_code)]
 
-/// Has mimalloc keep what is freed.
+/// Makes mimalloc keep what is freed.
 ///
 /// By default it returns large blocks to the system after 10 ms. A training step then takes them
 /// again page by page, each one cleared by the kernel: a tenth of a step of the residual network.

@@ -1,9 +1,9 @@
-//! Where a GPU backend keeps what it found out about kernels: which are the fastest, and some of them
+//! Where a GPU backend keeps what it learnt about kernels: which are the fastest, and some of them
 //! compiled.
 //!
 //! CubeCL keeps the former in a folder `target` above the working directory, if there is one, under a
-//! name that one GPU shares with another, and the latter not at all. Here CUDA's devices have a folder
-//! each; the adapters of WGPU share one, since their names are known when it is too late.
+//! name that different GPUs may share, and the latter not at all. Here each CUDA device has a folder;
+//! the adapters of WGPU share one, since their names are known too late.
 
 use std::{
     fs,
@@ -13,18 +13,18 @@ use std::{
 
 use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::CacheConfig};
 
-/// What is kept for some versions of Burn and CubeCL is of no use to others, and may be wrong there.
+/// What one version of Burn and CubeCL keeps is useless to others, or wrong.
 const BURN: &str = concat!("burn-", env!("BURN_DIGEST"));
 
-/// CubeCL finds a compiled kernel again by its name and types, whatever it computes, so the compiled
-/// ones have a folder for each state of this project's kernels.
+/// CubeCL looks up a compiled kernel by its name and types, whatever it computes, so each state of this
+/// project's kernels has a folder.
 const OWN: &str = concat!("compiled-", env!("KERNELS_DIGEST"));
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 /// Where they are kept for the device in use.
 static KEPT: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the folder; the first one stays.
+/// Sets the folder; the first one stays.
 pub(super) fn keep_in(folder: PathBuf) {
     let _ = FOLDER.set(folder);
 }
@@ -34,9 +34,9 @@ pub(super) fn kept() -> Option<PathBuf> {
     KEPT.get().cloned()
 }
 
-/// Tells CubeCL so, before it is first used. A `cubecl.toml` that names a folder is obeyed.
+/// Configures CubeCL accordingly, before its first use. A `cubecl.toml` that names a folder is obeyed.
 ///
-/// - `device`: with all on which compiled kernels depend
+/// - `device`: its name, with everything that compiled kernels depend on
 pub(super) fn configure(device: &str) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -62,12 +62,12 @@ pub(super) fn configure(device: &str) {
     });
 }
 
-/// Whether there is room for some kernels. CubeCL panics in a thread of its own where it cannot write.
+/// Whether there is room for some kernels. CubeCL panics in a thread of its own if it cannot write.
 fn can_be_written(folder: &Path) -> bool {
     const ROOM: usize = 4 << 20;
     let probe = folder.join(format!("room-{}", std::process::id()));
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(&probe, vec![0; ROOM]));
-    // What stays of it is overwritten by the next process of that number.
+    // A leftover is overwritten by the next process with that number.
     let _ = fs::remove_file(probe);
     written.is_ok()
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{AdamStep, Parameter, Updated, adam};
 
 pub(super) fn update(
+    level: Level,
     parameter: Parameter<Flex, 2>,
     diverged: &FlexTensor,
     step: &AdamStep,
@@ -18,15 +19,6 @@ pub(super) fn update(
     if !supported(&parameter) {
         return adam::composed(parameter, diverged.clone(), step);
     }
-    update_at(Level::best(), parameter, diverged, step)
-}
-
-pub(super) fn update_at(
-    level: Level,
-    parameter: Parameter<Flex, 2>,
-    diverged: &FlexTensor,
-    step: &AdamStep,
-) -> Updated<Flex, 2> {
     in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
 }
 

@@ -1,7 +1,7 @@
-//! Affine maps, an image a task.
+//! Affine maps, one image per task.
 //!
-//! Where a place in the result comes from is computed once for all channels: the offsets of its
-//! four neighbours, and their weights, which are zero outside of the image.
+//! The source of each position in the result is computed once for all channels: the offsets of four
+//! neighbours, and their weights, which are zero outside of the image.
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
@@ -42,11 +42,11 @@ pub(super) fn forward(images: FlexTensor, maps: &[PlaneMap]) -> FlexTensor {
     output
 }
 
-/// Places whose samples are kept at a time.
+/// Positions whose samples are computed at a time.
 const SPAN: usize = 256;
 
 /// Maps all channels of an image. A kernel for the sake of the level's instructions: without them
-/// to round a number down is a call.
+/// rounding down is a call.
 struct MapImage<'a> {
     map: [[f32; 3]; 2],
     /// Width and height.
@@ -91,7 +91,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// What a place `[x, y]` of the result shows, by the size `[width, height]`.
+    /// The sample for position `[x, y]` of a result of size `[width, height]`.
     #[inline(always)]
     fn at(map: &[[f32; 3]; 2], place: [usize; 2], size: [usize; 2]) -> Self {
         let middle = size.map(|side| 0.5 * side as f32 - 0.5);
@@ -116,15 +116,15 @@ impl Sample {
     }
 }
 
-/// The two pixels beside a position along an axis, with their weights; for one that there is not
-/// any other, with weight 0.
+/// The two pixels beside a position along an axis, with their weights; one outside of the image is
+/// replaced by the first, with weight 0.
 #[inline(always)]
 fn neighbours(position: f32, side: usize) -> [(u32, f32); 2] {
     let last = side as f32 - 1.0;
     let first = position.floor();
     let share = position - first;
     [(first, 1.0 - share), (first + 1.0, share)].map(|(pixel, weight)| {
-        // A NaN is inside of nothing.
+        // A NaN is never inside.
         let inside = (0.0..=last).contains(&pixel);
         if inside { (pixel as u32, weight) } else { (0, 0.0) }
     })

@@ -1,5 +1,5 @@
 //! Softmax and cross-entropy in one pass over each row, which stays in the cache; backward the
-//! softmax becomes the gradient in its own memory.
+//! gradient overwrites the softmax.
 
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{cross_entropy, overrides::note_taken};
 
-/// Values that a task should have at least.
+/// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 13;
 
 pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
@@ -73,23 +73,19 @@ fn losses_of(
     let logits = elements(&logits);
     let losses_of_all = Shared::new(losses.storage_mut::<f32>());
     let probabilities = probabilities.map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
-    let rows = rows_of_task(classes);
-    parallel::run(batch.div_ceil(rows), |task, _| {
-        for row in task * rows..batch.min((task + 1) * rows) {
+    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
+        for row in rows {
             let logits = &logits[row * classes..][..classes];
             // SAFETY: each row is of one task.
-            let [loss, probabilities] = unsafe {
+            let (loss, probabilities) = unsafe {
                 let probabilities = probabilities.as_ref();
-                [
-                    Some(losses_of_all.slice(row, 1)),
+                (
+                    losses_of_all.slice(row, 1),
                     probabilities.map(|all| all.slice(row * classes, classes)),
-                ]
+                )
             };
             let target = logits[targets[row]];
-            let loss_of_row = level.run(Row { logits, target, probabilities });
-            if let Some([loss]) = loss {
-                *loss = loss_of_row;
-            }
+            loss[0] = level.run(Row { logits, target, probabilities });
         }
     });
     losses
@@ -107,9 +103,8 @@ fn of_logits(
     let (mut result, source) = output_from(probabilities);
     let (source, gradient) = (source.as_ref().map(elements), elements(&gradient));
     let all = Shared::new(result.storage_mut::<f32>());
-    let rows = rows_of_task(classes);
-    parallel::run(batch.div_ceil(rows), |task, _| {
-        for row in task * rows..batch.min((task + 1) * rows) {
+    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
+        for row in rows {
             // SAFETY: each row is of one task.
             let values = unsafe { all.slice(row * classes, classes) };
             if let Some(source) = source {
@@ -230,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the targets: shape [4] in place of [3]")]
+    #[should_panic(expected = "the targets: shape [4] instead of [3]")]
     fn targets_of_other_rows_are_refused() {
         forward(logits([3, 5]), indices([4], 5, 2));
     }

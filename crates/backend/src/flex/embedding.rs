@@ -1,8 +1,7 @@
-//! Rows taken from a table; backward each thread adds up some columns of it, so that each sum is
-//! made by one thread in the order of the indices.
+//! Rows taken from a table; backward each task adds up some columns of it, entry by entry in the order
+//! of the indices.
 
 use burn::backend::Flex;
-use burn::tensor::ops::ModuleOps;
 use burn_flex::FlexTensor;
 
 use super::{
@@ -13,15 +12,18 @@ use super::{
 };
 use crate::{embedding, overrides::note_taken};
 
-/// Values that a task should have at least.
+/// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 14;
+/// Gradients that are summed before they are added to a total: one sum of a million values would
+/// lose the third digit.
+const PLACES: usize = 512;
 
 pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let [batch, time] = dimensions(&indices);
     let [entries, width] = dimensions(&table);
     let indices = match (all_f32([&table]), indices_below(entries, &indices)) {
         (true, Some(indices)) => indices,
-        _ => return Flex::embedding(table, indices),
+        _ => return embedding::composed::<Flex>(table, indices),
     };
     note_taken();
     let table = contiguous(table);
@@ -29,8 +31,8 @@ pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let mut result = recycled::floats([batch, time, width]);
     let (table, target) = (elements(&table), Shared::new(result.storage_mut::<f32>()));
     let rows = TASK_VALUES.div_ceil(width.max(1));
-    parallel::run(count.div_ceil(rows), |task, _| {
-        for place in task * rows..count.min((task + 1) * rows) {
+    parallel::ranges(count, rows, |places, _| {
+        for place in places {
             let source = &table[indices[place] * width..][..width];
             // SAFETY: each place is of one task.
             unsafe { target.slice(place * width, width) }.copy_from_slice(source);
@@ -52,28 +54,59 @@ pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor
     let gradient = elements(&gradient);
     let mut table = recycled::floats([entries, width]);
     let target = Shared::new(table.storage_mut::<f32>());
+    let places = Places::new(entries, &indices);
     // Whole cache lines, and not too thin.
     let band = (TASK_VALUES / indices.len().max(1)).next_multiple_of(32).max(32);
-    parallel::run(width.div_ceil(band), |task, _| {
-        let first = task * band;
-        let columns = band.min(width - first);
-        // SAFETY: each task has columns of its own.
-        let row = |entry: usize| unsafe { target.slice(entry * width + first, columns) };
+    parallel::ranges(width, band, |columns, scratch| {
+        let [sums] = scratch.slices([columns.len()]);
         for entry in 0..entries {
-            row(entry).fill(0.0);
-        }
-        for (place, entry) in indices.iter().enumerate() {
-            let source = &gradient[place * width + first..][..columns];
-            for (sum, value) in row(*entry).iter_mut().zip(source) {
-                *sum += value;
+            // SAFETY: each task has columns of its own.
+            let totals = unsafe { target.slice(entry * width + columns.start, columns.len()) };
+            totals.fill(0.0);
+            for places in places.of(entry).chunks(PLACES) {
+                sums.fill(0.0);
+                for place in places {
+                    let source = &gradient[place * width..][columns.clone()];
+                    sums.iter_mut().zip(source).for_each(|(sum, value)| *sum += value);
+                }
+                totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
             }
         }
     });
     table
 }
 
+/// The places of each entry among the indices, in their order.
+struct Places {
+    places: Vec<usize>,
+    /// Where the places of each entry end.
+    ends: Vec<usize>,
+}
+
+impl Places {
+    fn new(entries: usize, indices: &[usize]) -> Self {
+        // At first where those of each entry begin.
+        let mut ends = vec![0; entries + 1];
+        indices.iter().for_each(|entry| ends[entry + 1] += 1);
+        (0..entries).for_each(|entry| ends[entry + 1] += ends[entry]);
+        let mut places = vec![0; indices.len()];
+        for (place, entry) in indices.iter().enumerate() {
+            places[ends[*entry]] = place;
+            ends[*entry] += 1;
+        }
+        Self { places, ends }
+    }
+
+    fn of(&self, entry: usize) -> &[usize] {
+        let start = if entry == 0 { 0 } else { self.ends[entry - 1] };
+        &self.places[start..self.ends[entry]]
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use burn::tensor::ops::ModuleOps;
+
     use super::*;
     use crate::flex::testing::{assert_close, indices, normal, on_1_2_and_3_threads, values};
 
@@ -100,6 +133,17 @@ mod tests {
             let reference = embedding::composed_backward::<Flex>(entries, indices, gradient);
             assert_close("table", ours, reference, 1e-6);
         }
+    }
+
+    #[test]
+    fn a_million_gradients_of_an_entry_add_up() {
+        let count = 1 << 20;
+        let entries = burn::tensor::TensorData::new(vec![1_i64; count], [count, 1]);
+        let gradient = burn::tensor::TensorData::new(vec![0.1_f32; count], [count, 1, 1]);
+        let [entries, gradient] = [entries, gradient].map(FlexTensor::from_data);
+        let table = values(backward(3, entries, gradient));
+        assert_eq!([table[0], table[2]], [0.0; 2]);
+        assert!((table[1] / (0.1 * count as f32) - 1.0).abs() < 1e-4);
     }
 
     #[test]

@@ -26,12 +26,12 @@ pub(super) fn forward(input: FlexTensor) -> FlexTensor {
     let mut output = recycled::floats([batch, channels]);
     let (source, target) = (elements(&input), Shared::new(output.storage_mut::<f32>()));
     let level = Level::best();
-    each_part(batch * channels, plane, |first, count| {
-        let source = source[first * plane..].chunks_exact(plane);
+    parallel::ranges(batch * channels, maps_of_task(plane), |maps, _| {
+        let source = source[maps.start * plane..].chunks_exact(plane);
         // SAFETY: each map is one task's alone.
-        let target = unsafe { target.slice(first, count) };
+        let target = unsafe { target.slice(maps.start, maps.len()) };
         for (mean, map) in target.iter_mut().zip(source) {
-            *mean = level.run(Sum(map)) / plane as f32;
+            *mean = level.run(Sum::<false>(map)) / plane as f32;
         }
     });
     output
@@ -48,23 +48,18 @@ pub(super) fn backward(gradient: FlexTensor, input: Shape) -> FlexTensor {
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
     let (source, target) = (elements(&gradient), Shared::new(output.storage_mut::<f32>()));
-    each_part(batch * channels, plane, |first, count| {
+    parallel::ranges(batch * channels, maps_of_task(plane), |maps, _| {
         // SAFETY: each map is one task's alone.
-        let target = unsafe { target.slice(first * plane, count * plane) };
-        for (map, gradient) in target.chunks_exact_mut(plane).zip(&source[first..]) {
+        let target = unsafe { target.slice(maps.start * plane, maps.len() * plane) };
+        for (map, gradient) in target.chunks_exact_mut(plane).zip(&source[maps]) {
             map.fill(gradient / plane as f32);
         }
     });
     output
 }
 
-/// Calls `work` with the first and the number of the maps of each task.
-fn each_part(maps: usize, plane: usize, work: impl Fn(usize, usize) + Sync) {
-    let of_task = (TASK / plane).max(1);
-    parallel::run(maps.div_ceil(of_task), |task, _| {
-        let first = task * of_task;
-        work(first, of_task.min(maps - first));
-    });
+fn maps_of_task(plane: usize) -> usize {
+    (TASK / plane).max(1)
 }
 
 #[cfg(test)]

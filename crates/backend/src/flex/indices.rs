@@ -3,11 +3,9 @@
 use burn::tensor::DType;
 use burn_flex::FlexTensor;
 
-/// The indices of a tensor in the order of its shape; nothing if they are of another type than i32
-/// or i64.
+/// The indices of a tensor in the order of its shape; `None` if their type is neither i32 nor i64.
 ///
-/// All must be below `end`: that is checked where data enter, so a larger one is a mistake in the
-/// program.
+/// All must be below `end`: that is checked where data enter, so a larger one is a bug.
 pub(super) fn indices_below(end: usize, tensor: &FlexTensor) -> Option<Vec<usize>> {
     let checked = |index: i64| {
         let valid = usize::try_from(index).ok().filter(|index| *index < end);

@@ -2,8 +2,8 @@
 
 use super::simd::Vector;
 
-/// A distance of at least `numbers` between rows, planes or matrices that does not lead to the same
-/// few sets of the cache again and again, as a power of two would: an odd number of cache lines.
+/// A distance of at least `numbers` between rows, planes or matrices that does not map to the same
+/// few cache sets again and again, as a power of two would: an odd number of cache lines.
 pub(super) fn odd_stride(numbers: usize) -> usize {
     let lines = numbers.div_ceil(16);
     (lines | 1) * 16
@@ -16,7 +16,7 @@ pub(super) fn odd_stride(numbers: usize) -> usize {
 /// `count` floats, or `LANES` if that is less, can be read from `source`.
 #[inline(always)]
 pub(super) unsafe fn read<V: Vector>(source: *const f32, count: usize) -> V {
-    // SAFETY: the caller's promise. Masks cost more than the branch, which is foreseen.
+    // SAFETY: the caller's promise. Masks cost more than the branch, which is predicted.
     unsafe { if count >= V::LANES { V::load(source) } else { V::load_first(source, count) } }
 }
 

@@ -1,5 +1,7 @@
 //! The dense layer: a product of matrices, then bias and ReLU in one pass over its result.
 
+use std::ops::Range;
+
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
@@ -14,8 +16,11 @@ use super::{
 };
 use crate::{LinearGradients, LinearSaved, linear, overrides::note_taken};
 
-/// Values that a task of a pass over a matrix should have at least.
+/// The fewest values of a task in a pass over a matrix.
 const TASK_VALUES: usize = 1 << 15;
+/// Rows that are summed before they are added to a total: one sum of a million values would lose
+/// the third digit.
+const ROWS: usize = 512;
 
 pub(super) fn forward(
     input: FlexTensor,
@@ -39,10 +44,9 @@ pub(super) fn forward(
     let level = Level::best();
     let rows = TASK_VALUES.div_ceil(outputs.max(1));
     let target = Shared::new(values);
-    parallel::run(batch.div_ceil(rows), |task, _| {
-        let first = task * rows;
+    parallel::ranges(batch, rows, |rows, _| {
         // SAFETY: each task has rows of its own.
-        let values = unsafe { target.slice(first * outputs, rows.min(batch - first) * outputs) };
+        let values = unsafe { target.slice(rows.start * outputs, rows.len() * outputs) };
         level.run(AddBias { values, bias: elements(&bias), rectified });
     });
     result
@@ -106,24 +110,28 @@ fn mask_and_sum(gradient: FlexTensor, output: Option<&FlexTensor>) -> (FlexTenso
             .map_or(target.pointer(0).cast_const(), |it| elements(it).as_ptr()),
         output: output.map(|output| elements(output).as_ptr()),
         target: target.pointer(0),
-        batch,
         stride: outputs,
     };
 
     // Bands of columns, so that each sum is of one task. Whole cache lines, and not too thin.
     let band = (TASK_VALUES / batch.max(1)).next_multiple_of(64).max(64);
     let level = Level::best();
-    parallel::run(outputs.div_ceil(band), |task, _| {
-        let first = task * band;
+    parallel::ranges(outputs, band, |columns, scratch| {
         // SAFETY: each task has columns of its own.
-        let sums = unsafe { sums.slice(first, band.min(outputs - first)) };
-        level.run(MaskAndSum { maps, first, sums });
+        let totals = unsafe { sums.slice(columns.start, columns.len()) };
+        let [sums] = scratch.slices([totals.len()]);
+        totals.fill(0.0);
+        for start in (0..batch).step_by(ROWS) {
+            let rows = start..batch.min(start + ROWS);
+            level.run(MaskAndSum { maps, rows, first: columns.start, sums });
+            totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
+        }
     });
     let gradient = if output.is_some() { masked } else { source.unwrap_or(masked) };
     (gradient, bias)
 }
 
-/// Adds the bias to each row, and cuts off what is below zero if `rectified`.
+/// Adds the bias to each row, and applies ReLU if `rectified`.
 struct AddBias<'a> {
     values: &'a mut [f32],
     bias: &'a [f32],
@@ -160,7 +168,6 @@ struct Maps {
     /// The output of ReLU; without it nothing is written to the target.
     output: Option<*const f32>,
     target: *mut f32,
-    batch: usize,
     stride: usize,
 }
 
@@ -169,9 +176,10 @@ unsafe impl Send for Maps {}
 // SAFETY: as above.
 unsafe impl Sync for Maps {}
 
-/// Masks the columns from `first` on, as many as there are sums, and adds them up.
+/// Masks the columns from `first` on, as many as there are sums, and adds up these rows of them.
 struct MaskAndSum<'a> {
     maps: Maps,
+    rows: Range<usize>,
     first: usize,
     sums: &'a mut [f32],
 }
@@ -181,9 +189,9 @@ impl Kernel for MaskAndSum<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Maps { gradient, output, target, batch, stride } = self.maps;
+        let Maps { gradient, output, target, stride } = self.maps;
         self.sums.fill(0.0);
-        for row in 0..batch {
+        for row in self.rows {
             for at in (0..self.sums.len()).step_by(V::LANES) {
                 let count = self.sums.len() - at;
                 let place = row * stride + self.first + at;
@@ -265,19 +273,19 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the weight: shape [6, 7] in place of [5, 7]")]
+    #[should_panic(expected = "the weight: shape [6, 7] instead of [5, 7]")]
     fn a_weight_for_other_inputs_is_refused() {
         forward(normal([3, 5], 1), normal([6, 7], 2), normal([7], 3), false);
     }
 
     #[test]
-    #[should_panic(expected = "the bias: shape [1] in place of [7]")]
+    #[should_panic(expected = "the bias: shape [1] instead of [7]")]
     fn a_bias_of_another_shape_is_refused() {
         forward(normal([3, 5], 1), normal([5, 7], 2), normal([1], 3), false);
     }
 
     #[test]
-    #[should_panic(expected = "the output: shape [2, 7] in place of [3, 7]")]
+    #[should_panic(expected = "the output: shape [2, 7] instead of [3, 7]")]
     fn a_gradient_of_another_shape_is_refused() {
         backward(saved([2, 5, 7], [false, false, true, true]), normal([3, 7], 5));
     }
@@ -297,6 +305,16 @@ mod tests {
         assert_eq!(bias, values(reference.bias.unwrap()));
         let [of_nan, .., of_infinity, _] = values(normal([3, 2], 5))[..] else { unreachable!() };
         assert_eq!(bias[0], of_nan + of_infinity);
+    }
+
+    #[test]
+    fn a_million_gradients_of_a_bias_add_up() {
+        let rows = 1 << 20;
+        let gradient = burn::tensor::TensorData::new(vec![0.1_f32; rows], [rows, 1]);
+        let saved = LinearSaved { input: None, weight: None, output: None, bias: true };
+        let bias = backward(saved, FlexTensor::from_data(gradient)).bias.unwrap();
+        let expected = 0.1 * rows as f32;
+        assert!((values(bias)[0] / expected - 1.0).abs() < 1e-4);
     }
 
     #[test]

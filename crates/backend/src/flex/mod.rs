@@ -1,11 +1,11 @@
-//! The operations that Flex, the CPU backend, does itself.
+//! The operations that are overridden on Flex, the CPU backend.
 
 #![allow(
     unsafe_code,
     reason = "kernels use vector instructions and write to disjoint parts of a tensor"
 )]
 
-// An operation a file.
+// One operation per file.
 mod adam;
 mod affine;
 mod batch_norm2d;
@@ -42,6 +42,8 @@ use burn::tensor::{
 };
 use burn_flex::FlexTensor;
 
+pub(crate) use self::recycled::free_kept_memory;
+use self::simd::Level;
 use crate::{
     AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput,
@@ -133,7 +135,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &AdamStep,
     ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| adam::update(parameter, &diverged, step))
+        each(parameters, |parameter| adam::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_sgd(
@@ -141,7 +143,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &SgdStep,
     ) -> Vec<Updated<Self, 1>> {
-        each(parameters, |parameter| sgd::update(parameter, &diverged, step))
+        each(parameters, |parameter| sgd::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_rms_prop(
@@ -149,7 +151,7 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         step: &RmsPropStep,
     ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| rms_prop::update(parameter, &diverged, step))
+        each(parameters, |parameter| rms_prop::update(Level::best(), parameter, &diverged, step))
     }
 
     fn fused_rescale(
@@ -244,7 +246,7 @@ fn all_f32<const N: usize>(tensors: [&FlexTensor; N]) -> bool {
     tensors.iter().all(|tensor| tensor.dtype() == DType::F32)
 }
 
-/// The tensor with its elements in one contiguous run, which covers its whole storage.
+/// The tensor with its elements contiguous and covering its whole storage.
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
     let elements = tensor.layout().num_elements();
     if tensor.as_slice::<f32>().is_some_and(|slice| slice.len() == elements)
@@ -266,15 +268,15 @@ fn dimensions<const N: usize>(tensor: &FlexTensor) -> [usize; N] {
     tensor.layout().shape().dims()
 }
 
-/// Fails unless a tensor has the shape that the other operands ask for: kernels go by their shapes,
-/// and would read past the end of a smaller one.
+/// Panics unless a tensor has the shape that the other operands imply: kernels trust it, and would
+/// read past the end of a smaller tensor.
 fn assert_shape(what: &str, tensor: &FlexTensor, shape: &[usize]) {
     let found = &tensor.layout().shape()[..];
-    assert!(found == shape, "{what}: shape {found:?} in place of {shape:?}");
+    assert!(found == shape, "{what}: shape {found:?} instead of {shape:?}");
 }
 
 /// A tensor for a result of the shape of `source`, which went through [`contiguous`], and the
-/// source; or the source itself, where nobody else holds it and its elements may be overwritten.
+/// source; or the source itself, to be overwritten, if nobody else holds it.
 fn output_from(source: FlexTensor) -> (FlexTensor, Option<FlexTensor>) {
     if source.is_unique() {
         (source, None)

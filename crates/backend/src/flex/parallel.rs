@@ -1,12 +1,13 @@
 //! Tasks on rayon's pool, which Flex's own operations use too.
 //!
-//! An operation is cut into tasks by its shape alone, never by the number of threads, and each
-//! task writes what no other writes; so results are the same bits on any machine of one kind.
-//! Which thread takes which task is decided as they go, because that balances a busy machine.
+//! An operation is cut into tasks by its shape alone, never by the number of threads, and no two
+//! tasks write the same memory; so results are bit for bit the same on all machines of one kind.
+//! Threads take tasks as they become free, which balances a busy machine.
 
 use std::{
     cell::Cell,
     marker::PhantomData,
+    ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -37,6 +38,18 @@ pub(super) fn run(tasks: usize, work: impl Fn(usize, &mut Scratch) + Sync) {
     } else {
         (0..workers).into_par_iter().with_max_len(1).for_each(|_| worker());
     }
+}
+
+/// Cuts `count` items into ranges of `of_task`, the last one shorter, and runs `work` on each.
+pub(super) fn ranges(
+    count: usize,
+    of_task: usize,
+    work: impl Fn(Range<usize>, &mut Scratch) + Sync,
+) {
+    run(count.div_ceil(of_task), |task, scratch| {
+        let start = task * of_task;
+        work(start..count.min(start + of_task), scratch);
+    });
 }
 
 /// Memory of one thread that lasts from call to call and only grows.
@@ -85,7 +98,7 @@ pub(super) struct Shared<'a, T> {
     lifetime: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it hands out memory only through `slice` and `pointer`, whose callers answer for it.
+// SAFETY: it hands out memory only through `slice` and `pointer`, whose callers are responsible.
 unsafe impl<T: Send> Send for Shared<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Shared<'_, T> {}
@@ -116,8 +129,8 @@ impl<'a, T> Shared<'a, T> {
     }
 }
 
-/// Flushes denormals to zero on this thread while it lives. Near zero loss they slow down a step
-/// three times, for digits that do not matter.
+/// Flushes denormals to zero on this thread while it lives. Near zero loss they make a step
+/// three times slower, for digits that do not matter.
 ///
 /// It is set for the run of a task, not for the life of a pool's thread, because the pool is not
 /// ours alone and the calling thread computes as well; it costs some ten nanoseconds.
@@ -147,8 +160,8 @@ impl DenormalsFlushed {
         // that were raised in between are lost, so flags are not preserved.
         //
         // Rust promises nothing where these two are not zero (`_mm_setcsr` says so), because the
-        // compiler computes with denormals where it folds constants. It concludes nothing else from
-        // it, so a kernel may meet a denormal or a zero, and is right with both.
+        // compiler computes with denormals where it folds constants. It infers nothing else from
+        // it, so a kernel may see a denormal or a zero, and is correct with both.
         unsafe {
             std::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack));
         }

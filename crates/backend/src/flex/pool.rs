@@ -52,7 +52,7 @@ pub(super) fn backward(
     overrides::note_taken();
     let [rows, columns] = windows.output;
     for of_windows in [&gradient, &places] {
-        assert_shape("what belongs to windows", of_windows, &[batch, channels, rows, columns]);
+        assert_shape("the gradient or the places", of_windows, &[batch, channels, rows, columns]);
     }
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
@@ -198,7 +198,5 @@ impl Windows {
 /// Calls `work` with each plane, several to a task.
 fn each_plane(planes: usize, size: usize, work: impl Fn(usize) + Sync) {
     let of_task = (TASK / size).max(1);
-    parallel::run(planes.div_ceil(of_task), |task, _| {
-        (task * of_task..((task + 1) * of_task).min(planes)).for_each(&work);
-    });
+    parallel::ranges(planes, of_task, |planes, _| planes.for_each(&work));
 }

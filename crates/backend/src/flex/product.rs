@@ -2,7 +2,7 @@
 
 use super::parallel::{self, Shared};
 
-/// A matrix in a slice, with any distances between rows and between columns.
+/// A matrix in a slice, with any strides.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
     values: &'a [f32],
@@ -40,7 +40,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Multiplications that a task should have at least; to wake threads costs some ten microseconds.
+/// The fewest multiplications of a task; waking threads costs some ten microseconds.
 const TASK_PRODUCTS: usize = 1 << 19;
 /// The most tasks.
 const TASKS: usize = 64;
@@ -48,7 +48,7 @@ const TASKS: usize = 64;
 /// twice: those of rows more, since the right side is packed slowly where it is transposed.
 const TASK_COLUMNS: usize = 96;
 const TASK_ROWS: usize = 64;
-/// Tasks from which on rows are left whole.
+/// With this many tasks rows are left whole.
 const ENOUGH: usize = 8;
 
 /// `left right`, written to `target` row after row.

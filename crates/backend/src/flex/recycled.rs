@@ -31,11 +31,24 @@ pub(super) fn bytes(shape: impl Into<Shape>) -> FlexTensor {
 
 fn tensor(shape: Shape, dtype: DType, element_bytes: usize) -> FlexTensor {
     let bytes = shape.num_elements() * element_bytes;
-    let controller = Recycled { buffer: Some(free().take(bytes)) };
+    let controller = Recycled { buffer: Some(buffer(bytes)) };
     // SAFETY: the buffer holds at least `bytes` bytes, and all of them were initialised when it
     // was made.
     let bytes = unsafe { Bytes::from_controller(Box::new(controller), bytes) };
     FlexTensor::new(bytes, Layout::contiguous(shape), dtype)
+}
+
+/// A buffer of at least `bytes` bytes: a free one of the fitting size, or a new one.
+fn buffer(bytes: usize) -> Buffer {
+    let capacity = rounded(bytes);
+    // Outside of the lock, so that other threads need not wait for a new one.
+    let free = free().take(capacity);
+    free.unwrap_or_else(|| Buffer::zeroed(capacity))
+}
+
+/// Frees the oldest buffers that no tensor holds, `bytes` bytes of them if there are as many.
+pub(crate) fn free_kept_memory(bytes: usize) {
+    free().release(bytes);
 }
 
 /// An aligned block of initialised memory.
@@ -137,7 +150,7 @@ struct FreeList {
 static FREE: Mutex<FreeList> = Mutex::new(FreeList::new());
 
 fn free() -> MutexGuard<'static, FreeList> {
-    // The list is whole at every point where it could panic, so a poisoned lock is no harm.
+    // The list is consistent wherever it could panic, so a poisoned lock does no harm.
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,17 +159,12 @@ impl FreeList {
         Self { buffers: Vec::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0 }
     }
 
-    /// A buffer of at least `bytes` bytes: the last returned of the fitting size, or a new one.
-    fn take(&mut self, bytes: usize) -> Buffer {
-        let capacity = rounded(bytes);
-        let fits = |buffer: &Buffer| buffer.capacity == capacity;
-        let buffer = match self.buffers.iter().rposition(fits) {
-            Some(index) => {
-                self.free_bytes -= capacity;
-                self.buffers.remove(index)
-            }
-            None => Buffer::zeroed(capacity),
-        };
+    /// The last returned buffer of this size, or none, for the caller to make; either is in use
+    /// from now on.
+    fn take(&mut self, capacity: usize) -> Option<Buffer> {
+        let last = self.buffers.iter().rposition(|buffer| buffer.capacity == capacity);
+        let buffer = last.map(|index| self.buffers.remove(index));
+        self.free_bytes -= buffer.as_ref().map_or(0, Buffer::capacity);
         self.used_bytes += capacity;
         self.peak_bytes = self.peak_bytes.max(self.used_bytes);
         self.trim();
@@ -170,18 +178,22 @@ impl FreeList {
         self.trim();
     }
 
-    /// Gives the buffers that lay longest back to the system while used and free ones together
-    /// exceed one and a half times what was ever in use at once. The half is for sizes that take
-    /// turns, such as the maps of a forward and of a backward pass.
+    /// Frees the oldest buffers while used and free ones together exceed one and a half times the
+    /// most that was ever in use at once. The half is for sizes that take turns, such as the maps
+    /// of a forward and of a backward pass.
     fn trim(&mut self) {
         let limit = self.peak_bytes + self.peak_bytes / 2;
-        let excess = (self.used_bytes + self.free_bytes).saturating_sub(limit);
+        self.release((self.used_bytes + self.free_bytes).saturating_sub(limit));
+    }
+
+    /// Frees the oldest buffers, at least `bytes` bytes of them if there are as many.
+    fn release(&mut self, bytes: usize) {
         let mut released = 0;
         let count = self
             .buffers
             .iter()
             .take_while(|buffer| {
-                let wanted = released < excess;
+                let wanted = released < bytes;
                 released += if wanted { buffer.capacity } else { 0 };
                 wanted
             })
@@ -191,8 +203,8 @@ impl FreeList {
     }
 }
 
-/// The next of four sizes to a power of two. A last, smaller batch then often fits the buffers of
-/// the others, and a page that is never touched costs nothing.
+/// Rounded up to one of four sizes per power of two, so that a last, smaller batch often fits the
+/// buffers of the others.
 fn rounded(bytes: usize) -> usize {
     let step = (bytes.next_power_of_two() / 8).max(ALIGNMENT);
     bytes.max(1).next_multiple_of(step)
@@ -201,6 +213,11 @@ fn rounded(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn taken(list: &mut FreeList, bytes: usize) -> Buffer {
+        let capacity = rounded(bytes);
+        list.take(capacity).unwrap_or_else(|| Buffer::zeroed(capacity))
+    }
 
     #[test]
     fn sizes_are_rounded_up_by_at_most_a_quarter() {
@@ -214,19 +231,34 @@ mod tests {
     #[test]
     fn the_last_buffer_returned_is_the_first_handed_out() {
         let mut list = FreeList::new();
-        let (first, second) = (list.take(1000), list.take(1000));
+        let (first, second) = (taken(&mut list, 1000), taken(&mut list, 1000));
         let (first_start, second_start) = (first.start, second.start);
         list.put(first);
         list.put(second);
-        assert_eq!(list.take(1000).start, second_start);
-        assert_eq!(list.take(990).start, first_start);
+        assert_eq!(taken(&mut list, 1000).start, second_start);
+        assert_eq!(taken(&mut list, 990).start, first_start);
+    }
+
+    #[test]
+    fn where_memory_is_short_the_oldest_buffers_go_first() {
+        let mut list = FreeList::new();
+        let buffers = [1000, 2000, 3000].map(|bytes| taken(&mut list, bytes));
+        buffers.into_iter().for_each(|buffer| list.put(buffer));
+        let sizes = |list: &FreeList| list.buffers.iter().map(Buffer::capacity).collect::<Vec<_>>();
+        list.release(0);
+        assert_eq!(sizes(&list), [1000, 2000, 3000].map(rounded));
+        list.release(1000 + 64);
+        assert_eq!(sizes(&list), [rounded(3000)]);
+        assert_eq!(list.free_bytes, rounded(3000));
+        list.release(usize::MAX);
+        assert_eq!((sizes(&list), list.free_bytes), (Vec::new(), 0));
     }
 
     #[test]
     fn sizes_that_change_do_not_pile_up() {
         let mut list = FreeList::new();
         for bytes in (1..200).map(|size| size * 1000) {
-            let pair = [list.take(bytes), list.take(bytes)];
+            let pair = [taken(&mut list, bytes), taken(&mut list, bytes)];
             pair.into_iter().for_each(|buffer| list.put(buffer));
             assert_eq!(list.used_bytes, 0);
             assert_eq!(list.free_bytes, list.buffers.iter().map(|b| b.capacity).sum::<usize>());

@@ -18,14 +18,13 @@ pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
         return rescale::composed::<burn::backend::Flex>(vec![values], factor).remove(0);
     }
     note_taken();
-    let factor = elements(&factor)[0];
+    let factor = elements(&contiguous(factor))[0];
     let mut values = contiguous(values);
     let all = values.storage_mut::<f32>();
     let (count, all, level) = (all.len(), Shared::new(all), Level::best());
-    parallel::run(count.div_ceil(TASK_VALUES), |task, _| {
-        let start = task * TASK_VALUES;
+    parallel::ranges(count, TASK_VALUES, |range, _| {
         // SAFETY: each task has values of its own.
-        let values = unsafe { all.slice(start, TASK_VALUES.min(count - start)) };
+        let values = unsafe { all.slice(range.start, range.len()) };
         level.run(Scale { values, factor });
     });
     values
@@ -67,5 +66,13 @@ mod tests {
                 values(normal([count], 1)).into_iter().map(|value| value * by_factor).collect();
             assert_eq!(values(by(normal([count], 1), factor)), expected);
         }
+    }
+
+    #[test]
+    fn a_factor_may_be_a_view_of_another_tensor() {
+        let factors = normal([2, 2], 2);
+        let factor = factors.narrow(1, 1, 1).narrow(0, 1, 1);
+        let expected = values(normal([3], 1)).into_iter().map(|v| v * values(factors.clone())[3]);
+        assert_eq!(values(by(normal([3], 1), factor)), expected.collect::<Vec<_>>());
     }
 }

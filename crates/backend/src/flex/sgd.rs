@@ -11,6 +11,7 @@ use super::{
 use crate::{Parameter, SgdStep, Updated, sgd};
 
 pub(super) fn update(
+    level: Level,
     parameter: Parameter<Flex, 1>,
     diverged: &FlexTensor,
     step: &SgdStep,
@@ -18,15 +19,6 @@ pub(super) fn update(
     if !supported(&parameter) {
         return sgd::composed(parameter, diverged.clone(), step);
     }
-    update_at(Level::best(), parameter, diverged, step)
-}
-
-pub(super) fn update_at(
-    level: Level,
-    parameter: Parameter<Flex, 1>,
-    diverged: &FlexTensor,
-    step: &SgdStep,
-) -> Updated<Flex, 1> {
     in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
 }
 

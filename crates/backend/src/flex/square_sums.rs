@@ -6,7 +6,8 @@ use super::{
     all_f32, contiguous, elements,
     parallel::{self, Shared},
     recycled,
-    simd::{Kernel, Level, Vector},
+    simd::Level,
+    sum::Sum,
 };
 use crate::{overrides::note_taken, square_sums};
 
@@ -28,41 +29,12 @@ pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
 fn square_sum(level: Level, values: &[f32]) -> f32 {
     let mut sums = vec![0.0; values.len().div_ceil(TASK_VALUES)];
     let of_tasks = Shared::new(&mut sums);
-    parallel::run(values.len().div_ceil(TASK_VALUES), |task, _| {
-        let start = task * TASK_VALUES;
-        let values = &values[start..values.len().min(start + TASK_VALUES)];
+    parallel::ranges(values.len(), TASK_VALUES, |range, _| {
         // SAFETY: each task has a sum of its own.
-        unsafe { of_tasks.slice(task, 1)[0] = level.run(SquareSum(values)) };
+        let sum = unsafe { of_tasks.slice(range.start / TASK_VALUES, 1) };
+        sum[0] = level.run(Sum::<true>(&values[range]));
     });
     sums.iter().sum()
-}
-
-/// Sums up squares in an order that depends on their count alone.
-struct SquareSum<'a>(&'a [f32]);
-
-impl Kernel for SquareSum<'_> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn run<V: Vector>(self) -> f32 {
-        // Four sums at once, which do not wait for each other.
-        let mut sums = [V::zero(); 4];
-        let mut chunks = self.0.chunks_exact(4 * V::LANES);
-        for chunk in &mut chunks {
-            for (index, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: the chunk has four vectors.
-                let values = unsafe { V::load(chunk.as_ptr().add(index * V::LANES)) };
-                *sum = values.mul_add(values, *sum);
-            }
-        }
-        for chunk in chunks.remainder().chunks(V::LANES) {
-            // SAFETY: as many numbers as the chunk has.
-            let values = unsafe { V::load_first(chunk.as_ptr(), chunk.len()) };
-            sums[0] = values.mul_add(values, sums[0]);
-        }
-        let [a, b, c, d] = sums;
-        a.add(b).add(c.add(d)).sum()
-    }
 }
 
 #[cfg(test)]

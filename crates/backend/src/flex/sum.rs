@@ -1,11 +1,11 @@
-//! The sum of numbers.
+//! The sum of numbers, or of their squares.
 
 use super::simd::{Kernel, Vector};
 
-/// Sums up numbers in an order that depends on their count alone.
-pub(super) struct Sum<'a>(pub(super) &'a [f32]);
+/// Sums up numbers, or their squares, in an order that depends on their count alone.
+pub(super) struct Sum<'a, const SQUARED: bool>(pub(super) &'a [f32]);
 
-impl Kernel for Sum<'_> {
+impl<const SQUARED: bool> Kernel for Sum<'_, SQUARED> {
     type Output = f32;
 
     #[inline(always)]
@@ -17,15 +17,22 @@ impl Kernel for Sum<'_> {
             let (chunk, behind) = rest.split_at(4 * V::LANES);
             for (index, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: the chunk has four vectors.
-                *sum = sum.add(unsafe { V::load(chunk.as_ptr().add(index * V::LANES)) });
+                let values = unsafe { V::load(chunk.as_ptr().add(index * V::LANES)) };
+                *sum = add::<V, SQUARED>(*sum, values);
             }
             rest = behind;
         }
         for chunk in rest.chunks(V::LANES) {
             // SAFETY: as many numbers as the chunk has.
-            sums[0] = sums[0].add(unsafe { V::load_first(chunk.as_ptr(), chunk.len()) });
+            let values = unsafe { V::load_first(chunk.as_ptr(), chunk.len()) };
+            sums[0] = add::<V, SQUARED>(sums[0], values);
         }
         let [a, b, c, d] = sums;
         a.add(b).add(c.add(d)).sum()
     }
+}
+
+#[inline(always)]
+fn add<V: Vector, const SQUARED: bool>(sum: V, values: V) -> V {
+    if SQUARED { values.mul_add(values, sum) } else { sum.add(values) }
 }

@@ -30,7 +30,7 @@ pub struct Lstm<B: Backend> {
     pub hidden_weight: FloatTensor<B>,
     /// `[4 hidden]`
     pub bias: FloatTensor<B>,
-    /// The state before the first step: zeros where there is none.
+    /// The state before the first step; zeros if `None`.
     pub state: Option<LstmPrimitives<B>>,
 }
 
@@ -52,7 +52,7 @@ pub struct LstmOutput<B: Backend> {
     pub state: LstmPrimitives<B>,
 }
 
-/// What the backward pass begins with.
+/// What the backward pass needs.
 #[derive(Clone, Debug)]
 pub struct LstmSaved<B: Backend> {
     /// `[4 hidden, inputs]`
@@ -61,13 +61,13 @@ pub struct LstmSaved<B: Backend> {
     pub hidden_weight: FloatTensor<B>,
     /// `[batch, time, inputs]`
     pub shape: [usize; 3],
-    /// Values of the forward pass, which ones and in which layout is up to the backend.
+    /// Values of the forward pass; which ones, and their layout, is up to the backend.
     pub values: Vec<FloatTensor<B>>,
-    /// Which gradients are asked for.
+    /// Which gradients are wanted.
     pub wanted: LstmWanted,
 }
 
-/// Which gradients of an LSTM layer are asked for.
+/// Which gradients of an LSTM layer are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct LstmWanted {
     /// Of the input.
@@ -78,7 +78,7 @@ pub struct LstmWanted {
     pub state: bool,
 }
 
-/// The gradients of what an LSTM layer returned, of those parts that were used.
+/// The gradients of the outputs of an LSTM layer that were used.
 #[derive(Clone, Debug)]
 pub struct LstmOutputGradients<B: Backend> {
     /// `[batch, time, hidden]`
@@ -89,7 +89,7 @@ pub struct LstmOutputGradients<B: Backend> {
     pub hidden: Option<FloatTensor<B>>,
 }
 
-/// The gradients of an LSTM layer, those that were asked for.
+/// The gradients of an LSTM layer that were wanted.
 #[derive(Clone, Debug)]
 pub struct LstmGradients<B: Backend> {
     /// `[batch, time, inputs]`
@@ -206,12 +206,12 @@ pub(crate) fn composed_backward<B: Backend>(
     LstmGradients { input, weights, state }
 }
 
-/// The gradients of the input, and of input weight, hidden weight and bias, from those of the sums that
-/// the gates are made of.
+/// The gradients of the input, and of input weight, hidden weight and bias, from those of the gates'
+/// sums before their activations.
 ///
 /// - `of_sums`: `[batch * time, 4 hidden]`
 /// - `input`, `outputs`: of the layer
-/// - `first_hidden`: `[batch, hidden]`, zeros where there is none
+/// - `first_hidden`: `[batch, hidden]`, zeros if `None`
 /// - `shape`: of the input
 pub(crate) fn of_products<B: Backend>(
     of_sums: Tensor<B, 2>,

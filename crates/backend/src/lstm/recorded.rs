@@ -1,8 +1,8 @@
 //! The LSTM layer on the tape.
 //!
-//! An operation of Burn's has one output, the layer has three. So the layer is an operation whose
-//! output is a placeholder, with an operation above it for each true output: backward, these
-//! leave their gradients where the layer finds them, since it is visited after them.
+//! A Burn operation has one output, the layer has three. So the layer is recorded as an operation
+//! with a placeholder for its output, followed by one operation per real output. Backward, those
+//! run first and leave their gradients where the layer finds them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +45,7 @@ impl<B: Backend> Backward<B, 6> for LayerBackward {
     }
 }
 
-/// The output of this number.
+/// The output with this index.
 #[derive(Debug)]
 struct OutputBackward(usize);
 

@@ -6,9 +6,10 @@
 //! `logits`, or the f64 `value` of a regression in the unit of its table. A network that writes text
 //! takes and returns its state as well, so that a caller can continue token by token.
 //!
-//! The file's properties hold what else `predict` needs: `classes`, the names in the order of the
-//! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`,
-//! `scale`, `mean` and `deviation`, where input = (pixel * scale - mean) / deviation; and `recipe`.
+//! The file's properties hold what else `predict` needs: `output`, its name; `activation`, what makes
+//! probabilities of it: `softmax`, `sigmoid` or `none`; `classes`, the names in the order of the
+//! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`, `scale`,
+//! `mean` and `deviation`, where input = (pixel * scale - mean) / deviation; and `recipe`.
 
 mod graph;
 mod layers;
@@ -19,7 +20,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use data::TargetKind;
+use data::{TablePreprocessing, TargetKind, Task};
 use models::Architecture;
 use prost::Message;
 use store::StoredTensor;
@@ -34,6 +35,10 @@ use crate::{Description, InferenceError};
 const OPERATORS: i64 = 17;
 const IR_VERSION: i64 = 8;
 
+/// The outputs' names.
+const LOGITS: &str = "logits";
+const VALUE: &str = "value";
+
 /// The largest protobuf message.
 const LARGEST_BYTES: usize = i32::MAX as usize;
 
@@ -46,8 +51,11 @@ pub(crate) fn file(
 ) -> Result<Vec<u8>, InferenceError> {
     let mut graph = Graph::new(&description.recipe, weights);
     build(&mut graph, description)?;
+    let (output, activation) = output(description);
     let properties = [
         ("recipe", description.recipe.clone()),
+        ("output", output.to_owned()),
+        ("activation", activation.to_owned()),
         ("classes", json(&description.classes)),
         ("preprocessing", rows::for_others(&description.preprocessing).to_string()),
     ];
@@ -66,6 +74,16 @@ pub(crate) fn file(
         return Err(InferenceError::TooLargeForOnnx { bytes });
     }
     Ok(model.encode_to_vec())
+}
+
+/// The name of what is predicted, and what makes probabilities of it.
+fn output(description: &Description) -> (&'static str, &'static str) {
+    let task = description.table().map(TablePreprocessing::task);
+    match task.unwrap_or(Task::Multiclass) {
+        Task::Regression => (VALUE, "none"),
+        Task::Binary => (LOGITS, "sigmoid"),
+        Task::Multiclass => (LOGITS, "softmax"),
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -123,5 +141,5 @@ fn images(graph: &mut Graph, description: &Description) -> Result<Value, Inferen
 }
 
 fn give_logits(graph: &mut Graph, logits: &Value, width: usize) {
-    graph.output(logits, "logits", ElementType::F32, &[Size::Named("batch"), Size::Fixed(width)]);
+    graph.output(logits, LOGITS, ElementType::F32, &[Size::Named("batch"), Size::Fixed(width)]);
 }

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use store::StoredTensor;
 
 use super::{
+    VALUE,
     graph::{Graph, Size, Value},
     messages::ElementType,
 };
@@ -41,14 +42,21 @@ pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation
     let mean = graph.number("target_mean", mean);
     let value = graph.node("Mul", &[&output, &deviation], Vec::new());
     let value = graph.node("Add", &[&value, &mean], Vec::new());
-    graph.output(&value, "value", ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
+    graph.output(&value, VALUE, ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
 }
 
-/// The preprocessing as other programs need it: no deviation is 0, since they would divide by it, and
-/// the offset of an index is given.
+/// The preprocessing as other programs need it: no deviation is 0, since they would divide by it; the
+/// offset of an index, that of words after the unknown one, and the filter of a resize are given.
 pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
     let mut preprocessing =
         serde_json::to_value(preprocessing).expect("a description has a form in JSON");
+    if !preprocessing["words"].is_null() {
+        preprocessing["unknown"] = json!(0);
+        preprocessing["offset"] = json!(1);
+    }
+    if !preprocessing["resize"].is_null() {
+        preprocessing["filter"] = json!("bilinear, antialiased");
+    }
     let columns = preprocessing.get_mut("columns").and_then(Json::as_array_mut);
     for column in columns.into_iter().flatten() {
         if column["deviation"].as_f64().is_some_and(|deviation| deviation <= 0.0) {

@@ -4,6 +4,7 @@ use models::{Positions, TextLstmConfig};
 use store::StoredTensor;
 
 use super::{
+    LOGITS,
     graph::{Graph, Size, Value, int},
     messages::ElementType,
 };
@@ -36,7 +37,7 @@ pub(super) fn text_lstm(graph: &mut Graph, config: &TextLstmConfig) {
     let logits = graph.node("Add", &[&products, &bias], Vec::new());
     graph.output(
         &logits,
-        "logits",
+        LOGITS,
         ElementType::F32,
         &[batch, positions, Size::Fixed(config.vocabulary)],
     );

@@ -56,6 +56,7 @@ pub(crate) fn all() -> Vec<Case> {
         text("lstm-last", 1, Positions::Last, Law::Keras),
         text("lstm-all", 2, Positions::All, Law::Pytorch),
         text("lstm-none", 0, Positions::Last, Law::Keras),
+        words("lstm-words"),
     ]
 }
 
@@ -141,6 +142,13 @@ fn text(name: &'static str, layers: usize, predict: Positions, initialization: L
     let inputs = tensor([BATCH, TIME], |index| (index * index % vocabulary) as f32);
     let vocabulary = Preprocessing::Text(Vocabulary::characters("abcdefghi"));
     case(name, Architecture::TextLstm(config), vocabulary, inputs)
+}
+
+fn words(name: &'static str) -> Case {
+    let mut case = text(name, 1, Positions::Last, Law::Keras);
+    let words = Vocabulary::words("a b c d e f g h", 9).unwrap();
+    case.description.preprocessing = Preprocessing::Text(words);
+    case
 }
 
 fn case(

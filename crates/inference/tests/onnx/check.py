@@ -45,7 +45,13 @@ def check(path):
     for column in preprocessing.get("columns", []):
         assert column.get("deviation", 1) > 0, column
         assert (column.get("encoding") == "index") == (column.get("offset") == 1), column
+    if "words" in preprocessing:
+        # Those of the unknown word and of the others.
+        assert (preprocessing["unknown"], preprocessing["offset"]) == (0, 1), preprocessing
+    assert ("resize" in preprocessing) == (preprocessing.get("filter") == "bilinear, antialiased")
     regression = preprocessing.get("target", {}).get("task") == "regression"
+    predicted = ("value", "none") if regression else ("logits", "softmax")
+    assert (properties["output"], properties["activation"]) == predicted, properties
     classes = [] if regression else ["one", '"two"']
     assert json.loads(properties["classes"]) == classes, properties
 
@@ -56,8 +62,7 @@ def check(path):
     [needed] = session.get_inputs()
     if needed.name == "tokens":
         inputs = inputs.astype(np.int64)
-    output = "value" if regression else "logits"
-    run = lambda some: session.run([output], {needed.name: some})[0]
+    run = lambda some: session.run([properties["output"]], {needed.name: some})[0]
     differences = [difference(run(inputs), logits), difference(run(inputs[:1]), logits[:1])]
     differences.append(token_by_token(session, inputs, logits))
     return max(differences)

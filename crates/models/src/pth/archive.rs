@@ -26,12 +26,14 @@ pub(super) fn read<R: BufRead + Seek>(
     let folder = archive
         .file_names()
         .find_map(|name| name.strip_suffix(PICKLE))
-        .ok_or_else(|| Fault::Damaged("it is a ZIP archive without PyTorch's pickle".to_owned()))?
+        .ok_or_else(|| {
+            Fault::Unsupported("it is a ZIP archive without PyTorch's pickle".to_owned())
+        })?
         .to_owned();
     if let Some(order) = archive.index_for_name(&format!("{folder}/byteorder")) {
         let order = entry(&mut archive, order, length)?;
         if order != b"little" {
-            return Err(Fault::Damaged("its numbers are big-endian".to_owned()));
+            return Err(Fault::Unsupported("its numbers are big-endian".to_owned()));
         }
     }
     let pickle = bytes(&mut archive, &format!("{folder}{PICKLE}"), length)?;
@@ -64,7 +66,7 @@ fn entry<R: BufRead + Seek>(
     if entry.compression() != CompressionMethod::Stored || size > length {
         let message =
             format!("its entry `{}` is compressed, or larger than the file", entry.name());
-        return Err(Fault::Damaged(message));
+        return Err(Fault::Unsupported(message));
     }
     let mut bytes = Vec::with_capacity(size as usize); // at most the size of the file
     entry.read_to_end(&mut bytes)?;

@@ -27,7 +27,7 @@ pub(super) fn read<R: BufRead + Seek>(
     for expected in [MAGIC, VERSION] {
         let (values, root) = pickle::read(file)?;
         if !matches!(values.get(root), Value::Int(found) if *found == expected) {
-            return Err(Fault::Damaged("it is a pickle, but not one of PyTorch's".to_owned()));
+            return Err(Fault::Unsupported("it is a pickle, but not one of PyTorch's".to_owned()));
         }
     }
     pickle::read(file)?; // facts about the machine: this format was never written big-endian

@@ -23,8 +23,10 @@ use store::StoredTensor;
 pub(crate) enum Fault {
     /// It ends too soon.
     Truncated(String),
-    /// It contradicts itself, or holds something that this reader does not know.
+    /// It contradicts itself.
     Damaged(String),
+    /// It holds something that this reader does not know.
+    Unsupported(String),
     /// It names something that weights do not need.
     Refused(String),
     /// The system refused.

@@ -155,7 +155,7 @@ impl<R: Read> Machine<R> {
             b'b' => drop(self.pop()?), // attributes of the value below
             _ => {
                 let message = format!("its pickle has the operation 0x{operation:02x}");
-                return Err(Fault::Damaged(message));
+                return Err(Fault::Unsupported(message));
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ impl<R: Read> Machine<R> {
     /// `("storage", type, key, device, elements)`, and in old files which part of another one it is.
     fn persistent(&mut self) -> Result<(), Fault> {
         let id = self.pop()?;
-        let storage = self.storage(id).ok_or_else(|| damaged("a storage is not described"))?;
+        let storage = self.storage(id).ok_or_else(|| unsupported("a storage is not described"))?;
         self.push(Value::Storage(storage))
     }
 
@@ -205,7 +205,7 @@ impl<R: Read> Machine<R> {
             (Global::OrderedDict, &[pairs]) => self.take_pairs(pairs).map(Value::Dict),
             _ => None,
         };
-        let result = result.ok_or_else(|| damaged("a tensor is not described"))?;
+        let result = result.ok_or_else(|| unsupported("a tensor is not described"))?;
         self.push(result)
     }
 
@@ -356,12 +356,16 @@ fn within_bounds(values: usize) -> Result<(), Fault> {
     if values < MOST_VALUES {
         Ok(())
     } else {
-        Err(damaged("there are more values than weights need"))
+        Err(unsupported("there are more values than weights need"))
     }
 }
 
 fn damaged(what: &str) -> Fault {
     Fault::Damaged(format!("in its pickle, {what}"))
+}
+
+fn unsupported(what: &str) -> Fault {
+    Fault::Unsupported(format!("in its pickle, {what}"))
 }
 
 fn empty() -> Fault {

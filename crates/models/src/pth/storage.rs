@@ -21,18 +21,19 @@ pub(super) fn views(
 ) -> Result<BTreeMap<String, View>, Fault> {
     let nested = values.entry(root, "state_dict").filter(|&id| values.entries(id).is_some());
     let entries = values.entries(nested.unwrap_or(root)).ok_or_else(|| {
-        Fault::Damaged("it holds no dictionary of tensors (PyTorch's `state_dict`)".to_owned())
+        let what = "it holds no dictionary of tensors (PyTorch's `state_dict`)";
+        Fault::Unsupported(what.to_owned())
     })?;
     let mut views = BTreeMap::new();
     for &(key, value) in entries {
         let name = values
             .text(key)
-            .ok_or_else(|| Fault::Damaged("it holds a tensor without a name".to_owned()))?;
+            .ok_or_else(|| Fault::Unsupported("it holds a tensor without a name".to_owned()))?;
         if name.ends_with(COUNTER) || !wanted(name) {
             continue;
         }
         let Value::Tensor(view) = values.get(value) else {
-            return Err(Fault::Damaged(format!("`{name}` is not a tensor")));
+            return Err(Fault::Unsupported(format!("`{name}` is not a tensor")));
         };
         if views.insert(name.to_owned(), view.clone()).is_some() {
             return Err(Fault::Damaged(format!("it holds `{name}` twice")));
@@ -67,7 +68,7 @@ pub(super) fn tensors(
     }
     if !fits(sum) {
         let what = "its tensors are expanded views, with more numbers than the file has bytes";
-        return Err(Fault::Damaged(what.to_owned()));
+        return Err(Fault::Unsupported(what.to_owned()));
     }
     let mut tensors = BTreeMap::new();
     for views in by_storage.into_values() {
@@ -98,7 +99,7 @@ fn decode(name: &str, storage: &Storage, bytes: &[u8]) -> Result<Vec<f32>, Fault
         Kind::Float => Ok(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect()),
         Kind::Half => Ok(pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect()),
         Kind::BFloat16 => Ok(pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect()),
-        Kind::Other(kind, _) => Err(Fault::Damaged(format!(
+        Kind::Other(kind, _) => Err(Fault::Unsupported(format!(
             "`{name}` has numbers of type {kind}, not f32, f16 or bf16"
         ))),
     }

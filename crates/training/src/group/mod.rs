@@ -15,6 +15,8 @@ use std::{
 
 use backend::Share;
 
+use crate::Stop;
+
 /// How long a failed process waits for the others to learn of it, before it ends them.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -64,6 +66,8 @@ struct State {
     asked_to_stop: Cell<bool>,
     stops: Cell<bool>,
     lost: Cell<Option<Lost>>,
+    /// What ends measuring early.
+    interrupt: RefCell<Stop>,
     /// What is sent and what is received, kept from sum to sum.
     buffers: RefCell<[Vec<f32>; 2]>,
 }
@@ -177,6 +181,22 @@ impl Group {
     pub(crate) fn begin(&self) {
         self.state.asked_to_stop.set(false);
         self.state.stops.set(false);
+        self.measure_until(Stop::default());
+    }
+
+    /// What ends [`until_interrupted`](Self::until_interrupted) from now on.
+    pub(crate) fn measure_until(&self, interrupt: Stop) {
+        self.state.interrupt.replace(interrupt);
+    }
+
+    /// The batches of a split to measure on. They end early where the run is interrupted during
+    /// validation or has been: nobody is told what was measured then.
+    pub fn until_interrupted<I: IntoIterator>(
+        &self,
+        batches: I,
+    ) -> impl Iterator<Item = I::Item> + use<I> {
+        let interrupt = self.state.interrupt.borrow().clone();
+        batches.into_iter().take_while(move |_| !interrupt.requested())
     }
 
     /// Whether they agreed to stop.

@@ -85,8 +85,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Writes a checkpoint between two epochs if one is due, and at the end of the run.
     pub(super) fn checkpoint_after_epoch(&mut self) -> Result<(), TrainError> {
         let epochs = self.state.record.epochs_ended;
-        let by_epochs =
-            self.config.checkpoint.every_epochs.is_some_and(|every| epochs.is_multiple_of(every));
+        let config = &self.config.checkpoint;
+        let by_epochs = [config.every_epochs, config.keep_every_epochs]
+            .into_iter()
+            .flatten()
+            .any(|every| epochs.is_multiple_of(every));
         let due = by_epochs || self.is_due_by_steps() || self.state.is_over(&self.config);
         if due { self.checkpoint() } else { Ok(()) }
     }

@@ -224,7 +224,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     }
 
     /// Ends an epoch: measures the model with `validate`, which returns none where there is no
-    /// validation split, and tells the observer. After an interruption nothing is measured.
+    /// validation split, and tells the observer. After an interruption nothing is measured; one during
+    /// `validate` drops its result, and the resumed run validates again. To end it early, `validate`
+    /// takes its batches from [`Group::until_interrupted`](crate::Group::until_interrupted).
     ///
     /// # Errors
     ///
@@ -255,8 +257,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.share_statistics()?;
         let model = self.state.evaluated();
         let start = Instant::now();
+        self.config.group.measure_until(self.interrupt.clone());
         let validation = if self.observer.validates() { validate(&model)? } else { None };
+        self.config.group.measure_until(Stop::default());
         let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
+        self.agree_to_stop()?;
+        if self.stop.requested() {
+            return Ok(());
+        }
         if validation.is_none() {
             self.warn_of_no_validation()?;
         }
@@ -311,6 +319,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
             self.read_losses()?; // which fails where training has diverged
+            self.config.group.measure_until(self.stop.clone());
         }
         self.share_statistics()?;
         let epochs = self.epochs_begun();

@@ -16,19 +16,37 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         &mut self,
         gradients: Gradients<B::InnerBackend>,
     ) -> Result<Gradients<B::InnerBackend>, TrainError> {
-        let group = &self.config.group;
-        if !group.is_shared() {
+        if !self.config.group.is_shared() {
             return Ok(gradients);
         }
-        if self.interrupt.requested() {
-            group.ask_to_stop();
+        self.learning_of_stops(|trainer| {
+            let (gradients, seconds) = trainer.state.sum_over(gradients, &trainer.config.group)?;
+            trainer.spent.communication += seconds;
+            Ok(gradients)
+        })
+    }
+
+    /// Learns whether any process was asked to stop.
+    pub(super) fn agree_to_stop(&mut self) -> Result<(), TrainError> {
+        if !self.config.group.is_shared() {
+            return Ok(());
         }
-        let (gradients, seconds) = self.state.sum_over(gradients, group)?;
-        self.spent.communication += seconds;
-        if group.stops() {
+        self.learning_of_stops(|trainer| Ok(trainer.config.group.meet()?))
+    }
+
+    /// Runs a collective operation, in which all processes agree on whether to stop.
+    fn learning_of_stops<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, TrainError>,
+    ) -> Result<T, TrainError> {
+        if self.interrupt.requested() {
+            self.config.group.ask_to_stop();
+        }
+        let done = act(self)?;
+        if self.config.group.stops() {
             self.stop.request();
         }
-        Ok(gradients)
+        Ok(done)
     }
 
     /// Takes over from the first process what is measured rather than trained, such as running

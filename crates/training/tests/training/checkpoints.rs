@@ -124,6 +124,16 @@ impl<B: Backend> ModuleMapper<B> for Drift {
 /// number that is carried from each update to the next. Where losses are scaled the gradients of the
 /// second update overflow.
 pub(crate) fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outcome {
+    run_validated(kept, settings, stop, || {})
+}
+
+/// As [`run`], with `validating` called during each validation.
+fn run_validated(
+    kept: &mut Kept,
+    settings: TrainerConfig,
+    stop: Stop,
+    mut validating: impl FnMut(),
+) -> Outcome {
     let device = Device::default();
     let Problem { features, targets, start } = Problem::drawn();
     let tensor = |values: Vec<f32>, shape: [usize; 2]| {
@@ -161,6 +171,7 @@ pub(crate) fn run(kept: &mut Kept, settings: TrainerConfig, stop: Stop) -> Outco
         trainer.end_epoch(|model| {
             let loss = (features.matmul(model.weight.val()) - targets).square().mean();
             let loss: f64 = loss.into_scalar().elem();
+            validating();
             Some(Metrics::from([("loss".to_owned(), loss), ("none".to_owned(), f64::NAN)]))
         })?;
     }
@@ -214,6 +225,34 @@ fn a_run_that_was_stopped_at_any_step_ends_bit_for_bit_as_if_it_had_not_been() {
             assert_eq!(weight(resumed), expected, "{kind:?}, step {step}");
             assert_eq!(kept.rows(), straight.rows(), "{kind:?}, step {step}");
         }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_during_validation_measures_no_further_and_validates_again() {
+    let mut straight = Kept::new();
+    let settings = everything(OptimizerKind::Adam);
+    let expected = weight(run(&mut straight, settings.clone(), Stop::default()));
+    for stopped_epoch in 1..=5 {
+        let (mut kept, stop, group) = (Kept::new(), Stop::default(), settings.group.clone());
+        let (mut epoch, mut measured) = (0, 0);
+        let stopped = run_validated(&mut kept, settings.clone(), stop.clone(), || {
+            epoch += 1;
+            for batch in group.until_interrupted(0..4) {
+                measured += 1;
+                if epoch == stopped_epoch && batch == 2 {
+                    stop.request();
+                }
+            }
+        });
+        assert_eq!(measured, 4 * stopped_epoch - 1);
+        assert_eq!(group.until_interrupted(0..4).count(), 0, "a test split has no use either");
+        let stopped = stopped.unwrap();
+        assert_eq!(stopped.status, EndStatus::Interrupted);
+        assert_eq!(stopped.steps, 2 * stopped_epoch);
+        assert_eq!(weight(run(&mut kept, settings.clone(), Stop::default())), expected);
+        assert_eq!(kept.rows(), straight.rows(), "epoch {stopped_epoch}");
+        assert_eq!(group.until_interrupted(0..4).count(), 4);
     }
 }
 
@@ -337,6 +376,8 @@ fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
     assert_eq!(names(config.clone()), ["step-10"], "there is always one at the end");
     let every_epoch = CheckpointConfig { every_epochs: Some(1), ..config.clone() };
     assert_eq!(names(every_epoch.clone()), ["step-10", "step-8"]);
+    let for_good = CheckpointConfig { keep_every_epochs: Some(2), keep: 1, ..config.clone() };
+    assert_eq!(names(for_good), ["step-10", "step-4", "step-8"]);
     let some_for_good = CheckpointConfig { keep_every_epochs: Some(2), keep: 1, ..every_epoch };
     assert_eq!(names(some_for_good), ["step-10", "step-4", "step-8"]);
     let every_third_step = CheckpointConfig { every_steps: Some(3), ..config };

@@ -14,6 +14,22 @@ pub(super) struct Walk {
     pub(super) length: usize,
 }
 
+/// The planes of some maps that one kernel works on.
+pub(super) struct Planes<M> {
+    walk: Walk,
+    maps: M,
+}
+
+impl<M> Planes<M> {
+    /// # Safety
+    ///
+    /// The walk lies inside of all maps, and no other task writes to its planes while a kernel runs
+    /// on them, nor reads those that it writes to.
+    pub(super) unsafe fn new(walk: Walk, maps: M) -> Self {
+        Self { walk, maps }
+    }
+}
+
 /// Independent sums, which hide the latency of an addition.
 const CHAINS: usize = 4;
 /// Values that are summed in f32 before they are added to a sum in f64.
@@ -124,10 +140,7 @@ impl Affine {
 }
 
 /// The statistics of the values of a walk.
-pub(super) struct Moments {
-    pub(super) walk: Walk,
-    pub(super) maps: Forward,
-}
+pub(super) struct Moments(pub(super) Planes<Forward>);
 
 /// Number, mean and sum of squares around the mean.
 #[derive(Clone, Copy, Default)]
@@ -165,27 +178,33 @@ impl Kernel for Moments {
 
     #[inline(always)]
     fn run<V: Vector>(self) -> Statistics {
+        let Planes { walk, maps } = self.0;
         // A few planes at a time, which are still in the cache when they are read again.
-        let few = (CACHED / self.walk.length.max(1)).max(1);
+        let few = (CACHED / walk.length.max(1)).max(1);
         let mut whole = Statistics::default();
-        for first in (0..self.walk.planes).step_by(few) {
-            let walk = Walk {
-                start: self.walk.start + first * self.walk.stride,
-                planes: few.min(self.walk.planes - first),
-                ..self.walk
+        for first in (0..walk.planes).step_by(few) {
+            let part = Walk {
+                start: walk.start + first * walk.stride,
+                planes: few.min(walk.planes - first),
+                ..walk
             };
-            whole = whole.merged(statistics::<V>(walk, self.maps.input));
+            // SAFETY: promised to `Planes::new`.
+            whole = whole.merged(unsafe { statistics::<V>(part, maps.input) });
         }
         whole
     }
 }
 
-/// The statistics of a walk through the input, which it must be inside of.
+/// The statistics of a walk through the input.
+///
+/// # Safety
+///
+/// The walk lies inside of the input.
 #[inline(always)]
-fn statistics<V: Vector>(walk: Walk, input: *const f32) -> Statistics {
+unsafe fn statistics<V: Vector>(walk: Walk, input: *const f32) -> Statistics {
     let count = (walk.planes * walk.length) as f64;
     let mut values = Deviations { input, from: 0.0, squared: false, sum: Sum::<V>::new() };
-    // SAFETY: the walk lies inside of the input.
+    // SAFETY: the caller's promise.
     unsafe { walk.each(&mut values) };
     let mean = values.sum.total / count.max(1.0);
     let mut squares = Deviations { input, from: mean as f32, squared: true, sum: Sum::<V>::new() };
@@ -222,8 +241,7 @@ impl<V: Vector> Step<V> for Deviations<V> {
 
 /// Writes the normalised values.
 pub(super) struct Normalize {
-    pub(super) walk: Walk,
-    pub(super) maps: Forward,
+    pub(super) planes: Planes<Forward>,
     pub(super) affine: Affine,
 }
 
@@ -232,8 +250,8 @@ impl Kernel for Normalize {
 
     #[inline(always)]
     fn run<V: Vector>(mut self) {
-        let walk = self.walk;
-        // SAFETY: the walk lies inside of the maps.
+        let walk = self.planes.walk;
+        // SAFETY: promised to `Planes::new`.
         unsafe { walk.each::<V, _>(&mut self) };
     }
 }
@@ -244,16 +262,16 @@ impl<V: Vector> Step<V> for Normalize {
     unsafe fn step(&mut self, _: usize, at: usize, count: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            let centered =
-                read::<V>(self.maps.input.add(at), count).sub(V::splat(self.affine.mean));
+            let Forward { input, residual, output, rectified } = self.planes.maps;
+            let centered = read::<V>(input.add(at), count).sub(V::splat(self.affine.mean));
             let mut values = self.affine.apply(centered);
-            if let Some(residual) = self.maps.residual {
+            if let Some(residual) = residual {
                 values = values.add(read(residual.add(at), count));
             }
-            if self.maps.rectified {
+            if rectified {
                 values = V::zero().max(values);
             }
-            write(values, self.maps.output.add(at), count);
+            write(values, output.add(at), count);
         }
     }
 }
@@ -304,8 +322,7 @@ impl Backward {
 
 /// The gradients of scale and shift.
 pub(super) struct Sums {
-    pub(super) walk: Walk,
-    pub(super) maps: Backward,
+    pub(super) planes: Planes<Backward>,
     pub(super) affine: Affine,
 }
 
@@ -321,9 +338,9 @@ impl Kernel for Sums {
 
     #[inline(always)]
     fn run<V: Vector>(self) -> [f32; 2] {
-        let Self { walk, maps, affine } = self;
+        let Self { planes: Planes { walk, maps }, affine } = self;
         let mut sums = SumsOf { maps, affine, products: Sum::<V>::new(), gradients: Sum::new() };
-        // SAFETY: the walk lies inside of the maps.
+        // SAFETY: promised to `Planes::new`.
         unsafe { walk.each(&mut sums) };
         let of_scale = sums.products.total * f64::from(affine.inverse_deviation);
         [of_scale as f32, sums.gradients.total as f32]
@@ -351,8 +368,7 @@ impl<V: Vector> Step<V> for SumsOf<V> {
 
 /// Writes the gradients of input and residual.
 pub(super) struct Propagate {
-    pub(super) walk: Walk,
-    pub(super) maps: Backward,
+    pub(super) planes: Planes<Backward>,
     pub(super) affine: Affine,
     /// The gradients of scale and shift over the number of values.
     pub(super) of_means: [f32; 2],
@@ -363,8 +379,8 @@ impl Kernel for Propagate {
 
     #[inline(always)]
     fn run<V: Vector>(mut self) {
-        let walk = self.walk;
-        // SAFETY: the walk lies inside of the maps.
+        let walk = self.planes.walk;
+        // SAFETY: promised to `Planes::new`.
         unsafe { walk.each::<V, _>(&mut self) };
     }
 }
@@ -375,11 +391,12 @@ impl<V: Vector> Step<V> for Propagate {
     unsafe fn step(&mut self, _: usize, at: usize, count: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            let [centered, gradient] = self.maps.at::<V>(&self.affine, at, count);
-            if let Some(masked) = self.maps.masked {
+            let maps = &self.planes.maps;
+            let [centered, gradient] = maps.at::<V>(&self.affine, at, count);
+            if let Some(masked) = maps.masked {
                 write(gradient, masked.add(at), count);
             }
-            if let Some(target) = self.maps.target {
+            if let Some(target) = maps.target {
                 let [of_scale, of_shift] = self.of_means;
                 let Affine { factor, inverse_deviation, .. } = self.affine;
                 let slope = V::splat(-factor * inverse_deviation * of_scale);

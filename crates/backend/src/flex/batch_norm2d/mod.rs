@@ -1,5 +1,5 @@
-//! Batch normalisation: a task for each channel, whose planes are read for its sums and once more
-//! for the result, mostly from the cache then. Few channels are cut by images as well.
+//! Batch normalisation: one task per channel, which reads its planes for the sums and again, mostly
+//! from the cache, for the result. Where channels are few they are cut by images as well.
 
 mod kernels;
 #[cfg(test)]
@@ -18,9 +18,11 @@ use crate::{
     BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, batch_norm2d,
     overrides::note_taken,
 };
-use kernels::{Affine, Backward, Forward, Moments, Normalize, Propagate, Statistics, Sums, Walk};
+use kernels::{
+    Affine, Backward, Forward, Moments, Normalize, Planes, Propagate, Statistics, Sums, Walk,
+};
 
-/// Fewer channels than this are cut by images, so that enough threads find work.
+/// Fewer channels than this are cut by images, so that enough threads have work.
 const FEW_CHANNELS: usize = 16;
 
 /// How a batch is cut into tasks: by its shape alone.
@@ -43,15 +45,22 @@ impl Plan {
         self.channels * self.cuts
     }
 
-    fn walk(&self, task: usize) -> Walk {
+    /// The planes of a task.
+    ///
+    /// # Safety
+    ///
+    /// All maps have the shape of the plan, and only this task works on these planes.
+    unsafe fn planes<M>(&self, task: usize, maps: M) -> Planes<M> {
         let (channel, cut) = (task / self.cuts, task % self.cuts);
         let [first, end] = [cut, cut + 1].map(|cut| cut * self.batch / self.cuts);
-        Walk {
+        let walk = Walk {
             start: (first * self.channels + channel) * self.plane,
             planes: end - first,
             stride: self.channels * self.plane,
             length: self.plane,
-        }
+        };
+        // SAFETY: tasks divide the planes among themselves, and the rest is the caller's promise.
+        unsafe { Planes::new(walk, maps) }
     }
 
     /// Calls `gather` for each task, `merge` with the channel and what its tasks gathered, then
@@ -95,7 +104,7 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
     note_taken();
     let [_, channels, ..] = dimensions::<4>(&layer.input);
     for values in [&layer.scale, &layer.shift].into_iter().chain(layer.stored.iter().flatten()) {
-        assert_shape("what a batch norm has for each channel", values, &[channels]);
+        assert_shape("a value for each channel", values, &[channels]);
     }
     if let Some(residual) = &layer.residual {
         assert_shape("the residual", residual, layer.input.layout().shape());
@@ -126,13 +135,15 @@ fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex>
             elements(&scale)[channel],
             elements(&shift)[channel],
         );
-        level.run(Normalize { walk: plan.walk(task), maps, affine });
+        // SAFETY: all maps have the input's shape, and each task runs by itself.
+        level.run(Normalize { planes: unsafe { plan.planes(task, maps) }, affine });
     };
     if of_batch {
         let means = Shared::new(mean.storage_mut::<f32>());
         let variances = Shared::new(variance.storage_mut::<f32>());
         plan.two_passes(
-            |task| level.run(Moments { walk: plan.walk(task), maps }),
+            // SAFETY: as above.
+            |task| level.run(Moments(unsafe { plan.planes(task, maps) })),
             |channel, parts| {
                 let whole = parts.iter().copied().fold(Statistics::default(), Statistics::merged);
                 // SAFETY: each channel is merged once, in one task.
@@ -177,7 +188,7 @@ fn backward_at(
     note_taken();
     let plan = Plan::of(&saved.input);
     for values in per_channel {
-        assert_shape("what a batch norm has for each channel", values, &[plan.channels]);
+        assert_shape("a value for each channel", values, &[plan.channels]);
     }
     for maps in [Some(&gradient), saved.output.as_ref()].into_iter().flatten() {
         assert_shape("the output or its gradient", maps, saved.input.layout().shape());
@@ -190,13 +201,16 @@ fn backward_at(
 
     let mut residual = match (wanted.residual, saved.rectified) {
         (true, true) => Some(recycled::floats(input.layout().shape().clone())),
-        // Without ReLU it is the output's gradient as it is.
+        // Without ReLU it is the output's gradient itself.
         (true, false) => Some(gradient.clone()),
         (false, _) => None,
     };
     let masked = residual.as_mut().filter(|_| saved.rectified);
     let masked = masked.map(|residual| residual.storage_mut::<f32>().as_mut_ptr());
-    let (mut result, gradient) = output_from(gradient);
+    let (mut result, gradient) = match wanted.input {
+        true => output_from(gradient),
+        false => (recycled::floats([0]), Some(gradient)),
+    };
     let target = result.storage_mut::<f32>().as_mut_ptr();
     let maps = Backward {
         input: elements(&input).as_ptr(),
@@ -213,17 +227,19 @@ fn backward_at(
         Affine::new(statistics, saved.epsilon, scale[channel], shift[channel])
     };
     let propagate = |task: usize, [of_scale, of_shift]: [f32; 2]| {
-        let (walk, affine) = (plan.walk(task), affine(task / plan.cuts));
         let of_means = [of_scale, of_shift].map(|sum| sum / (plan.batch * plan.plane) as f32);
-        level.run(Propagate { walk, maps, affine, of_means });
+        // SAFETY: all maps have the input's shape, and each task runs by itself.
+        let planes = unsafe { plan.planes(task, maps) };
+        level.run(Propagate { planes, affine: affine(task / plan.cuts), of_means });
     };
     let mut affine_gradients = [(); 2].map(|()| recycled::floats([plan.channels]));
     if wanted.affine || (wanted.input && saved.of_batch) {
         let sums = affine_gradients.each_mut().map(|it| Shared::new(it.storage_mut::<f32>()));
         plan.two_passes(
             |task| {
-                let (walk, affine) = (plan.walk(task), affine(task / plan.cuts));
-                level.run(Sums { walk, maps, affine })
+                // SAFETY: as above.
+                let planes = unsafe { plan.planes(task, maps) };
+                level.run(Sums { planes, affine: affine(task / plan.cuts) })
             },
             |channel, parts: &[[f32; 2]]| {
                 for (index, all) in sums.iter().enumerate() {

@@ -107,21 +107,21 @@ fn backward_equals_the_default_body() {
 }
 
 #[test]
-#[should_panic(expected = "the residual: shape [2, 3, 4, 4] in place of [2, 3, 4, 5]")]
+#[should_panic(expected = "the residual: shape [2, 3, 4, 4] instead of [2, 3, 4, 5]")]
 fn a_residual_of_another_shape_is_refused() {
     let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
     forward(BatchNorm2d { residual: Some(normal([2, 3, 4, 4], 6)), ..case.layer() });
 }
 
 #[test]
-#[should_panic(expected = "for each channel: shape [2] in place of [3]")]
+#[should_panic(expected = "for each channel: shape [2] instead of [3]")]
 fn a_scale_of_another_shape_is_refused() {
     let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
     forward(BatchNorm2d { scale: normal([2], 2), ..case.layer() });
 }
 
 #[test]
-#[should_panic(expected = "gradient: shape [2, 3, 5, 4] in place of [2, 3, 4, 5]")]
+#[should_panic(expected = "gradient: shape [2, 3, 5, 4] instead of [2, 3, 4, 5]")]
 fn a_gradient_of_another_shape_is_refused() {
     let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
     backward(case.saved(), normal([2, 3, 5, 4], 7));

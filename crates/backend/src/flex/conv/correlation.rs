@@ -29,8 +29,8 @@ const STRIP: usize = 44_000;
 /// Tasks to have at least, where there is enough to do: enough to balance a few threads.
 pub(super) const TASKS: usize = 16;
 
-/// Where a tap reads, from the place that the output's position has in the source, and which
-/// number of a kernel it takes.
+/// Where a tap reads, from the output's position in the source on, and which number of a kernel it
+/// takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tap {
     pub(super) offset: [isize; 2],
@@ -356,7 +356,7 @@ fn packed(
     let block_size = channels * taps.len() * width;
     let mut packed = recycled::floats([blocks * block_size]);
     let target = Shared::new(packed.storage_mut::<f32>());
-    // Kernels side by side, whose numbers are taken in their order, are one long one.
+    // Kernels side by side whose numbers are taken in order are one long kernel.
     let whole = weights.channel_stride == weights.kernel
         && taps.iter().map(|tap| tap.index).eq(0..weights.kernel);
     parallel::run(blocks, |block, scratch| {

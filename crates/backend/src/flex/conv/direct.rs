@@ -85,8 +85,10 @@ pub(super) fn forward(
                         }
                     }
                     let planes = target(image)..target(image) + outputs;
-                    let size = geometry.output;
-                    level.run(PoolRows { rows: maps, planes, first, size, output, places });
+                    // SAFETY: rows of one image are one task's alone.
+                    level.run(unsafe {
+                        PoolRows::new(maps, planes, first, geometry.output, (output, places))
+                    });
                 });
             }
         }

@@ -85,7 +85,7 @@ pub(super) fn backward(
     Conv2dParents { bias, ..found }
 }
 
-/// Convolution with bias, ReLU and pooling of 2x2. The full maps are kept in no tensor.
+/// Convolution with bias, ReLU and pooling of 2x2. No tensor holds the full maps.
 pub(super) fn forward_and_pool(
     input: FlexTensor,
     weight: FlexTensor,
@@ -153,7 +153,7 @@ fn pooled(
     Some((geometry, Windows::new(geometry.output, &PoolOptions::square(2))?))
 }
 
-/// The sums of a convolution, by the algorithm that pays.
+/// The sums of a convolution, by the faster algorithm.
 fn convolve(
     level: Level,
     geometry: &Geometry,
@@ -172,7 +172,7 @@ fn convolve(
     }
 }
 
-/// The gradients of input and weight that are wanted, each by the algorithm that pays.
+/// The gradients of input and weight that are wanted, each by the faster algorithm.
 fn gradients(
     level: Level,
     geometry: &Geometry,

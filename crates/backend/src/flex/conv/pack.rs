@@ -1,9 +1,9 @@
 //! Layouts: channels first, as tensors are, to channels last, as vectors want them, and back.
 
-use super::super::simd::{Kernel, Vector};
+use super::super::simd::Vector;
 
 /// Exchanges the two axes of `[channels][count]`, giving `[count][width]`, `width` a multiple of
-/// the lanes and at least `channels`; the channels that there are not become zero.
+/// the lanes and at least `channels`; missing channels become zero.
 pub(super) struct ToPositions {
     pub(super) source: *const f32,
     /// Numbers from one channel to the next.
@@ -102,16 +102,6 @@ impl ToPlanes {
     }
 }
 
-impl Kernel for ToPlanes {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        // SAFETY: whoever makes one to run it answers for the sizes.
-        unsafe { self.transpose::<V>() };
-    }
-}
-
 /// A window of an image, which may reach over its edges, where it is zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
@@ -128,7 +118,7 @@ impl Window {
     pub(super) fn copy(self, image: &[f32], size: [usize; 2], target: &mut [f32], plane: usize) {
         let [height, width] = size;
         let [rows, columns] = self.size;
-        // What of the window's columns lies inside of the image.
+        // The window's columns that lie inside of the image.
         let left = (-self.start[1]).clamp(0, columns as isize) as usize;
         let right =
             (width as isize - self.start[1]).clamp(left as isize, columns as isize) as usize;

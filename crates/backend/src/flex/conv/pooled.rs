@@ -1,7 +1,7 @@
-//! Maps with pooling behind them, which exist only a few rows at a time: what a forward pass stores
-//! is pooled at once, and what a backward pass reads is scattered when it is read. A full map of
-//! the first layers is larger than the caches, and would cost more to write and to read again than
-//! to compute.
+//! Maps that are pooled, which exist only a few rows at a time: a forward pass pools rows as soon as
+//! it has computed them, and a backward pass scatters gradients when it reads them. A full map of the
+//! first layers is larger than the caches, and would cost more to write and to read back than to
+//! compute.
 
 use std::ops::Range;
 
@@ -27,18 +27,33 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Pools rows of maps that were just computed. Whoever makes one to run it answers for this: nobody
-/// else uses these rows of these planes of the output.
+/// Pools rows of maps that were just computed.
 pub(super) struct PoolRows<'a> {
-    /// `[planes][rows][width]`
-    pub(super) rows: &'a [f32],
-    pub(super) planes: Range<usize>,
-    /// The first row, an even one.
-    pub(super) first: usize,
-    /// Height and width of a map.
-    pub(super) size: [usize; 2],
-    pub(super) output: Shared<'a, f32>,
-    pub(super) places: Shared<'a, u8>,
+    rows: &'a [f32],
+    planes: Range<usize>,
+    first: usize,
+    size: [usize; 2],
+    output: Shared<'a, f32>,
+    places: Shared<'a, u8>,
+}
+
+impl<'a> PoolRows<'a> {
+    /// - `rows`: `[planes][rows][width]`
+    /// - `first`: the first row, an even one
+    /// - `size`: height and width of a map
+    ///
+    /// # Safety
+    ///
+    /// Until it has run, no other task uses these rows of these planes of the output.
+    pub(super) unsafe fn new(
+        rows: &'a [f32],
+        planes: Range<usize>,
+        first: usize,
+        size: [usize; 2],
+        (output, places): (Shared<'a, f32>, Shared<'a, u8>),
+    ) -> Self {
+        Self { rows, planes, first, size, output, places }
+    }
 }
 
 impl Kernel for PoolRows<'_> {
@@ -52,7 +67,7 @@ impl Kernel for PoolRows<'_> {
         for (plane, input) in planes.zip(rows.chunks_exact(size)) {
             let start = (plane * pooled + first / 2) * columns;
             let count = size / width / 2 * columns;
-            // SAFETY: the promise of whoever made this.
+            // SAFETY: promised to `new`.
             let (output, places) =
                 unsafe { (output.slice(start, count), places.slice(start, count)) };
             PoolPairs { width, input, relu: true, output, places }.run::<V>();
@@ -107,7 +122,7 @@ impl Source<'_> {
     }
 }
 
-/// The sums of the gradients of each plane that reach the maps: `[planes]`.
+/// For each plane the sum of the gradients that reach the maps: `[planes]`.
 pub(super) fn plane_sums(
     level: Level,
     gradient: &[f32],
@@ -119,11 +134,10 @@ pub(super) fn plane_sums(
     let size = gradient.len() / planes.max(1);
     let mut sums = recycled::floats([planes]);
     let shared = Shared::new(sums.storage_mut::<f32>());
-    parallel::run(planes.div_ceil(TASK), |task, _| {
-        let first = task * TASK;
+    parallel::ranges(planes, TASK, |planes, _| {
         // SAFETY: each task has planes of its own.
-        let sums = unsafe { shared.slice(first, TASK.min(planes - first)) };
-        for (plane, sum) in (first..).zip(sums) {
+        let sums = unsafe { shared.slice(planes.start, planes.len()) };
+        for (plane, sum) in planes.zip(sums) {
             let range = plane * size..(plane + 1) * size;
             *sum =
                 level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] });

@@ -1,5 +1,5 @@
-//! What comes between the gradient of a convolution's output and that of its sums: ReLU's mask,
-//! and the bias's gradient, in one pass.
+//! From the gradient of a convolution's output to that of its sums: ReLU's mask and the bias's
+//! gradient, in one pass.
 
 use burn_flex::FlexTensor;
 
@@ -31,15 +31,11 @@ pub(super) fn backward(
     let mut sums = recycled::floats([batch * channels]);
     let sums_of_planes = Shared::new(sums.storage_mut::<f32>());
     let each_plane = |work: &(dyn Fn(usize) -> f32 + Sync)| {
-        let planes = (TASK / plane.max(1)).max(1);
-        parallel::run((batch * channels).div_ceil(planes), |task, _| {
-            let first = task * planes;
-            let count = planes.min(batch * channels - first);
+        let of_task = (TASK / plane.max(1)).max(1);
+        parallel::ranges(batch * channels, of_task, |planes, _| {
             // SAFETY: each task has planes of its own.
-            let sums = unsafe { sums_of_planes.slice(first, count) };
-            for (index, sum) in sums.iter_mut().enumerate() {
-                *sum = work(first + index);
-            }
+            let sums = unsafe { sums_of_planes.slice(planes.start, planes.len()) };
+            sums.iter_mut().zip(planes).for_each(|(sum, plane)| *sum = work(plane));
         });
     };
     let level = Level::best();
@@ -62,7 +58,7 @@ pub(super) fn backward(
         gradient = masked.unwrap_or(gradient);
     } else {
         let gradient = elements(&gradient);
-        each_plane(&|index| level.run(Sum(&gradient[index * plane..][..plane])));
+        each_plane(&|index| level.run(Sum::<false>(&gradient[index * plane..][..plane])));
     }
     let bias = sums_wanted.then(|| channel_sums(sums.storage(), channels));
     (gradient, bias)

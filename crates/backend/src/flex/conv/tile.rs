@@ -36,7 +36,7 @@ pub(super) struct Products<'a> {
     pub(super) outer_weight: usize,
 }
 
-/// What becomes of the sums of a tile.
+/// What is done with the sums of a tile.
 pub(super) trait Finish<V: Vector> {
     /// `sums[row][vector]`
     ///

@@ -25,7 +25,7 @@ use super::{
     tile::{Add, Products, VECTORS, cut, most_rows, tile},
 };
 
-/// Positions that are summed in registers before the sums are put away: their gradients, of one
+/// Positions that are summed in registers before the sums are stored: their gradients, of one
 /// block of channels, are half of a first-level cache.
 const CHUNK: usize = 192;
 /// Numbers of input that a chunk may have.
@@ -135,7 +135,7 @@ impl<'a> Plan<'a> {
     }
 
     fn run(&self, input: &[f32], gradient: Source<'_>, output: &mut [f32]) {
-        let Geometry { inputs, outputs, .. } = *self.geometry;
+        let outputs = self.geometry.outputs;
         let pairs = self.pairs.len();
         // `[blocks][parts][pairs][width]`
         let block_size = pairs * self.width;
@@ -176,17 +176,9 @@ impl<'a> Plan<'a> {
             for part in parts {
                 total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
             }
-            let size = inputs * self.geometry.taps();
             // SAFETY: each task has the weights of its own outputs.
-            let target = unsafe { output.slice(block * self.width * size, channels * size) };
-            self.level.run(ToPlanes {
-                source: total.as_ptr(),
-                stride: self.width,
-                channels,
-                count: pairs,
-                target: target.as_mut_ptr(),
-                plane: size,
-            });
+            let target = unsafe { output.slice(block * self.width * pairs, channels * pairs) };
+            self.level.run(Turn { sums: total, width: self.width, channels, target });
         });
     }
 }
@@ -207,13 +199,11 @@ impl Chunk {
         let images = first..(first + plan.images).min(batch);
         let row = chunk % plan.strips * plan.rows;
         let rows = row..(row + plan.rows).min(output[0]);
-        let image = |image: usize| {
-            let plane = plan.geometry.input_plane();
-            &input[(image * groups + plan.group) * inputs * plane..][..inputs * plane]
-        };
+        let plane = plan.geometry.input_plane();
+        // From an image on: without a copy, the tiles read all images of the chunk.
+        let from = |image: usize| &input[(image * groups + plan.group) * inputs * plane..];
         if !plan.copied {
-            let offset = rows.start * stride[0] * size[1];
-            let source = image(images.start)[offset..].as_ptr();
+            let source = from(images.start)[rows.start * stride[0] * size[1]..].as_ptr();
             return Self { images, rows, source };
         }
         let window = Window {
@@ -224,7 +214,7 @@ impl Chunk {
             size: [(rows.len() - 1) * stride[0] + plan.geometry.reach(0), plan.pitch[0]],
         };
         for (index, copy) in images.clone().zip(copy.chunks_exact_mut(plan.pitch[2])) {
-            window.copy(image(index), size, copy, plan.pitch[1]);
+            window.copy(&from(index)[..inputs * plane], size, copy, plan.pitch[1]);
         }
         Self { images, rows, source: copy.as_ptr() }
     }
@@ -290,5 +280,35 @@ impl Kernel for Accumulate<'_> {
             // gradients of all positions were just turned, and the sums are this task's own.
             unsafe { tile::<V>(vectors, &products, &add) };
         }
+    }
+}
+
+/// From `[pairs][width]` to `[channels][pairs]`.
+struct Turn<'a> {
+    sums: &'a [f32],
+    width: usize,
+    channels: usize,
+    target: &'a mut [f32],
+}
+
+impl Kernel for Turn<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { sums, width, channels, target } = self;
+        let pairs = sums.len() / width;
+        assert!(width.is_multiple_of(V::LANES) && channels <= width);
+        assert!(target.len() >= channels * pairs);
+        let transposition = ToPlanes {
+            source: sums.as_ptr(),
+            stride: width,
+            channels,
+            count: pairs,
+            target: target.as_mut_ptr(),
+            plane: pairs,
+        };
+        // SAFETY: both slices are as long as the sizes say, as asserted.
+        unsafe { transposition.transpose::<V>() };
     }
 }

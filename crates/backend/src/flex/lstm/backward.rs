@@ -20,7 +20,7 @@ pub(super) struct Backward<'a> {
     /// As packed for the backward pass.
     pub(super) weights: &'a [f32],
     pub(super) cells: &'a [f32],
-    /// Come as gates, and become the gradients of the sums before them.
+    /// The gates, which become the gradients of the sums before them.
     pub(super) gates: *mut f32,
     /// Where the gradient of the input goes, `[batch, time, inputs]`.
     pub(super) of_input: Option<*mut f32>,
@@ -35,13 +35,28 @@ unsafe impl Sync for Backward<'_> {}
 
 /// The sequences from `first` to `end`.
 pub(super) struct BackwardTask<'a, 'b> {
-    pub(super) memory: Backward<'a>,
-    pub(super) first: usize,
-    pub(super) end: usize,
-    /// `[end - first, padded]`: the gradients of the cells.
-    pub(super) of_cells: &'b mut [f32],
-    /// `[end - first, width]`: the gradients of hidden units and inputs.
-    pub(super) of_rows: &'b mut [f32],
+    memory: Backward<'a>,
+    first: usize,
+    end: usize,
+    of_cells: &'b mut [f32],
+    of_rows: &'b mut [f32],
+}
+
+impl<'a, 'b> BackwardTask<'a, 'b> {
+    /// - `of_cells`: `[end - first, padded]`, for the gradients of the cells
+    /// - `of_rows`: `[end - first, width]`, for the gradients of hidden units and inputs
+    ///
+    /// # Safety
+    ///
+    /// The memory has the layouts that its sizes ask for, and no other task is given these
+    /// sequences.
+    pub(super) unsafe fn new(
+        memory: Backward<'a>,
+        [first, end]: [usize; 2],
+        [of_cells, of_rows]: [&'b mut [f32]; 2],
+    ) -> Self {
+        Self { memory, first, end, of_cells, of_rows }
+    }
 }
 
 impl Kernel for BackwardTask<'_, '_> {
@@ -49,6 +64,7 @@ impl Kernel for BackwardTask<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(mut self) {
+        assert_eq!(self.memory.sizes.lanes, V::LANES);
         self.begin();
         let Sizes { time, inputs, .. } = self.memory.sizes;
         let (padded, blocks) = (self.memory.sizes.padded(), self.memory.sizes.backward_blocks());

@@ -23,7 +23,7 @@ pub(super) struct Forward<'a> {
     pub(super) weights: &'a [f32],
     pub(super) rows: *mut f32,
     pub(super) cells: *mut f32,
-    /// Nowhere, if there is no backward pass to come.
+    /// `None` if no backward pass follows.
     pub(super) gates: Option<*mut f32>,
     /// `[batch, time, hidden]`
     pub(super) outputs: *mut f32,
@@ -39,11 +39,26 @@ unsafe impl Sync for Forward<'_> {}
 
 /// The sequences from `first` to `end`.
 pub(super) struct ForwardTask<'a, 'b> {
-    pub(super) memory: Forward<'a>,
-    pub(super) first: usize,
-    pub(super) end: usize,
-    /// [`TILE_SUMS`] times the lanes.
-    pub(super) sums: &'b mut [f32],
+    memory: Forward<'a>,
+    first: usize,
+    end: usize,
+    sums: &'b mut [f32],
+}
+
+impl<'a, 'b> ForwardTask<'a, 'b> {
+    /// - `sums`: [`TILE_SUMS`] times the lanes
+    ///
+    /// # Safety
+    ///
+    /// The memory has the layouts that its sizes and slots ask for, and no other task is given these
+    /// sequences.
+    pub(super) unsafe fn new(
+        memory: Forward<'a>,
+        [first, end]: [usize; 2],
+        sums: &'b mut [f32],
+    ) -> Self {
+        Self { memory, first, end, sums }
+    }
 }
 
 /// Vectors of the sums of a tile.
@@ -56,7 +71,8 @@ impl Kernel for ForwardTask<'_, '_> {
     fn run<V: Vector>(self) {
         let Self { memory, first, end, sums } = self;
         assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
-        // SAFETY: `Forward` has the sizes that its slots, its sizes and this vector ask for.
+        assert_eq!(memory.sizes.lanes, V::LANES);
+        // SAFETY: promised to `new`.
         unsafe {
             for sequence in first..end {
                 memory.begin(sequence);
@@ -81,8 +97,8 @@ impl Kernel for ForwardTask<'_, '_> {
     }
 }
 
-/// What the callers of these methods promise: the numbers of steps, blocks and sequences are inside
-/// of the layer, and nobody else touches these sequences.
+/// Callers of these methods promise that steps, blocks and sequences are inside of the layer, and that
+/// nobody else touches these sequences.
 impl Forward<'_> {
     /// # Safety
     ///
@@ -125,7 +141,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Completes the row of a step by the input and the bias's one.
+    /// Completes the row of a step with the input, and the one for the bias.
     ///
     /// # Safety
     ///
@@ -144,7 +160,7 @@ impl Forward<'_> {
 
     /// A vector of units of as many sequences as there are `sums` for, `[sequences, 4, lanes]`: the
     /// product, then the gates in registers. Between them the sums lie in the cache, so that the
-    /// gates' long code is there once, not for each row of each size of tile.
+    /// gates' long code exists once, not for each row of each size of tile.
     ///
     /// # Safety
     ///

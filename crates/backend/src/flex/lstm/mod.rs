@@ -1,5 +1,5 @@
-//! The LSTM layer: each task takes some sequences through all time steps, so no thread waits for
-//! another one at a step.
+//! The LSTM layer: each task takes some sequences through all time steps, so threads do not wait for
+//! each other at each step.
 //!
 //! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
 //! units are kept. Backward, the gates' memory takes their gradients, from which the gradients of
@@ -30,7 +30,7 @@ use sizes::Sizes;
 use weight_gradient::weight_gradients;
 use weights::Weights;
 
-/// The layer without a backward pass to come.
+/// The layer, if no backward pass follows.
 pub(super) fn forward(layer: Lstm<Flex>) -> LstmOutput<Flex> {
     if !supported(&layer) {
         return lstm::composed(layer).0;
@@ -95,9 +95,9 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         last_hidden: start_of(&mut last_hidden),
     };
     parallel::run(sizes.tasks(), |task, scratch| {
-        let [first, end] = sizes.sequences(task);
         let [sums] = scratch.slices([TILE_SUMS * sizes.lanes]);
-        level.run(ForwardTask { memory, first, end, sums });
+        // SAFETY: the memory was made by its sizes, and tasks divide the sequences.
+        level.run(unsafe { ForwardTask::new(memory, sizes.sequences(task), sums) });
     });
     let state = LstmPrimitives { cell: last_cell, hidden: last_hidden };
     let saved = if saving { vec![rows, cells, gates] } else { Vec::new() };
@@ -165,8 +165,9 @@ fn run_backward(
     parallel::run(sizes.tasks(), |task, scratch| {
         let [first, end] = sizes.sequences(task);
         let lengths = [sizes.padded(), sizes.backward_width()].map(|width| (end - first) * width);
-        let [of_cells, of_rows] = scratch.slices(lengths);
-        level.run(BackwardTask { memory, first, end, of_cells, of_rows });
+        let gradients = scratch.slices(lengths);
+        // SAFETY: the memory was made by its sizes, as asserted, and tasks divide the sequences.
+        level.run(unsafe { BackwardTask::new(memory, [first, end], gradients) });
     });
     LstmGradients {
         input: of_input,

@@ -60,12 +60,12 @@ impl Sizes {
         self.backward_blocks() * 4 * self.lanes
     }
 
-    /// Each task reads all weights at each step, so its sequences should be many; and the tasks
-    /// should be many, for large machines. Their number is even, for most machines' is.
+    /// Each task reads all weights at each step, so it should have many sequences; but large machines
+    /// need many tasks. Their number is even, as most machines' number of cores is.
     pub(super) fn tasks(&self) -> usize {
         match self.batch {
             0..12 => self.batch.min(1),
-            batch => batch.div_ceil(16).next_multiple_of(2).min(8),
+            batch => batch.div_ceil(16).next_multiple_of(2).min(64),
         }
     }
 

@@ -128,19 +128,19 @@ fn backward_equals_the_default_body() {
 }
 
 #[test]
-#[should_panic(expected = "the input weight: shape [32, 4] in place of [32, 5]")]
+#[should_panic(expected = "the input weight: shape [32, 4] instead of [32, 5]")]
 fn weights_for_other_inputs_are_refused() {
     forward(Lstm { input_weight: scaled([32, 4], 2), ..layer([2, 3, 5, 8], false) });
 }
 
 #[test]
-#[should_panic(expected = "the bias: shape [31] in place of [32]")]
+#[should_panic(expected = "the bias: shape [31] instead of [32]")]
 fn a_bias_of_another_shape_is_refused() {
     forward(Lstm { bias: normal([31], 4), ..layer([2, 3, 5, 8], false) });
 }
 
 #[test]
-#[should_panic(expected = "the outputs' gradient: shape [2, 4, 8] in place of [2, 3, 8]")]
+#[should_panic(expected = "the outputs' gradient: shape [2, 4, 8] instead of [2, 3, 8]")]
 fn a_gradient_of_another_shape_is_refused() {
     let layer = layer([2, 3, 5, 8], false);
     let (_, values) = forward_saving(layer.clone());
@@ -223,4 +223,15 @@ fn the_number_of_threads_changes_no_bit() {
     });
     assert_eq!(one, two);
     assert_eq!(one, three);
+}
+
+#[test]
+fn many_gradients_of_a_bias_add_up() {
+    let lanes = Level::best().lanes();
+    let sizes = Sizes { batch: 1, time: 1 << 18, inputs: 1, hidden: 1, lanes };
+    let of_sums = vec![0.1; sizes.time * sizes.gate_stride()];
+    let rows = vec![0.0; (sizes.time + 1) * sizes.stride()];
+    let [_, _, bias] = weight_gradients(Level::best(), &sizes, &of_sums, &rows);
+    let expected = 0.1 * sizes.time as f32;
+    assert!(values(bias).iter().all(|sum| (sum / expected - 1.0).abs() < 1e-4));
 }

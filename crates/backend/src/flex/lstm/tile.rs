@@ -1,4 +1,4 @@
-//! The product that all passes are made of: a few rows by four vectors of columns.
+//! The product that all passes consist of: a few rows by four vectors of columns.
 
 use super::sizes::part;
 use crate::flex::simd::Vector;

@@ -72,17 +72,22 @@ impl Kernel for OfBlock<'_> {
         assert!(sums.len() == gates * width && bias.len() == gates, "room for the gradients");
         sums.fill(0.0);
         let mut of_bias = [V::zero(); 4];
+        // Chunks are summed apart and then added up: one sum of all rows would lose digits.
         let count = sizes.time * sizes.batch;
         for first in (0..count).step_by(CHUNK) {
             let depth = CHUNK.min(count - first);
             let of_gates = &of_sums[first * gate_stride + block * gates..];
             let of_gates = &of_gates[..(depth - 1) * gate_stride + gates];
+            let mut of_chunk = [V::zero(); 4];
             for k in 0..depth {
                 let of_gates = &of_gates[k * gate_stride..][..gates];
-                for (index, sum) in of_bias.iter_mut().enumerate() {
+                for (index, sum) in of_chunk.iter_mut().enumerate() {
                     // SAFETY: the slice has four vectors.
                     *sum = sum.add(unsafe { V::load(of_gates.as_ptr().add(index * V::LANES)) });
                 }
+            }
+            for (total, sum) in of_bias.iter_mut().zip(of_chunk) {
+                *total = total.add(sum);
             }
             for column in (0..width).step_by(gates) {
                 // What a last block reads behind a row's end is in the next row, and not used:

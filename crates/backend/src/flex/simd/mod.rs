@@ -11,8 +11,8 @@ mod x86;
 use portable::Lanes;
 
 /// A kernel over vectors of any width. Its `run` and all that it calls with a [`Vector`] must be
-/// `#[inline(always)]`, closures too: what is compiled by itself lacks the level's instructions,
-/// and each of them becomes a call, which is right and ten times slower.
+/// `#[inline(always)]`, closures too: a function compiled by itself lacks the level's
+/// instructions, and each of them becomes a call, which is correct and ten times slower.
 pub(super) trait Kernel {
     type Output;
 
@@ -98,7 +98,6 @@ impl Level {
 
 /// A vector of f32. The types that need instructions of their own are private to this module, so
 /// that only [`Level::run`] can name them, and their arithmetic is safe to call.
-#[allow(dead_code, reason = "a whole arithmetic, of which kernels take what they need")]
 pub(super) trait Vector: Copy {
     /// Elements of a vector.
     const LANES: usize;
@@ -166,7 +165,7 @@ pub(super) trait Vector: Copy {
     /// The sum of the lanes, in a fixed order.
     fn sum(self) -> f32;
 
-    /// The even and the odd elements of the run of numbers that two vectors make.
+    /// The even and the odd elements of two vectors, taken one after the other.
     fn unzip(self, other: Self) -> [Self; 2];
     /// The reverse of [`unzip`](Self::unzip).
     fn zip(self, other: Self) -> [Self; 2];
@@ -210,7 +209,7 @@ pub(super) use unroll;
 mod tests {
     use super::*;
 
-    /// Runs each operation on lanes 1, 2, 3, ... and returns what it gave.
+    /// Runs each operation on lanes 1, 2, 3, ... and returns the results.
     struct Operations;
 
     impl Kernel for Operations {
@@ -272,6 +271,45 @@ mod tests {
                 transposed[0].clone(),
                 vec![a.sum()],
             ]
+        }
+    }
+
+    /// Copies the first `count` numbers as a vector.
+    struct CopyFirst<'a> {
+        source: &'a [f32],
+        target: &'a mut [f32],
+        count: usize,
+    }
+
+    impl Kernel for CopyFirst<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<V: Vector>(self) {
+            let needed = self.count.min(V::LANES);
+            assert!(self.source.len() >= needed && self.target.len() >= needed);
+            // SAFETY: both slices have as many numbers, as asserted.
+            unsafe {
+                let values = V::load_first(self.source.as_ptr(), self.count);
+                values.store_first(self.target.as_mut_ptr(), self.count);
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_lanes_is_copied_from_and_to_any_address() {
+        let numbers: Vec<f32> = (1..=40).map(|number| number as f32).collect();
+        for level in Level::all() {
+            for (count, offset) in (0..=level.lanes() + 1).flat_map(|c| [(c, 0), (c, 1), (c, 2)]) {
+                let copied = count.min(level.lanes());
+                let source = &numbers[offset..][..copied];
+                let mut target = [0.0; 40];
+                level.run(CopyFirst { source, target: &mut target[offset..], count });
+                let what = format!("{count} lanes at {offset}, {level:?}");
+                assert_eq!(target[offset..][..copied], *source, "{what}");
+                let others = target[..offset].iter().chain(&target[offset + copied..]);
+                assert!(others.copied().all(|number| number == 0.0), "{what}");
+            }
         }
     }
 

@@ -120,7 +120,8 @@ impl Vector for F32x8 {
                 (target, lanes) = (target.add(4), _mm256_extractf128_ps::<1>(self.0));
             }
             if count & 2 != 0 {
-                _mm_storel_pd(target.cast(), _mm_castps_pd(lanes));
+                // Not `_mm_storel_pd`, which asks for the alignment of an f64.
+                _mm_storel_epi64(target.cast(), _mm_castps_si128(lanes));
                 (target, lanes) = (target.add(2), _mm_movehl_ps(lanes, lanes));
             }
             if count & 1 != 0 {

@@ -23,7 +23,7 @@ use super::{
 /// Bytes of transformed inputs and outputs of one task, so that they stay in a second-level cache.
 /// A task has whole rows of tiles, though, and one of a wide map may be more.
 const TASK_BYTES: usize = 640 << 10;
-/// Tiles of a task at least, so that the kernels are read from the cache often enough.
+/// The fewest tiles of a task, so that the kernels are read from the cache often enough.
 const TILES: usize = 24;
 /// Bytes of transformed kernels up to which each task reads all of them.
 const KERNEL_BYTES: usize = 16 << 20;
@@ -204,7 +204,8 @@ impl Job<'_> {
             let [buffer] = scratch.slices([self.kernel_buffer()]);
             let output = task * lanes;
             let target = kernels.pointer(0, output / width * inputs, output % width);
-            self.transform_kernels(output, buffer, target, kernels.strides());
+            // SAFETY: the matrices have room for all outputs, and these are one task's alone.
+            unsafe { self.transform_kernels(output, buffer, target, kernels.strides()) };
         });
         let tiles = self.tiles.len();
         parallel::run(self.maps.tile_rows().div_ceil(self.rows), |task, scratch| {
@@ -228,8 +229,8 @@ impl Job<'_> {
     }
 
     /// All threads transform the inputs of some rows of tiles, and then each task does the rest for
-    /// one block of outputs. It transforms its own kernels, each time again: that takes some
-    /// hundredths of the time of their products, and all kernels together would not stay in any
+    /// one block of outputs. It transforms its own kernels each time anew: that takes a few
+    /// percent of the time of their products, and all kernels together would not stay in any
     /// cache.
     fn run_by_blocks(&self) {
         let Maps { inputs, outputs, .. } = *self.maps;
@@ -256,7 +257,9 @@ impl Job<'_> {
                 let channels = block * width..outputs.min((block + 1) * width);
                 for output in channels.clone().step_by(self.level.lanes()) {
                     let target = kernels.pointer(0, 0, output - channels.start);
-                    self.transform_kernels(output, kernel_buffer, target, kernels.strides());
+                    let strides = kernels.strides();
+                    // SAFETY: the matrices are this task's own, with room for its outputs.
+                    unsafe { self.transform_kernels(output, kernel_buffer, target, strides) };
                 }
                 let (rows, outputs) = (rows.clone(), channels.len());
                 let count = rows.len() * self.maps.tiles(1);
@@ -276,8 +279,12 @@ impl Job<'_> {
         self.maps.inputs * 9 * self.level.lanes()
     }
 
-    /// Transforms the kernels of a vector of outputs, for which the target has room.
-    fn transform_kernels(
+    /// Transforms the kernels of a vector of outputs.
+    ///
+    /// # Safety
+    ///
+    /// As for [`TransformKernels::new`].
+    unsafe fn transform_kernels(
         &self,
         output: usize,
         buffer: &mut [f32],
@@ -285,7 +292,10 @@ impl Job<'_> {
         strides: [usize; 2],
     ) {
         let Self { level, maps, weight, kernels, .. } = *self;
-        level.run(TransformKernels { maps, weight, kernels, output, buffer, target, strides });
+        // SAFETY: the caller's promise.
+        level.run(unsafe {
+            TransformKernels::new(maps, weight, kernels, output, buffer, target, strides)
+        });
     }
 }
 
@@ -452,9 +462,10 @@ unsafe fn write<V: Vector>(
         unsafe { transposition.transpose::<V>() };
     }
     if let Target::Pooled(output, places) = job.output {
-        let channels = plane..plane + V::LANES;
-        let size = [height, width];
-        PoolRows { rows: planes, planes: channels, first, size, output, places }.run::<V>();
+        let (channels, size) = (plane..plane + V::LANES, [height, width]);
+        // SAFETY: these rows of output are ours, by the caller's promise.
+        let pool = unsafe { PoolRows::new(planes, channels, first, size, (output, places)) };
+        pool.run::<V>();
     }
 }
 

@@ -8,29 +8,47 @@ use super::{
     Maps, transform,
 };
 
-/// Which kernels meet which maps.
+/// How kernels are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::flex::conv) enum Kernels {
     /// `weight[output][input]`, as they are.
     Forward,
-    /// `weight[input][output]`, turned by half a circle: the input gradient.
+    /// `weight[input][output]`, rotated by 180 degrees: the input gradient.
     Turned,
 }
 
-/// Transforms the kernels of one vector of outputs. Whoever makes one to run it answers for the room
-/// in the target.
+/// Transforms the kernels of one vector of outputs.
 pub(super) struct TransformKernels<'a, 'b> {
-    pub(super) maps: &'a Maps,
-    pub(super) weight: &'a [f32],
-    pub(super) kernels: Kernels,
-    /// The first output.
-    pub(super) output: usize,
-    /// Room for nine vectors for each input.
-    pub(super) buffer: &'b mut [f32],
-    /// Where the first input's vector of the first matrix goes, and numbers from one matrix and one
-    /// input to the next.
-    pub(super) target: *mut f32,
-    pub(super) strides: [usize; 2],
+    maps: &'a Maps,
+    weight: &'a [f32],
+    kernels: Kernels,
+    output: usize,
+    buffer: &'b mut [f32],
+    target: *mut f32,
+    strides: [usize; 2],
+}
+
+impl<'a, 'b> TransformKernels<'a, 'b> {
+    /// - `output`: the first output
+    /// - `buffer`: room for nine vectors for each input
+    /// - `target`: where the first input's vector of the first matrix goes
+    /// - `strides`: numbers from one matrix and from one input to the next
+    ///
+    /// # Safety
+    ///
+    /// Until it has run, the target has room for a vector for each matrix and input, which no other
+    /// task uses.
+    pub(super) unsafe fn new(
+        maps: &'a Maps,
+        weight: &'a [f32],
+        kernels: Kernels,
+        output: usize,
+        buffer: &'b mut [f32],
+        target: *mut f32,
+        strides: [usize; 2],
+    ) -> Self {
+        Self { maps, weight, kernels, output, buffer, target, strides }
+    }
 }
 
 impl simd::Kernel for TransformKernels<'_, '_> {
@@ -65,7 +83,7 @@ impl simd::Kernel for TransformKernels<'_, '_> {
                 #[inline(always)]
                 |row, column, value| {
                     let place = (row * 6 + column) * matrix + input * stride;
-                    // SAFETY: the promise of whoever made this.
+                    // SAFETY: promised to `new`.
                     unsafe { value.store(self.target.wrapping_add(place)) };
                 },
             );
