@@ -187,7 +187,7 @@ fn a_written_configuration_resolves_to_itself() {
     round_trip(sets(&["model.hidden=", "optimizer.kind=sgd", "optimizer.momentum=0.9"]));
     round_trip(sets(&[
         "optimizer.learning_rate=0.1234567890123456789",
-        "optimizer.epsilon=5e-324",
+        "optimizer.epsilon=1.234567890123456e-30",
     ]));
     round_trip(sets(&[
         "data.source=csv",
