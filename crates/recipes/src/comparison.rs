@@ -420,19 +420,8 @@ mod tests {
         let runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.2, 0.6), run("c", 1, 0.1, 0.7)];
         let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
         assert_eq!(
-            comparison.columns(),
-            [
-                "run",
-                "recipe",
-                "seed",
-                "epochs",
-                "steps",
-                "train loss",
-                "test loss",
-                "test accuracy",
-                "seconds",
-                "samples/s"
-            ]
+            comparison.columns().join(", "),
+            "run, recipe, seed, epochs, steps, train loss, test loss, test accuracy, seconds, samples/s"
         );
         // The sample standard deviation of 0.5 and 0.7 is 0.2 / sqrt(2).
         assert_eq!(

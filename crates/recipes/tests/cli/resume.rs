@@ -214,7 +214,7 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
         assert_eq!(files.each_ref().map(|name| folder.read(name)), before);
     };
     fs::rename(folder.path("run/events.jsonl"), folder.path("events.jsonl")).unwrap();
-    check("`run/events.jsonl` is missing");
+    check("`run/events.jsonl` is gone");
     fs::write(folder.path("run/events.jsonl"), &events[1..]).unwrap();
     check("`run/events.jsonl` has lost its end");
     fs::rename(folder.path("events.jsonl"), folder.path("run/events.jsonl")).unwrap();
