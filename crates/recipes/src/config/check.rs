@@ -54,6 +54,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether the recipe or a layer gives the key a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.merged.given(key).is_some()
+    }
+
     /// Whether a layer gave the key another value than the recipe's.
     pub fn is_changed(&self, key: &str) -> bool {
         let given = self.merged.given(key);
