@@ -157,9 +157,15 @@ pub fn peak_process_memory() -> Option<u64> {
     capacity::peak_process_memory()
 }
 
-/// Says what to do where memory runs out, for [`Allocator`] to tell; the first advice stays.
-pub fn advise_on_memory(advice: String) {
+/// Says what to do where memory runs out before the steps of a training run, and in them, for
+/// [`Allocator`] to tell; the first advice stays.
+pub fn advise_on_memory(advice: [String; 2]) {
     allocator::advise(advice);
+}
+
+/// Says that the steps of a training run begin.
+pub fn steps_begin() {
+    allocator::steps_begin();
 }
 
 /// What to do where memory runs out, if it was said.

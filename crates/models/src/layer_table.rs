@@ -23,6 +23,9 @@ pub struct Layer {
     pub parameters: usize,
     /// Multiply-adds of the forward pass for one sample.
     pub multiply_adds: u64,
+    /// Values that training keeps of one sample for the backward pass: the result, and of an LSTM layer
+    /// also its inputs, gates and cells.
+    pub kept: usize,
 }
 
 /// Multiply-adds of a training step for one sample: the forward pass, and in the backward pass as many
@@ -92,8 +95,8 @@ struct Table {
 impl Table {
     fn add(&mut self, name: &str, output: Vec<usize>, parameters: usize, multiply_adds: usize) {
         self.shape.clone_from(&output);
-        let multiply_adds = multiply_adds as u64;
-        self.layers.push(Layer { name: name.to_owned(), output, parameters, multiply_adds });
+        let (multiply_adds, kept) = (multiply_adds as u64, output.iter().product());
+        self.layers.push(Layer { name: name.to_owned(), output, parameters, multiply_adds, kept });
     }
 
     fn image(&self) -> [usize; 3] {
@@ -201,6 +204,10 @@ impl Table {
             let weights = 4 * hidden * (inputs + hidden);
             let parameters = weights + biases * 4 * hidden;
             self.add(&format!("lstm.{index}"), vec![time, hidden], parameters, weights * time);
+            if let Some(layer) = self.layers.last_mut() {
+                // Inputs and hidden units side by side, four gates, and the cell.
+                layer.kept += time * (inputs + hidden + 4 * hidden + hidden);
+            }
         }
         if config.predict == Positions::Last {
             self.shape[0] = 1;
@@ -360,5 +367,6 @@ mod tests {
         let text = Architecture::TextLstm(config).layers(&[20]);
         assert_eq!(text[2].output, [20, 1000]);
         assert_eq!(text[2].multiply_adds, 20 * 128 * 1000);
+        assert_eq!((text[1].kept, text[2].kept), (20 * 8 * 128, 20 * 1000));
     }
 }

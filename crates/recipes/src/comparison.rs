@@ -15,8 +15,10 @@ use crate::{
     chart::{self, Chart},
     console::{grouped, rounded},
     record::{End, Record},
+    registry,
     report::{overlaid, same, shown},
     run_directory::ordered,
+    settings::leaves,
     shell::quoted_path,
 };
 
@@ -114,6 +116,7 @@ impl Runs {
         let rows: Vec<Row> = groups.iter().map(|group| Row::of(group)).collect();
         let differences = differences(&rows);
         let mut notes = self.notes.clone();
+        notes.extend(self.finished.iter().filter_map(|run| run.record.damage()));
         if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
             let note = "the train loss is that of the last epoch, other metrics are those of the \
                         epoch that was kept";
@@ -178,6 +181,7 @@ impl Finished {
     fn of(record: Record, summary: Summary) -> Self {
         let mut settings = record.settings.clone();
         settings.remove(SEED);
+        settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
@@ -257,6 +261,13 @@ impl Row {
             settings: group[0].settings.clone(),
             order,
         }
+    }
+
+    /// The settings of its recipe.
+    fn defaults(&self) -> BTreeMap<String, Value> {
+        let recipe = registry::find(&self.recipe).ok();
+        let table = recipe.and_then(|recipe| toml::from_str(recipe.toml).ok());
+        table.map(|table: Value| leaves(&table)).unwrap_or_default()
     }
 
     fn name(&self) -> String {
@@ -349,14 +360,22 @@ pub(crate) fn told(value: &Value) -> String {
     }
 }
 
+/// The settings that differ, without those that only some rows have, at their recipe's own values.
 fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
+    let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
     let keys = rows.iter().flat_map(|row| row.settings.keys());
     let values = |key: &String| -> Vec<Value> {
         rows.iter().map(|row| row.settings.get(key).cloned().unwrap_or_default()).collect()
     };
     let keys: BTreeMap<String, Vec<Value>> = keys.map(|key| (key.clone(), values(key))).collect();
     let differ = |values: &Vec<Value>| values.iter().any(|value| !same(value, &values[0]));
-    keys.into_iter().filter(|(_, values)| differ(values)).collect()
+    let is_lacking = |key: &String, values: &Vec<Value>| {
+        let mut own = values.iter().zip(&defaults);
+        let own = own.all(|(value, defaults)| value.is_null() || defaults.get(key) == Some(value));
+        own && values.iter().any(Value::is_null)
+    };
+    let keys = keys.into_iter();
+    keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect()
 }
 
 #[cfg(test)]
@@ -440,6 +459,20 @@ mod tests {
         let json = serde_json::to_value(&comparison).unwrap();
         assert_eq!(json["rows"][1]["metrics"]["test_accuracy"], json!({"mean": 0.6}));
         assert_eq!(json["rows"][0]["seeds"], json!([0, 1]));
+    }
+
+    #[test]
+    fn what_is_not_set_is_no_difference() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        runs[0].record.settings.remove("data.path");
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let mut rows = Runs { finished: runs.into(), notes: Vec::new() }.compare().rows;
+        assert_eq!(rows.len(), 1);
+        rows.push(Row::of(&[&run("c", 0, 0.1, 0.5)]));
+        rows[0].settings.insert("augment.rotate".to_owned(), json!(0.0));
+        assert!(differences(&rows).is_empty(), "{:?}", differences(&rows));
+        rows[0].settings.insert("augment.rotate".to_owned(), json!(15.0));
+        assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), Value::Null]);
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Console {
     }
 
     fn line(&self, text: &str) {
+        let text = &printable(text);
         match &self.view {
             View::Bar(bar) => bar.println(text),
             // Nobody is left to tell when stderr is closed.
@@ -124,15 +125,19 @@ impl Console {
         if let View::Bar(bar) = &self.view {
             bar.set_length(steps);
             bar.set_position(first_step);
+            bar.set_message("starting");
             bar.reset_elapsed();
             bar.reset_eta();
         }
     }
 
     fn on_step(&mut self, last: StepReport) {
-        self.last_step = Some(last);
+        let is_first = self.last_step.replace(last).is_none();
         match &self.view {
             View::Bar(bar) => {
+                if is_first {
+                    bar.set_style(bar_style("{eta} left, "));
+                }
                 bar.set_position(last.step);
                 let validation = self.validation.as_ref().map(describe).unwrap_or_default();
                 let speed = speed(last.pace);
@@ -230,10 +235,14 @@ impl Observer for Console {
 }
 
 fn bar() -> ProgressBar {
+    ProgressBar::new(0).with_style(bar_style(""))
+}
+
+/// - `left`: the time left, from the first step on
+fn bar_style(left: &str) -> ProgressStyle {
     // The message is cut where a terminal is too narrow for it.
-    let style = "{bar:16} step {human_pos}/{human_len}, {eta} left, {wide_msg}";
-    let style = ProgressStyle::with_template(style).expect("the template is a constant");
-    ProgressBar::new(0).with_style(style)
+    let style = format!("{{bar:16}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}");
+    ProgressStyle::with_template(&style).expect("the template is a constant")
 }
 
 fn preparation_bar(task: &str) -> ProgressBar {
@@ -311,6 +320,20 @@ pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
     significant(value, digits.max(needed))
 }
 
+/// Text whose control characters are escaped, since names of files and classes may have any; its
+/// lines and tabs stay.
+pub(crate) fn printable(text: &str) -> String {
+    let escaped = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
+    let mut printable = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match escaped(letter) {
+            true => printable.extend(letter.escape_default()),
+            false => printable.push(letter),
+        }
+    }
+    printable
+}
+
 /// Two significant digits, with an exponent only where there would be many zeros.
 fn two_digits(value: f64) -> String {
     let scientific = format!("{value:.1e}");
@@ -356,6 +379,12 @@ mod tests {
         let told = losses(0.25, 0.125, Some(&validation));
         assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 0.7500");
         assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
+    }
+
+    #[test]
+    fn a_name_cannot_command_the_terminal() {
+        assert_eq!(printable("süß\n\tb"), "süß\n\tb");
+        assert_eq!(printable("a\u{1b}[2J\rb"), "a\\u{1b}[2J\\rb");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use store::{StoredTensor, TensorFile, create_directory, sha256_hex};
 use crate::{Failure, Start};
 
 /// Images that go through the network at a time.
-const IMAGES_AT_A_TIME: usize = 64;
+pub(crate) const IMAGES_AT_A_TIME: usize = 64;
 
 /// To be raised whenever the same images and weights would give other features.
 const VERSION: u32 = 2;

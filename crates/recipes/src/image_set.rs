@@ -103,6 +103,7 @@ impl ImageSet {
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
+        let cutout = config.note_on_cutout(self.train.shape());
         Outline {
             recipe: &config.recipe,
             architecture,
@@ -113,7 +114,7 @@ impl ImageSet {
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(cutout).collect(),
         }
         .plan()
     }

@@ -1,13 +1,16 @@
 //! A description of a run and its costs, before it begins.
 
+use backend::device::COMPUTES_AT_ONCE;
 use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
 
-use crate::{Failure, config::Training};
+use crate::{Failure, config::Training, features::IMAGES_AT_A_TIME, run::odd};
 
 /// Points of the learning-rate schedule.
 const POINTS: u64 = 200;
+/// Bytes of the program where it computes on the CPU.
+const PROGRAM_BYTES: usize = if COMPUTES_AT_ONCE { 15_000_000 } else { 0 };
 /// Bytes of an f32.
 const VALUE_BYTES: usize = size_of::<f32>();
 
@@ -73,11 +76,13 @@ pub struct MemoryBytes {
     pub average: usize,
     /// The best epoch's weights, if they are kept.
     pub best: usize,
-    /// The outputs of the layers for the samples computed at a time. A backend may keep more, for
-    /// instance for the backward pass, or less.
+    /// What the layers keep of the samples computed at a time, or of the pictures whose frozen features
+    /// are computed at a time, whichever is more. A backend may keep more, or less.
     pub activations: usize,
     /// The samples on the device.
     pub data: usize,
+    /// The program itself, where the device is the CPU.
+    pub program: usize,
     /// The sum of these.
     pub total: usize,
 }
@@ -125,6 +130,9 @@ impl Outline<'_> {
         if let Some(mistake) = self.trainer.mistakes().into_iter().next() {
             return Err(TrainError::Config(mistake).into());
         }
+        let mut notes = self.notes.clone();
+        notes.extend(odd(&self.trainer, self.training.precision));
+        notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
         let layers = self.architecture.layers(&self.sample);
         let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);
         let (frozen, trained) = layers.split_at(self.frozen.count);
@@ -161,7 +169,7 @@ impl Outline<'_> {
             learning_rates: self.learning_rates(),
             layers: planned(layers, self.frozen.count),
             sample: self.sample,
-            notes: self.notes,
+            notes,
         })
     }
 
@@ -176,29 +184,29 @@ impl Outline<'_> {
             optimizer: optimizer * trainable * VALUE_BYTES,
             average: averages * trainable * VALUE_BYTES,
             best: best * trainable * VALUE_BYTES,
-            activations: batch.min(self.samples) * self.activations(layers) * VALUE_BYTES,
+            activations: self.activations(batch.min(self.samples), layers) * VALUE_BYTES,
             data: self.data_bytes,
+            program: PROGRAM_BYTES,
             total: 0,
         };
-        let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, .. } =
-            memory;
-        memory.total = weights + gradients + optimizer + average + best + activations + data;
+        let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
+        let network = weights + gradients + optimizer + average + best;
+        memory.total = network + activations + memory.data + memory.program;
         memory
     }
 
-    /// Values kept per sample until the backward pass. Those of a frozen layer are freed once the next
-    /// layer has run.
-    fn activations(&self, layers: &[Layer]) -> usize {
-        let count = |shape: &[usize]| shape.iter().product::<usize>();
-        let mut values = vec![count(&self.sample)];
-        values.extend(layers.iter().map(|layer| count(&layer.output)));
+    /// Values kept until the backward pass of so many samples. Those of a frozen layer are freed once
+    /// the next layer has run.
+    fn activations(&self, samples: usize, layers: &[Layer]) -> usize {
+        let mut values = vec![self.sample.iter().product::<usize>()];
+        values.extend(layers.iter().map(|layer| layer.kept));
         let (frozen, trained) = values.split_at(self.frozen.count);
-        let passing = if self.frozen.kept {
-            0
-        } else {
-            frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0)
-        };
-        passing + trained.iter().sum::<usize>()
+        let passing = frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0);
+        let trained = trained.iter().sum::<usize>();
+        match self.frozen.kept {
+            true => (samples * trained).max(IMAGES_AT_A_TIME.min(self.samples) * passing),
+            false => samples * (passing + trained),
+        }
     }
 
     fn learning_rates(&self) -> Vec<(u64, f64)> {
@@ -246,10 +254,10 @@ mod tests {
         // of 40 there are 20, 10 and 1 values a sample. Without validation no epoch is the best.
         let memory = mlp.memory_bytes;
         let expected = [884, 884, 2 * 884, 0, 0, 40 * 31 * 4, 1000 * 21 * 4];
-        let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
+        let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, .. } =
             memory;
         assert_eq!([weights, gradients, optimizer, average, best, activations, data], expected);
-        assert_eq!(total, expected.iter().sum::<usize>());
+        assert_eq!(memory.total, expected.iter().sum::<usize>() + memory.program);
 
         let cnn = plan("cnn", &["data.samples=100"]).unwrap();
         assert_eq!((cnn.parameters, cnn.multiply_adds), (93_322, 2_794_240));
@@ -321,6 +329,8 @@ mod tests {
         assert_eq!(kept.training_multiply_adds, 90.0 * (4.0 * head_step + features));
         assert_eq!(random.training_multiply_adds, 4.0 * 90.0 * (head_step + features));
         assert_eq!(all.training_multiply_adds, 4.0 * 90.0 * all_step);
+        // Two of the largest outputs, 32 maps of 32x32, of 64 pictures at a time.
+        assert_eq!(kept.memory_bytes.activations, 64 * 2 * (32 * 32 * 32) * 4);
         assert!(kept.memory_bytes.activations < random.memory_bytes.activations);
         assert!(random.memory_bytes.activations < all.memory_bytes.activations);
     }
@@ -336,9 +346,35 @@ mod tests {
     }
 
     #[test]
+    fn norms_over_a_single_value_are_refused() {
+        let resnet = |settings: &[&str]| {
+            plan("resnet", &[&["data.samples=100", "data.size=4"], settings].concat())
+        };
+        for key in ["batch_size", "micro_batch"] {
+            let refused = resnet(&[&format!("training.{key}=1")]).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("`training.{key}` is 1, and")), "{refused}");
+        }
+        assert!(resnet(&[]).is_ok());
+        assert!(resnet(&["training.batch_size=1", "data.size=5"]).is_ok());
+    }
+
+    #[test]
+    fn what_training_would_note_is_noted() {
+        let notes = |recipe, settings: &[&str]| plan(recipe, settings).unwrap().notes.join("; ");
+        let improvement = notes("mlp", &["training.minimum_improvement=0.1"]);
+        assert!(improvement.contains("has no effect without `training.patience`"), "{improvement}");
+        let patience = notes("mlp", &["training.patience=2"]);
+        assert!(patience.contains("there is no validation split"), "{patience}");
+        let cutout = notes("cnn", &["data.samples=100", "augment.cutout=28"]);
+        assert!(cutout.contains("it may cover a whole one"), "{cutout}");
+    }
+
+    #[test]
     fn a_mistake_is_the_one_that_training_would_name() {
         let message = |recipe, setting| plan(recipe, &[setting]).unwrap_err().to_string();
         assert!(message("mlp", "training.epochs=0").contains("`training.epochs` must be"));
+        assert!(message("cnn", "training.sync_batch_norm=true").contains("has no effect"));
+        assert!(message("mlp", "training.sync_batch_norm=true").contains("has no effect"));
         assert!(message("cnn", "data.size=4").contains("images of 4x4 are too small"));
         assert!(message("vgg", "model.weights=none.pth").contains("none.pth"));
         assert!(message("lstm-char", "training.micro_batch=4").contains("has no effect"));

@@ -141,7 +141,7 @@ impl Observer for Heard<'_> {
                 self.shown.observe(event)?;
                 self.losses.push((learning_rate, loss));
                 self.watch.note(loss);
-                // Before validation, which nobody asked for.
+                // Before the model is tested, which nobody asked for.
                 self.watch.is_over |= step >= self.range.steps;
                 if self.watch.is_over { Err("the range test is over".into()) } else { Ok(()) }
             }
@@ -150,6 +150,10 @@ impl Observer for Heard<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn validates(&self) -> bool {
+        false
     }
 }
 
@@ -266,6 +270,39 @@ mod tests {
 
     fn near(found: Option<f64>, exponent: f64) -> bool {
         found.is_some_and(|rate| (rate.log10() - exponent).abs() < 0.15)
+    }
+
+    #[test]
+    fn epochs_end_without_validation() {
+        /// Notes whether each epoch was validated.
+        struct Epochs(Vec<bool>);
+        impl Observer for Epochs {
+            fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+                if let Event::Epoch { validation, .. } = event {
+                    self.0.push(validation.is_some());
+                }
+                Ok(())
+            }
+
+            fn validates(&self) -> bool {
+                false
+            }
+        }
+        let folder = temporary_folder().unwrap();
+        let mut epochs = Epochs(Vec::new());
+        let start = Start {
+            observer: &mut epochs,
+            interrupt: Stop::default(),
+            directory: folder.path().join("run"),
+            resumes: false,
+            command_line: Vec::new(),
+            began: Instant::now(),
+            group: Group::alone(),
+        };
+        let settings = ["data.labels=linear", "data.samples=40", "training.epochs=2"];
+        let layers = settings.map(Layer::set).to_vec();
+        let summary = (crate::mlp::RECIPE.train)(layers, start).unwrap();
+        assert_eq!((epochs.0, summary.validation), (vec![false; 2], None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use training::{EndStatus, Metrics};
 
 use crate::{
     ExitCode, Failure, Summary,
-    run_directory::{CONFIG, is_in_use},
+    run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
     settings::leaves,
     summary,
 };
@@ -40,6 +40,8 @@ pub(crate) struct Record {
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) samples: Vec<SampleRecord>,
     pub(crate) warnings: Vec<String>,
+    /// The lines of `events.jsonl` that cannot be read.
+    pub(crate) damaged_lines: usize,
     pub(crate) end: Option<End>,
     /// How many times it was resumed.
     pub(crate) resumed: usize,
@@ -147,12 +149,25 @@ impl Record {
             in_use: is_in_use(directory),
             ..Self::default()
         };
-        let events = events(&directory.join("events.jsonl"))?;
-        // The last line of a run that was killed may be cut short.
-        events.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(|line| {
-            record.hear(line);
-        });
+        let events = events(&directory.join(EVENTS))?;
+        for line in events.split_inclusive('\n') {
+            match serde_json::from_str(line) {
+                Ok(line) => record.hear(line),
+                // The last line of a run that was killed may be cut short.
+                Err(_) => record.damaged_lines += usize::from(line.ends_with('\n')),
+            }
+        }
         Ok(record)
+    }
+
+    /// A note where lines of `events.jsonl` are left out, a sentence.
+    pub(crate) fn damage(&self) -> Option<String> {
+        let lines = match self.damaged_lines {
+            0 => return None,
+            1 => "a damaged line, which is left out".to_owned(),
+            lines => format!("{lines} damaged lines, which are left out"),
+        };
+        Some(format!("`{}` has {lines}", self.directory.join(EVENTS).display()))
     }
 
     fn hear(&mut self, line: Line) {
@@ -218,7 +233,7 @@ fn events(path: &Path) -> Result<String, Failure> {
 
 /// `environment.json` of a run; null where there is none.
 fn environment(directory: &Path) -> Value {
-    let environment = fs::read(directory.join("environment.json"));
+    let environment = fs::read(directory.join(ENVIRONMENT));
     environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
@@ -252,6 +267,7 @@ mod tests {
         let events = [
             r#"{"time":"","kind":"start","epochs":2,"steps":4,"trainable_parameters":7}"#,
             r#"{"kind":"warning","message":"odd"}"#,
+            r#"{"kind":"warning","mess"#,
             r#"{"kind":"step","epoch":1,"step":2,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
             r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
             r#"{"kind":"sample","epoch":1,"step":2,"prompt":"The","text":" GPU"}"#,
@@ -272,6 +288,11 @@ mod tests {
         assert_eq!(record.validated(), ["loss", "accuracy"]);
         assert_eq!((record.samples.len(), record.samples[0].text.as_str()), (1, " GPU"));
         assert_eq!(record.warnings, ["odd"]);
+        let damage = record.damage().unwrap();
+        assert!(
+            damage.ends_with("events.jsonl` has a damaged line, which is left out"),
+            "{damage}"
+        );
         assert!(record.summary.is_none());
     }
 
@@ -282,7 +303,8 @@ mod tests {
         let events = folder.path().join("events.jsonl");
         let lines = "{\"kind\":\"warning\",\"message\":\"süß\"}\n{\"kind\":\"ü";
         fs::write(&events, &lines.as_bytes()[..lines.len() - 1]).unwrap();
-        assert_eq!(Record::read(folder.path()).unwrap().warnings, ["süß"]);
+        let record = Record::read(folder.path()).unwrap();
+        assert_eq!((record.damage(), record.warnings), (None, vec!["süß".to_owned()]));
 
         fs::remove_file(&events).unwrap();
         assert!(Record::read(folder.path()).unwrap().warnings.is_empty());

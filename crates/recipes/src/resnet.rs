@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
-    config::{Check, Checker, ImageConfig},
+    ExitCode, Failure, Start, Summary,
+    config::{Check, Checker, ImageConfig, Training},
     image_evaluation::image_losses,
     image_set::{ImageSet, Progress, TrainingImages},
     plan::Plan,
@@ -67,6 +67,7 @@ pub fn train<B: AutodiffBackend>(
 
     // The network.
     let network = network(&config.model, &images.preprocessing, images.classes.len())?;
+    refuse_lone_values(&config.training, &images.preprocessing)?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = network.init::<B>(seed, device);
 
@@ -119,10 +120,30 @@ pub fn network(
     Ok(network)
 }
 
+/// Refuses samples one at a time where the last maps have one pixel: normalised, a single value is 0
+/// whatever it was.
+fn refuse_lone_values(training: &Training, images: &ImagePreprocessing) -> Result<(), Failure> {
+    let [height, width] = images.size;
+    let part = training.micro_batch.unwrap_or(training.batch_size);
+    if part > 1 || height.max(width) > 4 {
+        return Ok(());
+    }
+    let key = if training.micro_batch.is_some() { "micro_batch" } else { "batch_size" };
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!(
+            "`training.{key}` is 1, and of pictures of {height}x{width} the last maps have one pixel: \
+             batch normalisation needs more than one value"
+        ),
+        format!("set `training.{key}` to 2 or more, or a larger `data.size`"),
+    ))
+}
+
 /// Describes a run without training.
 fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network =
-        network(&config.model, &images.preprocessing(&config.data)?, images.classes().len())?;
+    let preprocessing = images.preprocessing(&config.data)?;
+    let network = network(&config.model, &preprocessing, images.classes().len())?;
+    refuse_lone_values(&config.training, &preprocessing)?;
     images.plan(config, Architecture::ResNet(network))
 }

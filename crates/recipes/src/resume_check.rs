@@ -42,7 +42,7 @@ pub struct Verdict {
 /// The fewest updates within which a run can be stopped twice.
 const FEWEST_STEPS: u64 = 3;
 
-/// Trains for `steps` updates, or as many as the run has, once straight and once with two stops,
+/// Trains for `steps` updates, or as many as the run has if those are fewer, once straight and once with two stops,
 /// each in a temporary folder. All processes of a group do so together, and the first one
 /// compares.
 ///
@@ -56,9 +56,13 @@ pub fn verify(
     group: &Group,
 ) -> Result<Verdict, Failure> {
     let folder = temporary_folder()?;
+    let given = layers.iter().rev().find_map(|layer| layer.value("training.max_steps"));
+    let given = given.and_then(|given| given.parse::<u64>().ok());
     let run = |name: &str, resumes, stop_after: Option<u64>| -> Result<Summary, Failure> {
         let mut layers = layers.to_vec();
-        layers.push(Layer::max_steps(steps));
+        if given.is_none_or(|given| given > steps) {
+            layers.push(Layer::max_steps(steps));
+        }
         let interrupt = Stop::default();
         if let Some(step) = stop_after {
             interrupt.request_after(step);
@@ -82,7 +86,7 @@ pub fn verify(
                 "this run of `{}` ends after step {steps}, too soon for two stops",
                 recipe.name
             ),
-            "raise `training.epochs`, or use more data",
+            "raise `training.epochs` or `training.max_steps`, or use more data",
         ));
     }
     let mut stops = Vec::new();
@@ -228,6 +232,8 @@ mod tests {
         };
         assert_eq!(told(&[], 9), (9, vec![3, 7]));
         assert_eq!(told(&["training.epochs=2"], 40), (4, vec![1, 3]));
+        assert_eq!(told(&["training.max_steps=5"], 40), (5, vec![1, 4]));
+        assert_eq!(told(&["training.max_steps=50"], 9), (9, vec![3, 7]));
         assert_eq!(told(&[], 3), (3, vec![1, 3]));
     }
 

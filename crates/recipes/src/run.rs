@@ -208,7 +208,7 @@ impl Run<'_> {
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
-        self.notes.extend(odd(&config));
+        self.notes.extend(odd(&config, precision()));
         let architecture = &description.architecture;
         let of_sample =
             FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
@@ -287,6 +287,7 @@ impl Observer for Run<'_> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         match event {
             Event::Start { .. } | Event::Resume { .. } => {
+                device::steps_begin();
                 self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
             }
             &Event::Epoch { validation_seconds, .. } => {
@@ -306,13 +307,17 @@ impl Observer for Run<'_> {
         self.start.observer.observe(event)
     }
 
+    fn validates(&self) -> bool {
+        self.start.observer.validates()
+    }
+
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.as_mut()?.keeper()
     }
 }
 
 /// Settings that are allowed but make little sense, a sentence each.
-fn odd(config: &TrainerConfig) -> Vec<String> {
+pub(crate) fn odd(config: &TrainerConfig, precision: Precision) -> Vec<String> {
     let mut notes = Vec::new();
     let (warmup, steps) = (config.schedule.warmup_steps, config.length().steps);
     if config.schedule.kind == ScheduleKind::Cosine && warmup >= steps {
@@ -321,8 +326,12 @@ fn odd(config: &TrainerConfig) -> Vec<String> {
              `optimizer.learning_rate`"
         ));
     }
-    if device::COMPUTES_AT_ONCE && precision() != Precision::F32 {
-        let precision = precision();
+    if config.minimum_improvement > 0.0 && config.patience.is_none() {
+        notes.push(
+            "`training.minimum_improvement` has no effect without `training.patience`".to_owned(),
+        );
+    }
+    if device::COMPUTES_AT_ONCE && precision != Precision::F32 {
         notes.push(format!(
             "`training.precision` is {precision}, which is several times slower than f32 on a CPU"
         ));

@@ -22,6 +22,10 @@ use crate::{
 
 /// The resolved configuration.
 pub(crate) const CONFIG: &str = "config.toml";
+/// What happened.
+pub(crate) const EVENTS: &str = "events.jsonl";
+/// How it was run.
+pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// The results; a run that has them is finished.
 pub(crate) const SUMMARY: &str = "summary.json";
 /// What a run resumes from.
@@ -123,7 +127,7 @@ impl RunDirectory {
     }
 
     fn events_path(&self) -> PathBuf {
-        self.path.join("events.jsonl")
+        self.path.join(EVENTS)
     }
 
     fn metrics_path(&self) -> PathBuf {
@@ -132,7 +136,7 @@ impl RunDirectory {
 
     fn write_settings(&self) -> Result<(), StoreError> {
         write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
-        write_json(&self.path.join("environment.json"), &self.environment)
+        write_json(&self.path.join(ENVIRONMENT), &self.environment)
     }
 
     /// Creates the logs, or truncates them to their state at `mark`.

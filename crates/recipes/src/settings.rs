@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use training::EndStatus;
 
-use crate::{ExitCode, Failure, Summary, shell::quoted_path};
+use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are and
 /// how many threads read them, what is reported, and when the run ends. From the checkpoint the
@@ -51,8 +51,8 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only \
-         `training.epochs`, `training.max_steps`, `training.patience` and the paths of the data may \
-         change",
+         `training.epochs`, `training.max_steps`, `training.patience`, the paths of the data, \
+         `data.cache`, `data.workers`, `output.tensorboard` and `[checkpoint]` may change",
     ))
 }
 
@@ -62,6 +62,20 @@ pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
     let Some(steps) = steps.filter(|&steps| steps > 0) else { return String::new() };
     let run = quoted_path(directory);
     format!("; to end it where it is: recipes resume {run} --set {MAX_STEPS}={steps}")
+}
+
+/// How a finished run gets its model again: from its newest checkpoint, if it has one.
+pub(crate) fn rewrite(directory: &Path, steps: Option<u64>) -> String {
+    let run = quoted_path(directory);
+    match steps {
+        Some(steps) => {
+            format!("to write it again: recipes resume {run} --set {MAX_STEPS}={steps}")
+        }
+        None => {
+            let config = quoted_path(&directory.join(CONFIG));
+            format!("restore the file, or train again: recipes train {config}")
+        }
+    }
 }
 
 /// The command that makes a finished run longer: it changes whatever ended it.

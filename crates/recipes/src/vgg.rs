@@ -225,6 +225,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
     let mut notes = images.notes.clone();
+    notes.extend(config.note_on_cutout(images.train.shape()));
     let keeps = features.is_some_and(|shape| {
         settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
     });

@@ -97,6 +97,19 @@ impl TrainerConfig {
         }
     }
 
+    /// Settings that have no effect where there is no validation split, a sentence each.
+    pub fn without_validation(&self) -> Vec<String> {
+        let plateau = self.schedule.kind == ScheduleKind::Plateau;
+        let waiting = [
+            (self.patience.is_some(), "`training.patience`"),
+            (plateau, "`schedule.kind = \"plateau\"`"),
+        ];
+        let without_effect = waiting.into_iter().filter(|&(set, _)| set);
+        without_effect
+            .map(|(_, setting)| format!("{setting} has no effect: there is no validation split"))
+            .collect()
+    }
+
     /// How long the whole run is.
     pub fn length(&self) -> RunLength {
         let all = (self.epochs as u64).saturating_mul(self.steps_per_epoch as u64);

@@ -212,6 +212,12 @@ pub trait Observer {
     /// An error ends the run; an observer that only displays the run should never return one.
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError>;
 
+    /// Whether epochs end with a validation, which they do by default; without it a run trains as where
+    /// nothing is held out.
+    fn validates(&self) -> bool {
+        true
+    }
+
     /// What keeps the run's checkpoints; by default nothing does, and there are none.
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         None

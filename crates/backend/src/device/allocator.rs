@@ -11,7 +11,7 @@ use std::{
     io::{IsTerminal, Write, stderr},
     sync::{
         OnceLock,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -29,7 +29,9 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static GRANTED: AtomicUsize = AtomicUsize::new(0);
 
-static ADVICE: OnceLock<String> = OnceLock::new();
+/// What to do where memory runs out: before the steps, and in them.
+static ADVICE: OnceLock<[String; 2]> = OnceLock::new();
+static IN_STEPS: AtomicBool = AtomicBool::new(false);
 
 /// Wraps another allocator, and ends the program with a reason where that has no more memory: one
 /// line `error: out of memory`, one of help, exit code 4.
@@ -40,13 +42,19 @@ pub struct Allocator<A>(
 );
 
 /// Sets the advice for when memory runs out; the first one stays.
-pub(super) fn advise(advice: String) {
+pub(super) fn advise(advice: [String; 2]) {
     let _ = ADVICE.set(advice);
+}
+
+/// Says that the steps begin.
+pub(super) fn steps_begin() {
+    IN_STEPS.store(true, Relaxed);
 }
 
 /// The advice that was set.
 pub(super) fn advice() -> Option<&'static str> {
-    ADVICE.get().map(String::as_str)
+    let [before, within] = ADVICE.get()?;
+    Some(if IN_STEPS.load(Relaxed) { within } else { before })
 }
 
 // SAFETY: every call is passed on as it came, and so is what it returns.

@@ -72,22 +72,48 @@ pub(super) fn run(
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
-    output.result(&test, |test| describe(test, arguments))
+    let tried = to_try(&test, &Layer::recipe(recipe.name, recipe.toml), &layers);
+    output.result(&test, |test| describe(test, tried, arguments))
+}
+
+/// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
+/// the rate, and so stays there only briefly, the rate where the loss falls fastest.
+fn to_try(test: &RangeTest, recipe: &Layer, layers: &[Layer]) -> Option<Vec<String>> {
+    let setting = |key| {
+        let last = layers.iter().rev().find_map(|layer| layer.value(key));
+        last.or_else(|| recipe.value(key)).unwrap_or_default()
+    };
+    let peak = test.steepest.filter(|_| setting("schedule.kind") == "one_cycle");
+    let rate = exponential(peak.or(test.tenth_of_lowest)?);
+    let mut settings = vec![format!("optimizer.learning_rate={rate}")];
+    let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+    if number(&setting("schedule.minimum")) > number(&rate) {
+        settings.push("schedule.minimum=0".to_owned());
+    }
+    Some(settings)
 }
 
 fn chart(test: &RangeTest) -> Chart {
-    let [_, highest] = heights(test);
+    let [lowest, highest] = heights(test);
     let line = |name: &str, value: fn(&Point) -> f64| {
         let points = test.points.iter().map(|point| (point.learning_rate, value(point)));
         let points = points.filter(|&(_, loss)| loss <= highest).collect();
         Line { name: name.to_owned(), points }
     };
+    let mark = |(name, rate): (&str, Option<f64>)| {
+        let points = rate.map(|rate| vec![(rate, lowest), (rate, highest)])?;
+        Some(Line { name: name.to_owned(), points })
+    };
+    let marks = [("a tenth of the lowest", test.tenth_of_lowest), ("steepest", test.steepest)];
+    let mut lines =
+        vec![line("smoothed", |point| point.smoothed), line("loss", |point| point.loss)];
+    lines.extend(marks.into_iter().filter_map(mark));
     Chart {
         title: format!("Learning-rate range test of {}", test.recipe),
         x_label: "learning rate".to_owned(),
         y_label: "loss".to_owned(),
         logarithmic_x: true,
-        lines: vec![line("smoothed", |point| point.smoothed), line("loss", |point| point.loss)],
+        lines,
         ..Chart::default()
     }
 }
@@ -104,7 +130,8 @@ fn heights(test: &RangeTest) -> [f64; 2] {
     }
 }
 
-fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
+/// - `tried`: the settings to try
+fn describe(test: &RangeTest, tried: Option<Vec<String>>, arguments: &LrFindArguments) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
     let last = points.last().map_or(range.from, |point| point.learning_rate);
@@ -125,10 +152,9 @@ fn describe(test: &RangeTest, arguments: &LrFindArguments) -> String {
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
     }
-    match test.tenth_of_lowest {
-        Some(rate) => {
-            let found = format!("optimizer.learning_rate={}", exponential(rate));
-            let settings = arguments.settings.iter().chain([&found]);
+    match tried {
+        Some(found) => {
+            let settings = arguments.settings.iter().chain(&found);
             let settings: String =
                 settings.map(|setting| format!(" --set {}", quoted(setting))).collect();
             text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
@@ -180,7 +206,31 @@ mod tests {
         };
         assert_eq!(heights(&test), [1.0, 3.0]);
         assert_eq!(default_rate("cnn"), Some(3e-3));
-        assert!(chart(&test).lines.iter().all(|line| line.points.len() == 3));
+        let lines = chart(&test).lines;
+        assert!(lines[..2].iter().all(|line| line.points.len() == 3));
+        assert_eq!(lines[3].points, [(1e-3, 1.0), (1e-3, 3.0)]);
+    }
+
+    #[test]
+    fn what_to_try_suits_the_schedule_and_is_not_refused() {
+        let test = RangeTest {
+            recipe: "mlp".to_owned(),
+            range: Range { from: 1e-4, to: 1.0, steps: 4 },
+            broke_out: false,
+            points: Vec::new(),
+            lowest: Some(1e-1),
+            tenth_of_lowest: Some(1e-2),
+            steepest: Some(3e-2),
+        };
+        let recipe = Layer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
+        let tried = |settings: &[&str]| {
+            let layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
+            to_try(&test, &recipe, &layers).unwrap().join(" ")
+        };
+        assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");
+        let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];
+        assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");
+        assert_eq!(tried(&["schedule.kind=one_cycle"]), "optimizer.learning_rate=3.0e-2");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{ExitCode, Failure};
+use crate::{ExitCode, Failure, console::printable};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Output {
         if self.json {
             serde_json::to_string(value).expect("plain data has a form in JSON") + "\n"
         } else {
-            text(value)
+            printable(&text(value))
         }
     }
 }
@@ -90,7 +90,7 @@ fn coloured(word: &str, colour: u8) -> String {
 /// Prints to stderr what the user should know.
 pub(super) fn print_note(message: &str) {
     // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(stderr(), "{} {message}", coloured("note:", GREEN));
+    let _ = writeln!(stderr(), "{} {}", coloured("note:", GREEN), printable(message));
 }
 
 /// Prints each problem as a line on what is wrong and, if known, a line on what to do.
@@ -98,9 +98,9 @@ pub(super) fn print_failure(failure: &Failure) {
     let mut stderr = stderr().lock();
     for problem in &failure.problems {
         // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(stderr, "{} {}", coloured("error:", RED), problem.message);
+        let _ = writeln!(stderr, "{} {}", coloured("error:", RED), printable(&problem.message));
         if let Some(help) = &problem.help {
-            let _ = writeln!(stderr, "{} {help}", coloured("help:", CYAN));
+            let _ = writeln!(stderr, "{} {}", coloured("help:", CYAN), printable(help));
         }
     }
 }

@@ -175,8 +175,9 @@ fn learning_rate(plan: &Plan) -> String {
 }
 
 fn memory(planned: &Planned) -> String {
-    let MemoryBytes { weights, gradients, optimizer, average, best, activations, data, total } =
-        planned.plan.memory_bytes;
+    let memory = planned.plan.memory_bytes;
+    let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
+    let (data, program, total) = (memory.data, memory.program, memory.total);
     // What makes each smaller.
     let network = "choose a smaller network";
     let batch = "lower `training.batch_size`, or keep it and set `training.micro_batch`";
@@ -189,6 +190,7 @@ fn memory(planned: &Planned) -> String {
         ("weights of the best epoch", best, "`output.model = \"final\"` does without"),
         ("activations", activations, batch),
         ("data", data, samples),
+        ("program", program, "train on another machine"),
     ];
     let mut text = "\nmemory while training, at least\n".to_owned();
     let mut line = |name: &str, bytes: usize| {

@@ -15,14 +15,16 @@ use data::{
 use inference::{InputKind, Model, Prediction, Probability};
 use rayon::prelude::*;
 use serde::Serialize;
-use training::newest_step;
+use training::{EndStatus, newest_step};
 
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
     console::told_apart,
+    record::{End, Record},
+    report::stable,
     run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
-    settings::or_end_it,
+    settings::{or_end_it, rewrite},
     shell::quoted_path,
 };
 
@@ -268,19 +270,19 @@ impl Printer<'_> {
     }
 }
 
+/// A line of text, also where a file's name or a class has several.
 fn text(line: &Line<'_>, deviation: f64) -> String {
-    match line {
-        Line::Value { input, value } => {
-            format!("{input}: {}\n", told_apart(*value, DIGITS, deviation))
-        }
+    let (input, predicted) = match line {
+        Line::Value { input, value } => (input, told_apart(*value, DIGITS, deviation)),
         Line::Class { input, top, .. } => {
             let percent = |Probability { class, probability }: &Probability<'_>| {
                 format!("{class} ({:.1} %)", probability * 100.0)
             };
             let named: Vec<String> = top.iter().map(percent).collect();
-            format!("{input}: {}\n", named.join(", "))
+            (input, named.join(", "))
         }
-    }
+    };
+    format!("{input}: {predicted}").replace('\n', "\\n") + "\n"
 }
 
 /// Cells as a line of a CSV file.
@@ -307,14 +309,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         }
         Ok(path)
     } else if is_run {
-        wrong(
-            format!("the run `{shown}` has no model: it did not finish"),
-            &format!(
-                "to resume it: recipes resume {}{}",
-                quoted_path(run),
-                or_end_it(run, newest_step(&run.join(CHECKPOINTS)))
-            ),
-        )
+        Err(without_model(&Record::read(run)?))
     } else if run.is_dir() {
         wrong(
             format!("`{shown}` is not a run: it has no `model.safetensors`"),
@@ -328,6 +323,26 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// Why a run has no model, and how to get it.
+fn without_model(record: &Record) -> Failure {
+    let run = &record.directory;
+    let newest = newest_step(&run.join(CHECKPOINTS));
+    let ended = || or_end_it(run, newest);
+    let (why, help) = match (&record.summary, record.end) {
+        _ if record.in_use => ("it is being trained now", "wait until it has ended".to_owned()),
+        (Some(_), _) => ("its `model.safetensors` is missing", rewrite(run, newest)),
+        (None, Some(End { status: EndStatus::Diverged, .. })) => {
+            ("it diverged", stable(record) + &ended())
+        }
+        (None, _) => (
+            "it did not finish",
+            format!("to resume it: recipes resume {}{}", quoted_path(run), ended()),
+        ),
+    };
+    let message = format!("the run `{}` has no model: {why}", run.display());
+    Failure::new(ExitCode::UserData, message, help)
+}
+
 fn open(input: &str) -> Result<(String, Box<dyn Read>), Failure> {
     if input == "-" {
         return Ok(("standard input".to_owned(), Box::new(stdin())));
@@ -339,5 +354,16 @@ fn open(input: &str) -> Result<(String, Box<dyn Read>), Failure> {
             format!("cannot read `{input}`: {error}"),
             "check the path, or use `-` for standard input",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_a_line_whatever_the_name() {
+        let line = Line::Value { input: "a\nb.png".to_owned(), value: 1.5 };
+        assert_eq!(text(&line, 0.0), "a\\nb.png: 1.5\n");
     }
 }

@@ -6,14 +6,14 @@ use std::{
     time::Instant,
 };
 
-use training::Group;
+use training::{EndStatus, Group};
 
 use super::{
     arguments::Common,
     export::EXPORTS,
     output::{Output, print_note},
     processes::check_alike,
-    report,
+    report::write_at_the_end,
     signals::stop_on_signals,
     train::{Ended, describe},
 };
@@ -23,6 +23,7 @@ use crate::{
     environment::command_line,
     record::Record,
     registry,
+    report::stable,
     run_directory::{CONFIG, refuse_if_in_use},
     settings::longer,
     shell::quoted_path,
@@ -35,7 +36,8 @@ pub(super) struct ResumeArguments {
     run: PathBuf,
     /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
     /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
-    /// May be repeated
+    /// `data.cache`, `data.workers`, `output.tensorboard` and `[checkpoint]` may change too. May be
+    /// repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -64,6 +66,12 @@ pub(super) fn run(
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
     }
+    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
+        print_note(&format!(
+            "the run diverged, and with the same settings will again; {}",
+            stable(&record)
+        ));
+    }
 
     let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
     let recipe = registry::find(layer.recipe_name()?)?;
@@ -82,7 +90,7 @@ pub(super) fn run(
     };
     let ended = (recipe.train)(layers, start);
     if group.leads() {
-        report::write_at_the_end(directory, &ended, &mut console);
+        write_at_the_end(directory, &ended, &mut console);
     }
     let ended = Ended::of(ended?, directory);
     if group.leads() {

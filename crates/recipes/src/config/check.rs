@@ -54,9 +54,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the recipe or a layer gives the key a value.
-    pub fn has(&self, key: &str) -> bool {
-        self.merged.given(key).is_some()
+    /// Whether the recipe gives the key a value.
+    pub fn is_in_recipe(&self, key: &str) -> bool {
+        self.recipe.given(key).is_some()
     }
 
     /// Whether a layer gave the key another value than the recipe's.

@@ -75,6 +75,12 @@ impl Layer {
         self
     }
 
+    /// A value that the layer sets, unchecked, as text.
+    pub(crate) fn value(&self, key: &str) -> Option<String> {
+        let node = self.table.given(key)?;
+        Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
+    }
+
     /// The name of the recipe that a user's file is for.
     ///
     /// # Errors

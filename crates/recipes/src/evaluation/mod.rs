@@ -20,7 +20,7 @@ use crate::{
     image_set::Progress,
     record::{data_hash, not_a_run},
     registry,
-    run_directory::CONFIG,
+    run_directory::{CONFIG, ENVIRONMENT},
 };
 
 /// The results of a run on a split.
@@ -130,10 +130,22 @@ impl Check for AnyModel {
 
 /// Checks that the samples are those of the run, so that the held-out ones are evaluated.
 fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
-    if data_hash(run).as_deref() == Some(fingerprint) {
-        return Ok(());
+    match data_hash(run) {
+        Some(recorded) if recorded == fingerprint => Ok(()),
+        Some(_) => Err(changed(model.description())),
+        None => Err(Failure::new(
+            ExitCode::UserData,
+            format!(
+                "whether these are the data that the run was trained on is unknown: `{}` is missing \
+                 or damaged",
+                run.join(ENVIRONMENT).display()
+            ),
+            format!(
+                "restore it, or name {} to evaluate on: `--data PATH`",
+                model.description().input()
+            ),
+        )),
     }
-    Err(changed(model.description()))
 }
 
 /// The error for a run's own data that cannot be read, for instance because it was moved.

@@ -116,13 +116,12 @@ mod tests {
                 "Validation accuracy",
                 "Training loss by step",
                 "Learning rate",
-                "Gradient norm",
-                "Speed"
+                "Gradient norm"
             ]
         );
         assert_eq!(charts[0].lines[0].points, [(1.0, 1.0), (2.0, 0.5)]);
         assert_eq!(charts[0].lines[1].name, "validation");
-        assert!(charts[1].lines[0].points.is_empty(), "an accuracy that is not a number");
+        assert_eq!(charts[1].lines[0].points, [(1.0, 0.75), (2.0, 0.75)]);
         assert!(curves(&Record::default()).is_empty());
     }
 
@@ -130,7 +129,7 @@ mod tests {
     fn runs_are_laid_over_each_other() {
         let (first, second) = (record(), record());
         let charts = overlaid(&[("a".to_owned(), &first), ("b".to_owned(), &second)]);
-        assert_eq!(titles(&charts), ["Training loss", "Validation loss"]);
+        assert_eq!(titles(&charts), ["Training loss", "Validation loss", "Validation accuracy"]);
         assert_eq!(charts[1].lines[1].name, "b");
     }
 }

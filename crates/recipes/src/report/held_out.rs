@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(held_out(&[("accuracy", 1.0)], &[1000], None).no_better_than(), None);
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
-        assert_eq!(regression(-0.1).as_deref(), Some("the mean of the training split"));
+        assert_eq!(regression(-0.1).as_deref(), Some("predicting the mean of the training split"));
         assert_eq!(regression(0.4), None);
 
         let text = |perplexity| {

@@ -19,7 +19,7 @@ use std::path::Path;
 pub(crate) use self::{
     changes::{same, shown},
     curves::overlaid,
-    verdict::stopped_early,
+    verdict::{stable, stopped_early},
 };
 use self::{held_out::HeldOut, verdict::Verdict};
 use crate::{
@@ -87,7 +87,8 @@ fn write_page(
     file: &Path,
 ) -> Result<Verdict, Failure> {
     let held_out = measured.and_then(|measured| measured.as_ref().ok());
-    let verdict = verdict::verdict(record, held_out, failure);
+    let mut verdict = verdict::verdict(record, held_out, failure);
+    verdict.notes.extend(record.damage().map(|damage| format!("{damage}.")));
     let page = page::page(record, &verdict, measured);
     store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
     Ok(verdict)

@@ -78,14 +78,24 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
     if summary.status != EndStatus::StoppedEarly {
         return None;
     }
-    let patience = record.settings.get("training.patience").and_then(Value::as_u64);
-    let epochs = match patience {
+    let setting = |key: &str| record.settings.get(key);
+    let least = setting("training.minimum_improvement").and_then(Value::as_f64);
+    let least = least.filter(|&least| least > 0.0);
+    let since = summary.best.as_ref().filter(|best| best.metric == "loss" && least.is_none());
+    // A resumed run may have had another patience before.
+    let epochs = match since {
+        Some(best) => Some(summary.epochs.saturating_sub(best.epoch) as u64),
+        None => setting("training.patience").and_then(Value::as_u64),
+    };
+    let epochs = match epochs {
         Some(1) => " for 1 epoch".to_owned(),
         Some(epochs) => format!(" for {epochs} epochs"),
         None => String::new(),
     };
     let kept = summary.kept_before_last().map(|epoch| format!("; epoch {epoch} was kept"));
-    Some(format!("the validation loss had not improved{epochs}{}", kept.unwrap_or_default()))
+    let least = least.map(|least| format!(" by at least {}", shown(&least.into())));
+    let [least, kept] = [least, kept].map(Option::unwrap_or_default);
+    Some(format!("the validation loss had not improved{least}{epochs}{kept}"))
 }
 
 fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
@@ -110,7 +120,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
         let sentence =
             format!("{recipe} diverged: at {place} a loss or a gradient was not finite.");
-        return Verdict { sentence, notes: vec![stable(record)] };
+        return Verdict { sentence, notes: vec![format!("What to do: {}.", stable(record))] };
     }
     let last = format!("last known: {place}{loss}");
     if record.in_use {
@@ -124,12 +134,16 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
 }
 
 /// How to keep a run from diverging.
-fn stable(record: &Record) -> String {
-    let rate = record.settings.get("optimizer.learning_rate");
+pub(crate) fn stable(record: &Record) -> String {
+    let setting = |key: &str| record.settings.get(key).filter(|value| value.is_number());
+    let rate = setting("optimizer.learning_rate");
     let was = rate.map(|rate| format!(", which was {},", shown(rate))).unwrap_or_default();
+    let clip = match setting("training.clip_norm") {
+        Some(norm) => format!("`training.clip_norm`, which was {}", shown(norm)),
+        None => "set `training.clip_norm`".to_owned(),
+    };
     format!(
-        "What to do: lower `optimizer.learning_rate`{was} or set `training.clip_norm`, and look for \
-         extreme values in the data."
+        "lower `optimizer.learning_rate`{was} or {clip}, and look for extreme values in the data"
     )
 }
 
@@ -373,6 +387,11 @@ mod tests {
         run.settings.insert("training.patience".to_owned(), json!(1));
         let why = "the validation loss had not improved for 1 epoch; epoch 4 was kept";
         assert_eq!(stopped_early(&run).as_deref(), Some(why));
+        run.settings.insert("training.minimum_improvement".to_owned(), json!(0.01));
+        run.settings.insert("training.patience".to_owned(), json!(2));
+        let why =
+            "the validation loss had not improved by at least 0.01 for 2 epochs; epoch 4 was kept";
+        assert_eq!(stopped_early(&run).as_deref(), Some(why));
         run.summary.as_mut().unwrap().status = EndStatus::Finished;
         assert_eq!(stopped_early(&run), None);
     }
@@ -406,7 +425,7 @@ mod tests {
         let resume = "It failed or was killed. To resume it: `recipes resume runs/a`.";
         assert_eq!(notes(&run), [resume]);
         run.in_use = true;
-        assert!(sentence(&run, None).starts_with("cnn is being trained now; last known: step 40"));
+        assert!(sentence(&run, None).starts_with("cnn is being trained now; last known: step 0"));
         assert_eq!(notes(&run), [""; 0]);
 
         run.in_use = false;
@@ -419,5 +438,9 @@ mod tests {
         let lower = "What to do: lower `optimizer.learning_rate`, which was 0.5, or set \
                      `training.clip_norm`, and look for extreme values in the data.";
         assert_eq!(notes(&run), [lower]);
+        run.settings.insert("training.clip_norm".to_owned(), json!(1));
+        let lower = "lower `optimizer.learning_rate`, which was 0.5, or `training.clip_norm`, which \
+                     was 1, and look for extreme values in the data";
+        assert_eq!(stable(&run), lower);
     }
 }

@@ -51,6 +51,9 @@ fn a_table_is_measured_with_its_classes() {
     let changed = folder.run("eval run");
     assert_eq!(changed.code, Some(3), "{changed:#?}");
     assert!(changed.stderr.contains("the run's data has changed"), "{changed:#?}");
+    folder.write("run/environment.json", "{");
+    let unknown = folder.run("eval run").stderr;
+    assert!(unknown.contains("`run/environment.json` is missing or damaged"), "{unknown}");
 }
 
 #[test]

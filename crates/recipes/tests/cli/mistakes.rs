@@ -102,7 +102,7 @@ fn memory_that_runs_out_is_told() {
     let error = lines.next().unwrap();
     assert!(error.starts_with("error: out of memory: the program holds "), "{stderr}");
     assert!(error.contains(" 6.4 GB more are not available"), "{stderr}");
-    assert!(lines.next().unwrap().contains("`training.batch_size` is 40: lower it"), "{stderr}");
+    assert!(lines.next().unwrap().contains("choose a smaller network"), "{stderr}");
     assert!(ran.stdout.is_empty() && !folder.path("run").exists());
 }
 

@@ -69,6 +69,11 @@ fn a_run_that_diverged_says_so() {
     assert!(told.starts_with("mlp diverged: at step "), "{told}");
     assert!(told.contains("lower `optimizer.learning_rate`, which was 1e"), "{told}");
     assert!(!told.contains("resume"), "{told}");
+    let ran = folder.run("predict run rows.csv");
+    assert!(ran.stderr.contains("`run` has no model: it diverged"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: lower `optimizer.learning_rate`, which"), "{}", ran.stderr);
+    let ran = folder.run("resume run");
+    assert!(ran.stderr.contains("note: the run diverged, and with"), "{}", ran.stderr);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_run_without_a_checkpoint_starts_and_a_finished_one_says_so() {
 
     let before = folder.read("second/summary.json");
     let ran = folder.run("resume second").succeeded();
-    assert!(ran.stdout.contains("finished already"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("already finished"), "{}", ran.stdout);
     assert_eq!(folder.read("second/summary.json"), before);
     let ran = folder.run("resume second --json").succeeded();
     assert_eq!(ran.json()["steps"], 75);
@@ -214,7 +214,7 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
         assert_eq!(files.each_ref().map(|name| folder.read(name)), before);
     };
     fs::rename(folder.path("run/events.jsonl"), folder.path("events.jsonl")).unwrap();
-    check("`run/events.jsonl` is gone");
+    check("`run/events.jsonl` is missing");
     fs::write(folder.path("run/events.jsonl"), &events[1..]).unwrap();
     check("`run/events.jsonl` has lost its end");
     fs::rename(folder.path("events.jsonl"), folder.path("run/events.jsonl")).unwrap();
@@ -224,7 +224,23 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     check("the run `run` has a `summary.json`, but no checkpoint to resume from");
     assert_eq!(folder.read("run/events.jsonl"), events);
     let ran = folder.run("resume run").succeeded();
-    assert!(ran.stdout.contains("finished already"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("already finished"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_model_that_is_missing_is_told_and_written_again() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 30 --progress quiet --run-dir run").succeeded();
+    let model = folder.path("run/model.safetensors");
+    let before = fs::read(&model).unwrap();
+    fs::remove_file(&model).unwrap();
+    let ran = folder.run("eval run");
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let why = "the run `run` has no model: its `model.safetensors` is missing";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    let command = ran.stderr.split("help: to write it again: recipes ").nth(1).unwrap().trim();
+    folder.run(command).succeeded();
+    assert_eq!(fs::read(&model).unwrap(), before);
 }
 
 #[test]

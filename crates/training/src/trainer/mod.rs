@@ -258,7 +258,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let model = self.state.evaluated();
         let start = Instant::now();
         self.config.group.measure_until(self.interrupt.clone());
-        let validation = validate(&model)?;
+        let validation = if self.observer.validates() { validate(&model)? } else { None };
         self.config.group.measure_until(Stop::default());
         let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
         self.agree_to_stop()?;

@@ -4,8 +4,7 @@ use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
 use burn::module::AutodiffModule;
 
 use crate::{
-    EndStatus, Event, Metrics, ScheduleKind, StepReport, TrainError, Trainer, progress::Span,
-    state::NotFinite,
+    EndStatus, Event, Metrics, StepReport, TrainError, Trainer, progress::Span, state::NotFinite,
 };
 
 /// These updates run all operations that later ones do.
@@ -111,13 +110,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if self.state.record.epochs_ended > 0 {
             return Ok(());
         }
-        let plateau = self.config.schedule.kind == ScheduleKind::Plateau;
-        let waiting = [
-            (self.config.patience.is_some(), "`training.patience`"),
-            (plateau, "`schedule.kind = \"plateau\"`"),
-        ];
-        for (_, setting) in waiting.into_iter().filter(|&(set, _)| set) {
-            let message = format!("{setting} has no effect: there is no validation split");
+        for message in self.config.without_validation() {
             self.tell(&Event::Warning { message })?;
         }
         Ok(())

@@ -124,7 +124,8 @@ impl Check for ImageData {
             );
         }
         // A backbone has a size of its own.
-        let needs_size = self.source == ImageOrigin::ImageFolder && !checker.has("model.backbone");
+        let needs_size =
+            self.source == ImageOrigin::ImageFolder && !checker.is_in_recipe("model.backbone");
         if needs_size && self.size.is_none() {
             checker.conflict(
                 "data.source",

@@ -154,14 +154,17 @@ impl<Model> ImageConfig<Model> {
         })
     }
 
-    /// What to do if the images or a batch of them do not fit into the device's memory.
-    pub(super) fn advice_on_memory(&self) -> String {
+    /// As [`Training::advice_on_memory`], with the images.
+    pub(super) fn advice_on_memory(&self) -> [String; 2] {
         let advice = self.training.advice_on_memory();
         match self.data.residency {
             Residency::Host => advice,
-            Residency::Device | Residency::Auto => format!(
-                "{advice}; images may be there as well, `data.residency = \"host\"` keeps them off"
-            ),
+            Residency::Device | Residency::Auto => advice.map(|advice| {
+                format!(
+                    "{advice}; images may be there as well, `data.residency = \"host\"` keeps them \
+                     off"
+                )
+            }),
         }
     }
 

@@ -24,7 +24,8 @@ pub struct Training {
     pub max_steps: Option<u64>,
     /// Samples in an update.
     pub batch_size: usize,
-    /// Samples computed at a time, where a whole batch does not fit; the update is the same.
+    /// Samples computed at a time, where a whole batch does not fit; the update is the same, except that
+    /// batch norms, `mixup` and `cutmix` see a part by itself.
     #[serde(default, with = "or_empty")]
     pub micro_batch: Option<usize>,
     /// The norm that all gradients together are clipped to.
@@ -40,7 +41,7 @@ pub struct Training {
     /// How much lower a validation loss must be to be better.
     pub minimum_improvement: f64,
     /// Whether batch normalisation uses the whole batch, not each process's own part; no effect with
-    /// one process, or without such layers.
+    /// one process; not for networks without such layers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_batch_norm: bool,
     /// How convolutions are computed; not for networks without any.
@@ -104,19 +105,21 @@ impl Training {
         Ok(())
     }
 
-    /// What to do if a batch does not fit into the device's memory.
-    pub(super) fn advice_on_memory(&self) -> String {
+    /// What to do if the device's memory runs out before the first step, and with a batch.
+    pub(super) fn advice_on_memory(&self) -> [String; 2] {
         let estimate = "`recipes plan` estimates the memory of a run";
-        match (self.micro_batch, self.batch_size) {
+        let before = format!("choose a smaller network, or use fewer samples; {estimate}");
+        let within = match (self.micro_batch, self.batch_size) {
             (_, all) if self.sync_batch_norm => {
                 format!("`training.batch_size` is {all}: lower it; {estimate}")
             }
             (Some(part), _) => format!("`training.micro_batch` is {part}: lower it; {estimate}"),
             (None, all) => format!(
                 "`training.batch_size` is {all}: lower it, or keep it and set \
-                 `training.micro_batch`, which computes the same update in parts; {estimate}"
+                 `training.micro_batch`, which computes the update in parts; {estimate}"
             ),
-        }
+        };
+        [before, within]
     }
 }
 
@@ -140,6 +143,12 @@ impl Check for Training {
                 "`training.sync_batch_norm` and `training.micro_batch` cannot be combined: norms \
                  over the whole batch need all of it at once",
                 "omit one of them; with more processes each has a smaller part of the batch",
+            );
+        } else if self.sync_batch_norm && !checker.is_in_recipe("training.sync_batch_norm") {
+            checker.conflict(
+                "training.sync_batch_norm",
+                "`training.sync_batch_norm` has no effect on a network without batch normalisation",
+                "leave it out",
             );
         }
     }
