@@ -279,6 +279,16 @@ pub enum DataError {
         /// The columns of the training file, the target included.
         expected: usize,
     },
+    /// A target that a 32-bit float cannot hold once it is standardised.
+    #[error("`{}`: the target of {row} is {value:e}, too far from those to train on for a 32-bit float", path.display())]
+    FarTarget {
+        /// The file.
+        path: PathBuf,
+        /// Which row: its line in a text, else its index.
+        row: String,
+        /// Its target.
+        value: f64,
+    },
     /// No column is left to learn from.
     #[error("`{}` has no column to learn from beside the target `{target}`", path.display())]
     NoFeatures {
@@ -286,6 +296,8 @@ pub enum DataError {
         path: PathBuf,
         /// The target's name.
         target: String,
+        /// The name of each other column, and why it is dropped.
+        dropped: Vec<(String, String)>,
     },
     /// No class can spare a sample.
     #[error("no class has two samples, so none can be held out for validation")]

@@ -129,6 +129,44 @@ fn bytes_after_the_end_of_a_jpeg_are_a_cameras_own() {
     assert_eq!(read(&longer), read(&whole));
 }
 
+/// A WebP as long as it says, with these chunks appended.
+fn webp_with(webp: &[u8], chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+    let mut longer = webp.to_vec();
+    for (name, content) in chunks {
+        longer.extend_from_slice(*name);
+        longer.extend((content.len() as u32).to_le_bytes());
+        longer.extend_from_slice(content);
+        longer.resize(longer.len().next_multiple_of(2), 0);
+    }
+    let length = (longer.len() - 8) as u32;
+    longer[4..8].copy_from_slice(&length.to_le_bytes());
+    longer
+}
+
+#[test]
+fn a_webp_is_turned_as_its_exif_says() {
+    let picture = image::RgbImage::from_fn(8, 8, |x, y| image::Rgb([x as u8 * 30, y as u8, 0]));
+    let encode = |picture: &image::RgbImage| {
+        let mut webp = std::io::Cursor::new(Vec::new());
+        picture.write_to(&mut webp, image::ImageFormat::WebP).unwrap();
+        webp.into_inner()
+    };
+    let webp = encode(&picture);
+    // A TIFF of one entry: the orientation, to be turned by 90 degrees clockwise.
+    let exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let turned = read(&encode(&image::imageops::rotate90(&picture))).unwrap();
+    assert_ne!(read(&webp).unwrap(), turned);
+    let of_a_jpeg = [&b"Exif\0\0"[..], exif].concat();
+    for exif in [&exif[..], &of_a_jpeg] {
+        assert_eq!(read(&webp_with(&webp, &[(b"odd ", b"1"), (b"EXIF", exif)])).unwrap(), turned);
+    }
+
+    let mut declares = webp_with(&webp, &[(b"EXIF", exif)]);
+    let at = declares.len() - exif.len() - 4;
+    declares[at..at + 4].fill(0xff);
+    assert_eq!(read(&declares), read(&webp), "more bytes than there are");
+}
+
 /// A folder with these files, each with the bytes of an image.
 fn folder(files: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();

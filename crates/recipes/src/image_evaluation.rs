@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, activation::log_softmax};
 use data::{
-    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource,
+    DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{
@@ -14,9 +14,9 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::{Failure, config::ImageData};
+use crate::{Failure, config::ImageConfig};
 
-/// Images that are evaluated at a time.
+/// The most images that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
 
 /// The cross-entropy of each image, against both of its labels where images were mixed.
@@ -90,14 +90,15 @@ impl<B: Backend> ImageEvaluation<B> {
     /// # Errors
     ///
     /// Where the images cannot be read.
-    pub(crate) fn new(
+    pub(crate) fn new<Model>(
         source: Arc<dyn ImageSource>,
-        data: &ImageData,
+        config: &ImageConfig<Model>,
         preprocessing: &ImagePreprocessing,
         group: &Group,
         device: &B::Device,
     ) -> Result<Self, DataError> {
-        let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
+        let ImageConfig { data, training, .. } = config;
+        let batching = training.evaluation_batching(EVALUATION_BATCH).shared(group.share());
         let loader = ImageLoader::new(source, batching, data.residency, data.workers, device)?;
         let augmentation = Augmentation::new(&AugmentOptions::default(), preprocessing, 0, device);
         Ok(Self { loader, augmentation, group: group.clone(), device: device.clone() })

@@ -10,7 +10,9 @@ use data::{
     cifar10::read_cifar10,
     drawn::{digits, shapes},
     idx::read_idx,
-    image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
+    image_folder::{
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
+    },
 };
 use inference::{Description, Preprocessing};
 use models::Architecture;
@@ -168,7 +170,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let ImageSet { fingerprint, mut notes, skipped, .. } = images;
         notes.extend(config.note_on_cutout(preprocessing.shape()));
         let evaluation =
-            |split| ImageEvaluation::new(split, data, &preprocessing, &start.group, device);
+            |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);
         let batching = start.shared(training.batching(data.order));
         Ok(Self {
             train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
@@ -221,15 +223,63 @@ pub(crate) fn read_given(
 ) -> Result<GivenImages, Failure> {
     if data.source == ImageOrigin::ImageFolder {
         let options = ImageFolderOptions { one_class: true, ..data.folder_options() };
-        let folder = open_image_folder(&options)?;
-        let mut notes = Vec::from_iter(folder.note());
-        let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
-        let (source, _) = decode(folder, data, progress, &mut notes)?;
-        return Ok(GivenImages { source: fit(source, data), split, notes });
+        return measured_of_folder(open_image_folder(&options)?, data, progress);
     }
     let Found { train, validation, test, notes, .. } = Found::read(data, seed, progress)?;
     let (source, split) = to_measure(train, validation, test);
     Ok(GivenImages { source: fit(source, data), split, notes })
+}
+
+/// The held-out images of a run's own data, its test split if it has one, and the hash of all of
+/// the data.
+///
+/// # Errors
+///
+/// Whatever is wrong with the data.
+pub(crate) fn read_held_out(
+    data: &ImageData,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(GivenImages, String), Failure> {
+    // Where no image is skipped, the hash of a folder needs none decoded.
+    if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
+        let folder = open_image_folder(&data.folder_options())?;
+        if folder.validation.is_some() || folder.test.is_some() {
+            let others = [folder.validation.as_ref(), folder.test.as_ref()];
+            let fingerprint = fingerprint(&folder.train, others)?;
+            return Ok((measured_of_folder(folder, data, progress)?, fingerprint));
+        }
+    }
+    let ImageSet { test, validation, fingerprint, notes, .. } =
+        ImageSet::read(data, seed, progress)?;
+    let (source, split) = match test {
+        Some(test) => (test, "test"),
+        None => (validation, "validation"),
+    };
+    Ok((GivenImages { source, split: Some(split), notes }, fingerprint))
+}
+
+/// Decodes the split of a folder to measure on, and no other.
+fn measured_of_folder(
+    folder: ImageFolderSplits,
+    data: &ImageData,
+    progress: &mut Progress<'_>,
+) -> Result<GivenImages, Failure> {
+    let mut notes = Vec::from_iter(folder.note());
+    let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
+    let (source, _) = decode(folder, data, progress, &mut notes)?;
+    Ok(GivenImages { source: fit(source, data), split, notes })
+}
+
+/// A hash of all images and labels, and of the split that each is in; validation comes before test.
+fn fingerprint<S: ImageSource + ?Sized>(
+    train: &S,
+    others: [Option<&S>; 2],
+) -> Result<String, DataError> {
+    let of = |split: Option<&S>| split.map(|split| split.fingerprint()).transpose();
+    let [validation, test] = others;
+    let splits: [Option<String>; 3] = [of(Some(train))?, of(validation)?, of(test)?];
+    Ok(sha256_hex(format!("{splits:?}").as_bytes()))
 }
 
 /// The split to measure on and its name, none where it is all there is.
@@ -252,10 +302,7 @@ struct Found {
 
 impl Found {
     fn fingerprint(&self) -> Result<String, DataError> {
-        let of = |split: Option<&Source>| split.map(|split| split.fingerprint()).transpose();
-        let splits: [Option<String>; 3] =
-            [of(Some(&self.train))?, of(self.validation.as_ref())?, of(self.test.as_ref())?];
-        Ok(sha256_hex(format!("{splits:?}").as_bytes()))
+        fingerprint(&*self.train, [self.validation.as_deref(), self.test.as_deref()])
     }
 
     fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
@@ -342,7 +389,38 @@ fn fit(source: Source, data: &ImageData) -> Source {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::{
+        cnn,
+        config::{Layer, NoSettings},
+    };
+
+    #[test]
+    fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 3, height: 8, width: 8 };
+        for (index, path) in ["train/a", "train/b", "val/a", "val/b"].into_iter().enumerate() {
+            fs::create_dir_all(folder.path().join(path)).unwrap();
+            let png = data::picture(shape, &[vec![vec![index as u8; shape.bytes()]]], 1);
+            fs::write(folder.path().join(path).join("1.png"), png).unwrap();
+        }
+        let path = format!("data.path={}", folder.path().display());
+        let settings = ["data.source=image-folder", &path, "data.size=8"];
+        let layers = settings.map(Layer::set).into();
+        let config: ImageConfig<NoSettings> = cnn::RECIPE.resolve(layers).unwrap();
+
+        let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();
+        let mut decoded = 0;
+        let (images, fingerprint) =
+            read_held_out(&config.data, 0, &mut |_, done, _| decoded = decoded.max(done)).unwrap();
+        assert_eq!(
+            (images.split, images.source.labels(), decoded),
+            (Some("validation"), &[0, 1][..], 2)
+        );
+        assert_eq!(fingerprint, all.fingerprint);
+    }
 
     #[test]
     fn a_large_folder_without_a_cache_is_told_of_it() {

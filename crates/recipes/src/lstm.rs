@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    Batching, DataError, Order, TokenLoader, Vocabulary,
+    DataError, Order, TokenLoader, Vocabulary,
     text::{Predict, Windows, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -73,7 +73,7 @@ pub fn train<B: AutodiffBackend>(
     let batching = start.shared(config.training.batching(Order::Shuffled));
     let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
     let held_out = |tokens| {
-        let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
+        let batching = start.shared(config.training.evaluation_batching(EVALUATION_BATCH));
         Ok::<_, Failure>(TokenLoader::windows(windows(tokens)?, batching, device))
     };
     let validation = corpus.validation.map(held_out).transpose()?;

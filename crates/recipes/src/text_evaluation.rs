@@ -16,7 +16,7 @@ use training::{Group, Metrics};
 
 use crate::Failure;
 
-/// Windows that are evaluated at a time.
+/// The most windows that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
 
 /// Tokens that a network writes in each epoch.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
-    Batching, ImageLoader, ImageSource,
+    ImageLoader, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use inference::{Description, Preprocessing};
@@ -126,7 +126,7 @@ pub fn train<B: AutodiffBackend>(
     };
     let inner_forward = |images| frozen.forward(images);
     let mut held_out = |split: Arc<dyn ImageSource>| {
-        let batching = start.shared(Batching::evaluation(EVALUATION_BATCH));
+        let batching = start.shared(training.evaluation_batching(EVALUATION_BATCH));
         if keeps {
             let (table, _) = frozen.features(&split, folder.as_deref(), &mut start)?;
             return Ok(Features::Kept { rows: rows(table, batching, device)?, shape });
@@ -269,4 +269,24 @@ fn measure<B: Backend>(
     });
     let forward = |features| model.forward(features, &mut Pass::evaluation());
     measure_batches(batches, forward, |_, _| (), group, device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layer;
+
+    #[test]
+    fn a_folder_is_read_in_the_size_of_the_backbone() {
+        let size = |settings: &[&str]| {
+            let folder = ["data.source=image-folder", "data.path=photos", "model.weights=none"];
+            let layers = folder.iter().chain(settings).map(|setting| Layer::set(setting)).collect();
+            let mut config: ImageConfig<Model> = RECIPE.resolve(layers).unwrap();
+            fitted_backbone(&mut config).unwrap();
+            config.data.size
+        };
+        assert_eq!(size(&[]), Some(32));
+        assert_eq!(size(&["model.backbone=vgg16"]), Some(224));
+        assert_eq!(size(&["model.backbone=vgg16", "data.size=64"]), Some(64));
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
     CellError, CellRow, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
     preprocess::{
         cell::{self, Cell},
-        standardise,
+        standardise_target,
     },
 };
 
@@ -184,7 +184,14 @@ impl<'a> TargetReader<'a> {
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {
                 let value = cell::number(name, text).map_err(wrong)?;
-                self.values.extend(value.map(|value| standardise(Some(value), mean, deviation)));
+                if let Some(value) = value {
+                    let score = standardise_target(value, mean, deviation);
+                    self.values.push(score.ok_or_else(|| DataError::FarTarget {
+                        path: path.to_owned(),
+                        row: format!("line {line}"),
+                        value,
+                    })?);
+                }
                 value.is_some()
             }
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {

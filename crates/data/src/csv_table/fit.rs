@@ -1,5 +1,7 @@
 //! The statistics of the training rows, and the rows encoded with them.
 
+use std::path::Path;
+
 use super::{
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
@@ -8,7 +10,7 @@ use super::{
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
     TargetKind, Targets,
-    preprocess::standardise,
+    preprocess::{standardise, standardise_target},
     table::{self, matrix},
 };
 
@@ -79,6 +81,7 @@ pub(super) fn encode(
     preprocessing: &TablePreprocessing,
     schema: &Schema,
     rows: &[usize],
+    path: &Path,
 ) -> Result<Table, DataError> {
     let encoders: Vec<Encoder> = preprocessing
         .columns
@@ -93,20 +96,30 @@ pub(super) fn encode(
             encoder.encode(row, &mut features);
         }
     }
-    Ok(Table { features, targets: encode_targets(records, &preprocessing.target.kind, rows) })
+    let targets = encode_targets(records, &preprocessing.target.kind, rows, path)?;
+    Ok(Table { features, targets })
 }
 
-fn encode_targets(records: &Records, kind: &TargetKind, rows: &[usize]) -> Targets {
-    match (kind, &records.target) {
-        (TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) => {
-            let values = rows.iter().map(|&row| standardise(Some(numbers[row]), *mean, *deviation));
-            Targets::Values(values.collect())
-        }
-        _ => {
-            let classes = records.classes();
-            Targets::Classes(rows.iter().map(|&row| classes[row]).collect())
-        }
-    }
+fn encode_targets(
+    records: &Records,
+    kind: &TargetKind,
+    rows: &[usize],
+    path: &Path,
+) -> Result<Targets, DataError> {
+    let (&TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) =
+        (kind, &records.target)
+    else {
+        let classes = records.classes();
+        return Ok(Targets::Classes(rows.iter().map(|&row| classes[row]).collect()));
+    };
+    let score = |&row: &usize| {
+        let value = numbers[row];
+        standardise_target(value, mean, deviation).ok_or_else(|| {
+            let row = format!("row {}, counted without a header", row + 1);
+            DataError::FarTarget { path: path.to_owned(), row, value }
+        })
+    };
+    rows.iter().map(score).collect::<Result<_, _>>().map(Targets::Values)
 }
 
 /// A column's cells and how they become features.

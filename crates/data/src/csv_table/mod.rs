@@ -57,8 +57,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
 
     let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {
-        let target = schema.target.name;
-        return Err(DataError::NoFeatures { path: options.path.clone(), target });
+        let (path, target) = (options.path.clone(), schema.target.name);
+        return Err(DataError::NoFeatures { path, target, dropped: preprocessing.dropped() });
     }
     let mut notes = fit::notes(&schema, &preprocessing);
     let mut other = |path: &PathBuf| {
@@ -66,12 +66,14 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         notes.extend(told);
         Ok::<_, DataError>(table)
     };
+    let encode =
+        |rows: &[usize]| fit::encode(&records, &preprocessing, &schema, rows, &options.path);
     let validation = match (&options.validation_path, held_out) {
         (Some(path), _) => Some(other(path)?),
-        (None, Some(rows)) => Some(fit::encode(&records, &preprocessing, &schema, &rows)?),
+        (None, Some(rows)) => Some(encode(&rows)?),
         (None, None) => None,
     };
     let test = options.test_path.as_ref().map(other).transpose()?;
-    let train = fit::encode(&records, &preprocessing, &schema, &train_rows)?;
+    let train = encode(&train_rows)?;
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }

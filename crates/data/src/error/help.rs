@@ -105,7 +105,8 @@ impl DataError {
             Self::ColumnCount { .. } => {
                 "give the training file's columns in its order, or a header with their names".into()
             }
-            Self::NoFeatures { .. } => format!("keep a column by `data.columns`; {DELIMITERS}"),
+            Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
+            Self::NoFeatures { dropped, .. } => no_features_help(dropped),
             Self::OneSampleEach => "add rows, or set `data.validation` to 0".into(),
             Self::OneImageEach => {
                 "add images, or put others to validate on into a folder `val` beside `train`".into()
@@ -147,6 +148,21 @@ fn cell_help(line: u64, row: CellRow, error: &CellError) -> Option<String> {
         ),
         _ => help,
     })
+}
+
+fn no_features_help(dropped: &[(String, String)]) -> String {
+    let Some(((name, reason), others)) = dropped.split_first() else {
+        return DELIMITERS.to_owned();
+    };
+    let others = match others.len() {
+        0 => String::new(),
+        1 => " (and 1 other column)".to_owned(),
+        others => format!(" (and {others} other columns)"),
+    };
+    format!(
+        "column `{name}` is dropped{others}: {reason}; to keep a column, set {}",
+        override_key(name)
+    )
 }
 
 fn override_key(column: &str) -> String {

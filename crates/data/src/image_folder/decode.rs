@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, metadata::Orientation};
 
 use super::{BadImage, Resize, jpeg, resize};
 use crate::ImageShape;
@@ -104,9 +104,9 @@ fn decode_with_image(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, 
     let pixel_bytes = u64::from(decoder.color_type().bytes_per_pixel());
     check_dimensions(width, height, pixel_bytes, bytes.len())?;
 
-    // Not of a WebP, whose decoder would take as much memory as the EXIF chunk says it has.
     let orientation = match format {
         ImageFormat::Png => decoder.orientation().ok(),
+        ImageFormat::WebP => webp_exif(bytes).and_then(Orientation::from_exif_chunk),
         _ => None,
     };
     let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
@@ -114,6 +114,25 @@ fn decode_with_image(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, 
         image.apply_orientation(orientation);
     }
     Ok(image)
+}
+
+/// The EXIF chunk of a WebP.
+///
+/// Its decoder would take as much memory as that chunk says it has.
+fn webp_exif(webp: &[u8]) -> Option<&[u8]> {
+    let mut rest = webp.get(12..)?; // `RIFF`, the length, `WEBP`
+    while let Some((&[a, b, c, d], content)) =
+        rest.get(4..).and_then(|after_name| after_name.split_first_chunk())
+    {
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        let chunk = content.get(..length)?;
+        if rest.starts_with(b"EXIF") {
+            // Some programs write what begins the chunk in a JPEG.
+            return Some(chunk.strip_prefix(b"Exif\0\0").unwrap_or(chunk));
+        }
+        rest = content.get(length.checked_next_multiple_of(2)?..)?;
+    }
+    None
 }
 
 fn refused(error: image::ImageError) -> BadImage {

@@ -171,9 +171,11 @@ impl ImageFolderError {
                 format!("each side of `data.size` is 1 to {longest} pixels")
             }
             Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
-            Self::NotFound { .. } => "check `data.path`; it starts at the current directory".into(),
+            Self::NotFound { .. } => {
+                "check the path; a relative one starts at the current directory".into()
+            }
             Self::NotAFolder { .. } => {
-                "set `data.path` to the folder above the class folders".into()
+                "check the path; it is that of the folder above the class folders".into()
             }
             Self::List { source, .. } => return list_help(source),
             Self::Entry { .. } => {

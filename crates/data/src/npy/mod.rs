@@ -17,7 +17,7 @@ use crate::{
     Column, ColumnKind, DataError, Table, TablePreprocessing, TableSplits, Target, TargetKind,
     Targets, Task,
     files::Folder,
-    preprocess::standardise,
+    preprocess::{standardise, standardise_target},
     split,
     table::{matrix, target_note},
 };
@@ -210,15 +210,20 @@ impl Samples {
     /// Encodes some of the rows, as [`TablePreprocessing::encode`] would their text.
     fn encode(&self, rows: &[usize], learnt: &Learnt) -> Result<Table, DataError> {
         let features = encode_features(&self.features, rows.iter().copied(), learnt)?;
-        let value = |&row: &usize, mean, deviation| {
+        let score = |&row: &usize, mean, deviation| {
             let mut value = [0.0];
             self.targets.read_row(row, &mut value);
-            standardise(Some(value[0]), mean, deviation)
+            let [value] = value;
+            standardise_target(value, mean, deviation).ok_or_else(|| {
+                let (path, row) = (self.targets.path.clone(), format!("row {row}"));
+                DataError::FarTarget { path, row, value }
+            })
         };
         let targets = match (&self.labels, &learnt.target) {
             (Some(labels), _) => Targets::Classes(rows.iter().map(|&row| labels[row]).collect()),
             (None, &TargetKind::Regression { mean, deviation }) => {
-                Targets::Values(rows.iter().map(|row| value(row, mean, deviation)).collect())
+                let scores = rows.iter().map(|row| score(row, mean, deviation));
+                Targets::Values(scores.collect::<Result<_, _>>()?)
             }
             (None, _) => Targets::Values(Vec::new()),
         };

@@ -8,7 +8,7 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-pub(crate) use self::table::standardise;
+pub(crate) use self::table::{standardise, standardise_target};
 pub use self::{
     cell::CellError,
     decoder::Decoder,

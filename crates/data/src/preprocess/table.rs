@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{self, CellError};
 
-/// Standardised values are clamped to this many deviations. A value of the training split cannot
+/// Standardised features are clamped to this many deviations. A value of the training split cannot
 /// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
 const LARGEST_SCORE: f64 = 1e6;
 
@@ -179,6 +179,15 @@ impl TablePreprocessing {
         names
     }
 
+    /// The name of each dropped column, and the reason.
+    pub(crate) fn dropped(&self) -> Vec<(String, String)> {
+        let reason = |column: &Column| match &column.kind {
+            ColumnKind::Dropped { reason } => Some((column.name.clone(), reason.clone())),
+            ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. } => None,
+        };
+        self.columns.iter().filter_map(reason).collect()
+    }
+
     /// Appends the features of a row to `out`, [`width`](Self::width) of them.
     ///
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
@@ -272,7 +281,7 @@ impl Target {
     }
 }
 
-/// A number in deviations from the mean; 0 where it is missing or nothing deviates.
+/// A feature in deviations from the mean; 0 where it is missing or nothing deviates.
 pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
     match number {
         Some(number) if deviation > 0.0 => {
@@ -281,6 +290,14 @@ pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32
         }
         _ => 0.0,
     }
+}
+
+/// A regression's target in deviations from the mean; none where that is beyond an f32.
+///
+/// It is not clamped: what is measured against it would be wrong.
+pub(crate) fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
+    let score = ((value - mean) / deviation) as f32;
+    score.is_finite().then_some(score)
 }
 
 impl CategoryEncoding {
@@ -384,8 +401,10 @@ mod tests {
     fn a_regression_comes_back_in_its_unit() {
         let kind = TargetKind::Regression { mean: 200_000.0, deviation: 50_000.0 };
         let target = Target { name: "price".into(), index: 0, kind };
-        let score = standardise(Some(275_000.0), 200_000.0, 50_000.0);
+        let score = standardise_target(275_000.0, 200_000.0, 50_000.0).unwrap();
         assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
+        assert_eq!(standardise_target(1e30, 0.0, 0.1), Some(1e31));
+        assert_eq!(standardise_target(1e30, 0.0, 1e-10), None);
 
         let kind = TargetKind::Regression { mean: 1_700_000_000.0, deviation: 100.0 };
         let target = Target { name: "second".into(), index: 0, kind };

@@ -235,9 +235,44 @@ fn columns_that_are_not_there() {
     check(
         &|o| ["x", "word"].into_iter().for_each(|name| set(name)(o)),
         "`a.csv` has no column to learn from beside the target `y`",
-        "delimiter",
+        "column `x` is dropped (and 1 other column): `data.columns` says so; to keep a column",
+    );
+    let rows: String = (0..30).map(|i| format!("{i},5;{}\n", i % 2)).collect();
+    check_text(
+        &format!("price;y\n{rows}"),
+        "`a.csv` has no column to learn from beside the target `y`",
+        "column `price` is dropped: its numbers are written as `0,5` in line 2 and read as text",
+    );
+    check_text(
+        "y\n0\n1\n0\n",
+        "`a.csv` has no column to learn from beside the target `y`",
+        "the delimiter is a comma",
     );
     check_text("x,x,y\n1,2,0\n1,2,1\n", "a.csv:1: two columns are called `x`", "rename");
+}
+
+#[test]
+fn targets_far_from_those_trained_on() {
+    let rows: String = (0..100).map(|i| format!("{i},{}.{}\n", i / 10, i % 10)).collect();
+    let train = format!("x,y\n{rows}");
+    let files: [(&str, &[u8]); 2] =
+        [("a.csv", train.as_bytes()), ("b.csv", b"x,y\n1,1000000000\n2,4.5\n")];
+    let (_folder, result) =
+        read(&files, |folder, options| options.validation_path = Some(folder.join("b.csv")));
+    let splits = result.unwrap();
+    let validation = splits.validation.unwrap();
+    let value = splits.preprocessing.target.restore(validation.targets.values()[0]);
+    assert!((value - 1e9).abs() < 100.0, "not cut: {value}");
+
+    let rows: String = (0..100).map(|i| format!("{i},{}e-20\n", i + 1)).collect();
+    let train = format!("x,y\n{rows}");
+    check(
+        &[("a.csv", train.as_bytes()), ("b.csv", b"x,y\n1,1e-20\n2,1e30\n")],
+        |folder, options| options.validation_path = Some(folder.join("b.csv")),
+        "`b.csv`: the target of line 3 is 1e30, too far from those to train on for a 32-bit \
+         float",
+        "correct the target",
+    );
 }
 
 #[test]

@@ -200,6 +200,19 @@ fn other_splits_are_encoded_as_the_first() {
 }
 
 #[test]
+fn a_target_too_far_from_those_to_train_on_is_named() {
+    let files = [
+        ("features.npy", floats(&[1.0, 2.0, 3.0], 1)),
+        ("targets.npy", floats(&[1e-20, 2e-20, 3e-20], 1)),
+        ("test_features.npy", floats(&[1.0, 2.0], 1)),
+        ("test_targets.npy", floats(&[1e-20, 2f32.powi(100)], 1)),
+    ];
+    let error = "`test_targets.npy`: the target of row 1 is 1.2676506002282294e30, too far from \
+                 those to train on for a 32-bit float";
+    check(read, &files, error, "correct the target");
+}
+
+#[test]
 fn arrays_that_are_not_read() {
     let check = |content: Vec<u8>, error: &str, help: &str| {
         check(read, &with("features.npy", content), &format!("`features.npy` {error}"), help);

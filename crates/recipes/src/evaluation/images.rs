@@ -10,14 +10,14 @@ use training::Group;
 use super::{
     AnyModel, EvaluationReport, Examined, hold_data,
     mistakes::{Mistakes, Sample},
-    or_elsewhere,
+    of_given, or_elsewhere,
 };
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
     confusion::Confusion,
     image_evaluation::ImageEvaluation,
-    image_set::{GivenImages, ImageSet, Progress, read_given},
+    image_set::{GivenImages, Progress, read_given, read_held_out},
 };
 
 pub(super) fn examine(
@@ -38,25 +38,20 @@ pub(super) fn examine(
             if config.data.source == ImageOrigin::Synthetic {
                 config.data.source = ImageOrigin::ImageFolder;
             }
-            ("given", read_given(&config.data, config.training.seed, progress)?)
+            let given = read_given(&config.data, config.training.seed, progress);
+            ("given", given.map_err(of_given)?)
         }
         None => {
-            let ImageSet { test, validation, fingerprint, notes, .. } =
-                ImageSet::read(&config.data, config.training.seed, progress)
-                    .map_err(or_elsewhere)?;
+            let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
+                .map_err(or_elsewhere)?;
             hold_data(run, &fingerprint, model)?;
-            let (split, source) = match test {
-                Some(test) => ("test", test),
-                None => ("validation", validation),
-            };
-            (split, GivenImages { source, split: None, notes })
+            (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
         }
     };
     let source = Arc::new(Relabelled::new(source, classes)?);
     let samples = source.labels().len();
     let images = Arc::clone(&source);
-    let evaluation =
-        ImageEvaluation::new(images, &config.data, preprocessing, &Group::alone(), device)?;
+    let evaluation = ImageEvaluation::new(images, &config, preprocessing, &Group::alone(), device)?;
     let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
     let metrics = evaluation.measure_each(
         |images| model.image_logits(images).expect("the model reads images"),

@@ -67,6 +67,12 @@ fn a_regression_has_errors_and_no_classes() {
     let report = check_again(&folder, "run", "validation");
     assert!(report["metrics"]["rmse"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["confusion"], serde_json::json!([]));
+
+    // However far the values are from those trained on.
+    folder.write("far.csv", "a,price\n1,1000000000\n2,60\n");
+    let report = folder.run("eval run --data far.csv --json").succeeded().json();
+    let rmse = report["metrics"]["rmse"].as_f64().unwrap();
+    assert!((rmse - 1e9 / 2f64.sqrt()).abs() < 1e4, "{rmse}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct ImageData {
     /// The folder of the files.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
-    /// The height and width that images are resized to, unless their own.
+    /// The height and width that images are resized to, unless their own or the backbone's.
     #[serde(default, with = "or_empty")]
     pub size: Option<usize>,
     /// 1 for grey and 3 for colour, unless the source's own.
@@ -123,7 +123,10 @@ impl Check for ImageData {
                 "name the folder: `--set data.path=FOLDER`",
             );
         }
-        if self.source == ImageOrigin::ImageFolder && self.size.is_none() {
+        // A backbone has a size of its own.
+        let needs_size =
+            self.source == ImageOrigin::ImageFolder && !checker.is_in_recipe("model.backbone");
+        if needs_size && self.size.is_none() {
             checker.conflict(
                 "data.source",
                 "`data.source = \"image-folder\"` needs `data.size`",

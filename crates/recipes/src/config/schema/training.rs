@@ -61,6 +61,12 @@ impl Training {
         Batching { micro_batch: self.micro_batch.unwrap_or(self.batch_size), ..whole }
     }
 
+    /// How a split is measured: up to `most` samples at a time, but no more than are trained on at a
+    /// time, which fit into memory.
+    pub(crate) fn evaluation_batching(&self, most: usize) -> Batching {
+        Batching::evaluation(most.min(self.micro_batch.unwrap_or(self.batch_size)))
+    }
+
     /// The forward pass of a part of update number `step`.
     pub(crate) fn pass<B: Backend>(&self, step: u64, part: Part) -> Pass<B> {
         let pass = Pass::training(self.seed, step, part.first);
