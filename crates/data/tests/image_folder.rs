@@ -195,7 +195,7 @@ fn images_are_known_by_their_files() {
 
 #[test]
 fn a_folder_has_one_fingerprint_however_it_is_held() {
-    let root = folder(&[("photos/a/1.png", 1), ("photos/b/2.png", 2), ("photos/b/3.png", 3)]);
+    let root = folder(&[("photos/a/1.png", 1), ("photos/b/2.bmp", 2), ("photos/b/3.bmp", 3)]);
     let photos = root.path().join("photos");
     let open = |path: &Path, options: &dyn Fn(ImageFolderOptions) -> ImageFolderOptions| {
         open_image_folder(&options(self::options(path))).unwrap().train
@@ -230,15 +230,15 @@ fn a_folder_has_one_fingerprint_however_it_is_held() {
         assert_ne!(found, known, "{why}");
     };
     // As large as before.
-    let other = fs::read(moved.join("b/3.png")).unwrap();
-    let before = fs::read(moved.join("b/2.png")).unwrap();
+    let other = fs::read(moved.join("b/3.bmp")).unwrap();
+    let before = fs::read(moved.join("b/2.bmp")).unwrap();
     assert_eq!(other.len(), before.len());
-    fs::write(moved.join("b/2.png"), other).unwrap();
+    fs::write(moved.join("b/2.bmp"), other).unwrap();
     changed("another content");
-    fs::write(moved.join("b/2.png"), before).unwrap();
-    fs::rename(moved.join("b/3.png"), moved.join("b/4.png")).unwrap();
+    fs::write(moved.join("b/2.bmp"), before).unwrap();
+    fs::rename(moved.join("b/3.bmp"), moved.join("b/4.bmp")).unwrap();
     changed("another name");
-    fs::rename(moved.join("b/4.png"), moved.join("b/3.png")).unwrap();
+    fs::rename(moved.join("b/4.bmp"), moved.join("b/3.bmp")).unwrap();
     fs::rename(moved.join("b"), moved.join("c")).unwrap();
     changed("another class");
 }
