@@ -114,7 +114,6 @@ fn chart(test: &RangeTest) -> Chart {
         y_label: "loss".to_owned(),
         logarithmic_x: true,
         lines,
-        ..Chart::default()
     }
 }
 
