@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::InferenceError;
 
 /// The most bytes of an image, so that the values of many can still be counted.
-const LARGEST_IMAGE: usize = 1 << 40;
+const LARGEST_IMAGE: u64 = 1 << 40;
 
 /// Everything besides the weights that prediction needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl Description {
                 equal("rows of an image", height, sizes[0])?;
                 equal("columns of an image", width, sizes[1])?;
                 let bytes = height.checked_mul(width).and_then(|area| area.checked_mul(channels));
-                if bytes.is_none_or(|bytes| bytes > LARGEST_IMAGE) {
+                if bytes.is_none_or(|bytes| bytes as u64 > LARGEST_IMAGE) {
                     return Err(format!("images of {height}x{width} are too large"));
                 }
                 equal("classes", classes, outputs)

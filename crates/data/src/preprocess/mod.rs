@@ -8,6 +8,7 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
+#[cfg(feature = "sources")]
 pub(crate) use self::table::{standardise, standardise_target};
 pub use self::{
     cell::CellError,

@@ -180,6 +180,7 @@ impl TablePreprocessing {
     }
 
     /// The name of each dropped column, and the reason.
+    #[cfg(feature = "sources")]
     pub(crate) fn dropped(&self) -> Vec<(String, String)> {
         let reason = |column: &Column| match &column.kind {
             ColumnKind::Dropped { reason } => Some((column.name.clone(), reason.clone())),
@@ -295,6 +296,7 @@ pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32
 /// A regression's target in deviations from the mean; none where that is beyond an f32.
 ///
 /// It is not clamped: what is measured against it would be wrong.
+#[cfg(feature = "sources")]
 pub(crate) fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
     let score = ((value - mean) / deviation) as f32;
     score.is_finite().then_some(score)
