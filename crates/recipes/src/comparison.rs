@@ -15,10 +15,9 @@ use crate::{
     chart::{self, Chart},
     console::{grouped, rounded},
     record::{End, Record},
-    registry,
+    registry::{self, Recipe},
     report::{overlaid, same, shown},
     run_directory::ordered,
-    settings::leaves,
     shell::quoted_path,
 };
 
@@ -265,9 +264,7 @@ impl Row {
 
     /// The settings of its recipe.
     fn defaults(&self) -> BTreeMap<String, Value> {
-        let recipe = registry::find(&self.recipe).ok();
-        let table = recipe.and_then(|recipe| toml::from_str(recipe.toml).ok());
-        table.map(|table: Value| leaves(&table)).unwrap_or_default()
+        registry::find(&self.recipe).map(Recipe::settings).unwrap_or_default()
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,9 @@
 //! The recipes by name.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
@@ -8,7 +11,9 @@ use crate::{
     image_set::Progress,
     lstm, lstm_char, mlp,
     plan::Plan,
-    resnet, simplenet, vgg, vgg_pretrain,
+    resnet,
+    settings::leaves,
+    simplenet, vgg, vgg_pretrain,
 };
 
 /// The recipe that runs when none is named.
@@ -42,6 +47,11 @@ impl Recipe {
         layers: Vec<Layer>,
     ) -> Result<C, Problems> {
         resolve(Layer::recipe(self.name, self.toml), layers)
+    }
+
+    /// Its settings by dotted key.
+    pub(crate) fn settings(&self) -> BTreeMap<String, Value> {
+        leaves(&toml::from_str(self.toml).expect("every recipe is TOML"))
     }
 }
 

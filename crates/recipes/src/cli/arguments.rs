@@ -5,7 +5,6 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use clap_complete::Shell;
-use serde_json::Value;
 
 use super::{
     compare::CompareArguments, copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments,
@@ -14,7 +13,7 @@ use super::{
     report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, Progress, registry, settings::leaves};
+use crate::{ExitCode, Failure, Progress, registry};
 
 /// Train neural networks on your own data, on the CPU or a GPU.
 ///
@@ -238,9 +237,8 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     let name = bare.unwrap_or(name).replace('-', "_");
     let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
     let name = alias.map_or(name.as_str(), |(_, key)| key);
-    let tables = registry::RECIPES.iter().filter_map(|recipe| toml::from_str(recipe.toml).ok());
     let mut keys: Vec<String> =
-        tables.flat_map(|table: Value| leaves(&table).into_keys()).collect();
+        registry::RECIPES.iter().flat_map(|recipe| recipe.settings().into_keys()).collect();
     keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
     // Where several tables have such a key, `[training]`'s is meant most often.
     let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::{
     arguments::Common,
     output::{Output, refuse_existing},
@@ -16,7 +14,7 @@ use crate::{
     config::Layer,
     console::rounded,
     range_test::{Point, Range, RangeTest, range_test},
-    registry,
+    registry::Recipe,
     shell::quoted,
     text_chart::text_chart,
 };
@@ -73,7 +71,7 @@ pub(super) fn run(
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     let tried = to_try(&test, &Layer::recipe(recipe.name, recipe.toml), &layers);
-    output.result(&test, |test| describe(test, tried, arguments))
+    output.result(&test, |test| describe(test, tried, default_rate(recipe), arguments))
 }
 
 /// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
@@ -130,7 +128,13 @@ fn heights(test: &RangeTest) -> [f64; 2] {
 }
 
 /// - `tried`: the settings to try
-fn describe(test: &RangeTest, tried: Option<Vec<String>>, arguments: &LrFindArguments) -> String {
+/// - `default`: the learning rate in the recipe's own settings
+fn describe(
+    test: &RangeTest,
+    tried: Option<Vec<String>>,
+    default: Option<f64>,
+    arguments: &LrFindArguments,
+) -> String {
     let RangeTest { recipe, range, points, .. } = test;
     let losses: Vec<f64> = points.iter().map(|point| point.smoothed).collect();
     let last = points.last().map_or(range.from, |point| point.learning_rate);
@@ -146,7 +150,7 @@ fn describe(test: &RangeTest, tried: Option<Vec<String>>, arguments: &LrFindArgu
     let suggestions = [
         ("a tenth of the rate with the lowest loss", test.tenth_of_lowest),
         ("where the loss falls fastest", test.steepest),
-        ("the recipe's default", default_rate(recipe)),
+        ("the recipe's default", default),
     ];
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
@@ -167,9 +171,8 @@ fn describe(test: &RangeTest, tried: Option<Vec<String>>, arguments: &LrFindArgu
 }
 
 /// The learning rate in the recipe's own settings.
-fn default_rate(recipe: &str) -> Option<f64> {
-    let table: Value = toml::from_str(registry::find(recipe).ok()?.toml).ok()?;
-    table["optimizer"]["learning_rate"].as_f64()
+fn default_rate(recipe: &Recipe) -> Option<f64> {
+    recipe.settings().get("optimizer.learning_rate")?.as_f64()
 }
 
 /// Whether the last loss is above all of the first half, and so not by noise.
@@ -186,6 +189,7 @@ fn exponential(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cnn;
 
     #[test]
     fn a_loss_that_diverged_does_not_flatten_the_chart() {
@@ -204,7 +208,7 @@ mod tests {
             steepest: Some(1e-3),
         };
         assert_eq!(heights(&test), [1.0, 3.0]);
-        assert_eq!(default_rate("cnn"), Some(3e-3));
+        assert_eq!(default_rate(&cnn::RECIPE), Some(3e-3));
         let lines = chart(&test).lines;
         assert!(lines[..2].iter().all(|line| line.points.len() == 3));
         assert_eq!(lines[3].points, [(1e-3, 1.0), (1e-3, 3.0)]);

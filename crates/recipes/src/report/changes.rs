@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{record::Record, registry, settings::leaves};
+use crate::{record::Record, registry};
 
 /// A setting with its value in the recipe and in the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,12 +16,8 @@ pub(super) struct Change {
 
 /// Ordered by key.
 pub(super) fn changes(record: &Record) -> Vec<Change> {
-    let usual = registry::find(&record.recipe)
-        .ok()
-        .and_then(|recipe| toml::from_str::<Value>(recipe.toml).ok())
-        .map(|table| leaves(&table));
-    let Some(usual) = usual else { return Vec::new() };
-    between(&usual, &record.settings)
+    let Ok(recipe) = registry::find(&record.recipe) else { return Vec::new() };
+    between(&recipe.settings(), &record.settings)
 }
 
 fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) -> Vec<Change> {
@@ -55,6 +51,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::settings::leaves;
 
     #[test]
     fn only_what_was_changed_is_told() {
@@ -70,10 +67,9 @@ mod tests {
     #[test]
     fn a_recipe_differs_from_itself_in_nothing() {
         for recipe in registry::RECIPES {
-            let table: Value = toml::from_str(recipe.toml).unwrap();
             let record = Record {
                 recipe: recipe.name.to_owned(),
-                settings: leaves(&table),
+                settings: recipe.settings(),
                 ..Record::default()
             };
             assert_eq!(changes(&record), [], "{}", recipe.name);
