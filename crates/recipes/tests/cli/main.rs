@@ -10,6 +10,7 @@ mod mistakes;
 mod mlp;
 mod pictures;
 mod plan;
+mod readme;
 mod report;
 mod resume;
 mod tensorboard;

@@ -21,7 +21,7 @@ pub(crate) fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
 }
 
 /// A folder `photos` of dark and of bright pictures.
-fn photos() -> Folder {
+pub(crate) fn photos() -> Folder {
     let folder = Folder::new();
     for (class, base) in [("dark", 0), ("bright", 200)] {
         fs::create_dir_all(folder.path("photos").join(class)).unwrap();
@@ -33,7 +33,7 @@ fn photos() -> Folder {
     folder
 }
 
-const PHOTOS: &str = "--set data.source=image-folder --set data.path=photos --set data.size=20 \
+pub(crate) const PHOTOS: &str = "--set data.source=image-folder --set data.path=photos --set data.size=20 \
      --set training.epochs=10 --set training.batch_size=8 --progress quiet";
 
 /// A short run on drawn digits.
