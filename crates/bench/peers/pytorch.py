@@ -15,6 +15,7 @@ torch.set_flush_denormal(True)
 device = torch.device(case["device"])
 on_gpu = device.type == "cuda"
 compiled, lowered = "compiled" in sys.argv, "bf16" in sys.argv
+fused = True if compiled else None  # None: PyTorch's own choice
 torch.backends.cudnn.benchmark = True  # looks for the fastest convolutions, as ours does
 
 
@@ -191,9 +192,11 @@ def optimizer_of(network):
     ]
     if settings["kind"] == "sgd":
         momentum, nesterov = settings["momentum"], settings["nesterov"]
-        return torch.optim.SGD(groups, rate, momentum, weight_decay=decay, nesterov=nesterov)
+        return torch.optim.SGD(
+            groups, rate, momentum, weight_decay=decay, nesterov=nesterov, fused=fused)
     betas = settings["beta_1"], settings["beta_2"]
-    return torch.optim.Adam(groups, rate, betas, settings["epsilon"], weight_decay=decay)
+    return torch.optim.Adam(
+        groups, rate, betas, settings["epsilon"], weight_decay=decay, fused=fused)
 
 
 network = build()

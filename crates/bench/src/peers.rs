@@ -27,7 +27,7 @@ pub(crate) enum Peer {
     Pytorch,
     /// In eager mode, images with the channels last.
     PytorchChannelsLast,
-    /// By `torch.compile`, on a GPU.
+    /// By `torch.compile`, with the optimizer's update as one kernel.
     PytorchCompiled,
     /// In eager mode, products in bf16, on a GPU.
     PytorchBf16,
@@ -43,7 +43,7 @@ pub(crate) const ALL: &[Peer] = &[Pytorch, PytorchChannelsLast, Tensorflow];
 pub(crate) const WITHOUT_IMAGES: &[Peer] = &[Pytorch, Tensorflow];
 /// For networks on images that the script for TensorFlow does not have.
 pub(crate) const PYTORCH_ONLY: &[Peer] = &[Pytorch, PytorchChannelsLast];
-/// The same three for training steps, of which a GPU has more variants.
+/// The same three for training steps, of which PyTorch has more variants.
 pub(crate) const STEP: &[Peer] =
     &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16, Tensorflow];
 pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
@@ -152,8 +152,8 @@ impl Peer {
     /// Whether it runs on our device. The script for TensorFlow runs on the CPU only.
     fn runs_here(self) -> bool {
         match self {
-            Self::Pytorch | Self::PytorchChannelsLast => true,
-            Self::PytorchCompiled | Self::PytorchBf16 => ON_GPU,
+            Self::Pytorch | Self::PytorchChannelsLast | Self::PytorchCompiled => true,
+            Self::PytorchBf16 => ON_GPU,
             Self::Tensorflow => !ON_GPU,
         }
     }
