@@ -27,7 +27,7 @@ use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::Floa
 use crate::{
     Backend, batch_statistics,
     overrides::note_composed,
-    primitive::{primitive, register, tensor},
+    primitive::{channel_sums, primitive, register, tensor},
 };
 
 /// What is normalised, and how.
@@ -123,11 +123,6 @@ fn per_channel<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 4> {
     values.reshape([1, channels, 1, 1])
 }
 
-fn sum_of_channels<B: Backend>(values: Tensor<B, 4>) -> Tensor<B, 1> {
-    let [batch, channels, height, width] = values.dims();
-    values.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
-}
-
 /// The number of values per channel, at least one, since sums are divided by it.
 fn values_of_channel<B: Backend>(input: &Tensor<B, 4>) -> f64 {
     let [batch, _, height, width] = input.dims();
@@ -139,9 +134,9 @@ pub(crate) fn composed<B: Backend>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B
     let input = tensor::<B, 4>(layer.input);
     let [mean, variance] = layer.stored.map(|stored| stored.map(tensor)).unwrap_or_else(|| {
         let count = values_of_channel(&input);
-        let mean = sum_of_channels(input.clone()) / count;
+        let mean = channel_sums(input.clone()) / count;
         let centered = input.clone() - per_channel(mean.clone());
-        [mean, sum_of_channels(centered.clone() * centered) / count]
+        [mean, channel_sums(centered.clone() * centered) / count]
     });
     let factor = tensor::<B, 1>(layer.scale) / (variance.clone() + layer.epsilon).sqrt();
     let centered = input - per_channel(mean.clone());
@@ -186,8 +181,8 @@ pub(crate) fn composed_backward<B: Backend>(
         return BatchNorm2dGradients { input: None, affine: None, residual };
     }
 
-    let shift_gradient = sum_of_channels(gradient.clone());
-    let scale_gradient = sum_of_channels(gradient.clone() * normal.clone());
+    let shift_gradient = channel_sums(gradient.clone());
+    let scale_gradient = channel_sums(gradient.clone() * normal.clone());
     let input = saved.wanted.input.then(|| {
         if saved.of_batch {
             let through_mean = per_channel(shift_gradient.clone() / count);

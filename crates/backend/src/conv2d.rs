@@ -10,14 +10,16 @@ use burn::backend::autodiff::{
     grads::Gradients,
     ops::{Backward, Ops, OpsKind},
 };
-use burn::tensor::{
-    TensorMetadata,
-    ops::{ConvOptions, FloatTensor},
-};
+use burn::tensor::ops::{ConvOptions, FloatTensor};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, functional::Conv2dOptions, overrides};
+use crate::{
+    Backend,
+    functional::Conv2dOptions,
+    overrides,
+    primitive::{channel_sums, primitive, tensor},
+};
 
 /// How convolutions are computed; see [`set_convolution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,17 +81,6 @@ pub(crate) fn composed_backward<B: Backend>(
     if let Some(output) = output {
         gradient = B::relu_backward(output, gradient);
     }
-    gradients::<B>(input, weight, gradient, options, wanted)
-}
-
-/// The gradients of a convolution by Burn's operations, from that of its output before ReLU.
-pub(crate) fn gradients<B: Backend>(
-    input: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
-) -> Conv2dGradients<B> {
     let burn_options = burn_options(options);
     Conv2dParents {
         input: wanted.input.then(|| {
@@ -99,20 +90,13 @@ pub(crate) fn gradients<B: Backend>(
         weight: wanted
             .weight
             .then(|| B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options)),
-        bias: wanted.bias.then(|| B::fused_channel_sums(gradient)),
+        bias: wanted.bias.then(|| primitive(channel_sums::<B>(tensor(gradient)))),
     }
 }
 
 pub(crate) fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
     let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
     ConvOptions::new(stride, padding, dilation, groups)
-}
-
-pub(crate) fn composed_channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
-    let [batch, channels, height, width] = maps.shape().dims();
-    let planes = B::float_reshape(maps, [batch, channels, height * width].into());
-    let sums = B::float_sum_dim(B::float_sum_dim(planes, 2), 0);
-    B::float_reshape(sums, [channels].into())
 }
 
 /// Convolution on a backend that records gradients.

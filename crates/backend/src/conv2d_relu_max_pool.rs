@@ -45,8 +45,7 @@ pub(crate) fn composed_backward<B: Backend>(
     let map = map_shape(&input.shape(), &weight.shape(), options);
     let gradient =
         max_pool2d::composed_backward::<B>(indices, gradient, map, &PoolOptions::square(2));
-    let options = Conv2dOptions { relu: false, ..*options };
-    conv2d::composed_backward::<B>(input, weight, None, gradient, &options, wanted)
+    conv2d::composed_backward::<B>(input, weight, None, gradient, options, wanted)
 }
 
 /// The shape of a convolution's output.

@@ -210,14 +210,6 @@ pub trait Backend: burn::tensor::backend::Backend {
         conv2d::composed_backward::<Self>(input, weight, output, gradient, options, wanted)
     }
 
-    /// The gradient of a convolution's bias: the sum of each channel.
-    ///
-    /// - `maps`: `[batch, channels, height, width]`
-    /// - returns: `[channels]`
-    fn fused_channel_sums(maps: FloatTensor<Self>) -> FloatTensor<Self> {
-        conv2d::composed_channel_sums::<Self>(maps)
-    }
-
     /// Convolution, ReLU and pooling; shapes as in
     /// [`conv2d_relu_max_pool`](crate::functional::conv2d_relu_max_pool).
     ///

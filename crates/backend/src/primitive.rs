@@ -25,6 +25,14 @@ pub(crate) fn transposed<B: Backend>(matrix: FloatTensor<B>) -> Tensor<B, 2> {
     matrix.transpose().reshape([rows * columns]).reshape([columns, rows])
 }
 
+/// The sum of each channel, `[channels]`.
+///
+/// - `maps`: `[batch, channels, height, width]`
+pub(crate) fn channel_sums<B: Backend>(maps: Tensor<B, 4>) -> Tensor<B, 1> {
+    let [batch, channels, height, width] = maps.dims();
+    maps.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
+}
+
 /// Hands the gradients of an operation to those of its parents that are tracked.
 pub(crate) fn register<B: Backend, const N: usize>(
     gradients: &mut Gradients,

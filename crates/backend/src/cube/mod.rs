@@ -208,12 +208,6 @@ where
         batch_norm2d::backward(saved, gradient)
     }
 
-    fn fused_channel_sums(maps: FloatTensor<Self>) -> FloatTensor<Self> {
-        let [_, channels, _, _] = maps.shape().dims();
-        let sums = Self::float_sum_dim(Self::float_sum_dim(places::<Self>(maps), 1), 0);
-        Self::float_reshape(sums, [channels].into())
-    }
-
     fn fused_conv2d(
         input: FloatTensor<Self>,
         weight: FloatTensor<Self>,

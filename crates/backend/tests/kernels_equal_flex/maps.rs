@@ -141,15 +141,13 @@ fn batch_norm2d_backward_for_some_parts() {
 }
 
 #[test]
-fn sums_and_means_of_maps() {
+fn means_of_maps() {
     // As they come from a user, and as a convolution returns them.
     fn both<B: Backend>() -> [FloatTensor<B>; 2] {
         let returned = normal::<B, 4>([3, 5, 7, 6], 2).permute([0, 3, 1, 2]);
         [normal([3, 6, 5, 7], 1), returned].map(primitive)
     }
     for (ours, reference) in both::<Selected>().into_iter().zip(both::<Flex>()) {
-        let sums = Selected::fused_channel_sums(ours.clone());
-        assert_close("sums", sums, Flex::fused_channel_sums(reference.clone()), 1e-5);
         let means = Selected::fused_global_average_pool(ours);
         assert_close("means", means, Flex::fused_global_average_pool(reference), 1e-5);
     }

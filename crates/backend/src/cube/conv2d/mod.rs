@@ -7,7 +7,7 @@ mod weight_gradient;
 
 use burn::tensor::{
     DType, Shape, Slice, TensorMetadata,
-    ops::{ConvTransposeOptions, conv::calculate_padding_out},
+    ops::{ConvTransposeOptions, FloatTensor, conv::calculate_padding_out},
 };
 use burn_cubecl::CubeTuneId;
 use burn_cubecl::{
@@ -19,7 +19,10 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::registered::{Described, Lazy, register};
+use super::{
+    places,
+    registered::{Described, Lazy, register},
+};
 use crate::{
     Backend, Convolution,
     conv2d::{Conv2dGradients, Conv2dParents, burn_options, convolution},
@@ -94,8 +97,15 @@ where
             }
             B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options(options))
         }),
-        bias: wanted.bias.then(|| B::fused_channel_sums(gradient)),
+        bias: wanted.bias.then(|| channel_sums::<B>(gradient)),
     }
+}
+
+/// The sum of each channel, `[channels]`.
+fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let [_, channels, _, _] = maps.shape().dims();
+    let sums = B::float_sum_dim(B::float_sum_dim(places::<B>(maps), 1), 0);
+    B::float_reshape(sums, [channels].into())
 }
 
 fn exact<R: CubeRuntime>(values: &Lazy<R>) -> bool {
