@@ -16,18 +16,14 @@
 //!
 //! Overrides: Flex (`flex/batch_norm2d/`), CUDA and WGPU (`cube/batch_norm2d/`).
 
-use burn::backend::autodiff::{
-    Autodiff,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy, ops::OpsKind};
 use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::FloatTensor};
 
 use crate::{
     Backend, batch_statistics,
     overrides::note_composed,
-    primitive::{channel_sums, primitive, register, tensor},
+    primitive::{channel_sums, primitive, tensor},
+    tape,
 };
 
 /// What is normalised, and how.
@@ -195,41 +191,29 @@ pub(crate) fn composed_backward<B: Backend>(
     BatchNorm2dGradients { input, affine, residual }
 }
 
-#[derive(Debug)]
-struct BatchNorm2dBackward;
-
-impl<B: Backend> Backward<B, 4> for BatchNorm2dBackward {
-    /// With the number of values per channel if the statistics are over several processes.
-    type State = (BatchNorm2dSaved<B>, Option<usize>);
-
-    fn backward(self, ops: Ops<Self::State, 4>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let BatchNorm2dGradients { input, affine, residual } = match ops.state {
-            (saved, None) => B::fused_batch_norm2d_backward(saved, gradient),
-            (saved, Some(count)) => batch_statistics::backward(saved, gradient, count),
-        };
-        let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        register::<B, 4>(gradients, parents, [input, scale, shift, residual]);
-    }
-}
-
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     layer: BatchNorm2d<Autodiff<B, C>>,
 ) -> BatchNorm2dOutput<Autodiff<B, C>> {
     let untracked = |primitive| Autodiff::<B, C>::from_inner(primitive);
     let BatchNorm2d { input, scale, shift, stored, over_processes, residual, epsilon, rectified } =
         layer;
-    let residual_node = match &residual {
-        Some(residual) => residual.clone(),
-        None => untracked(shift.primitive.clone()),
-    };
-    let parents = [&input, &scale, &shift, &residual_node];
-    let nodes = parents.map(|parent| parent.node.clone());
+    let no_residual = untracked(shift.primitive.clone());
+    let parents = [&input, &scale, &shift, residual.as_ref().unwrap_or(&no_residual)];
+    // The state ends with the number of values per channel if the statistics are over several processes.
+    let recording = tape::begin::<B, C, _, 4>(parents, |(saved, over_processes), gradient| {
+        let BatchNorm2dGradients { input, affine, residual } = match over_processes {
+            None => B::fused_batch_norm2d_backward(saved, gradient),
+            Some(count) => batch_statistics::backward(saved, gradient, count),
+        };
+        let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
+        [input, scale, shift, residual]
+    });
+    let [input_tracked, scale_tracked, shift_tracked, residual_tracked] =
+        parents.map(|parent| parent.is_tracked());
     let wanted = BatchNorm2dWanted {
-        input: input.is_tracked(),
-        affine: scale.is_tracked() || shift.is_tracked(),
-        residual: residual_node.is_tracked(),
+        input: input_tracked,
+        affine: scale_tracked || shift_tracked,
+        residual: residual_tracked,
     };
     let of_batch = stored.is_none();
     let layer = BatchNorm2d::<B> {
@@ -244,7 +228,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     };
     let has_residual = layer.residual.is_some();
 
-    match BatchNorm2dBackward.prepare::<C>(nodes).compute_bound().stateful() {
+    match recording {
         OpsKind::Tracked(operation) => {
             let [input, scale, shift] =
                 [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);

@@ -4,14 +4,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use burn::backend::autodiff::{
-    Autodiff, NodeId,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
+use burn::tensor::{
+    backend::AutodiffBackend,
+    ops::{ConvOptions, FloatTensor},
 };
-use burn::tensor::ops::{ConvOptions, FloatTensor};
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,6 +16,7 @@ use crate::{
     functional::Conv2dOptions,
     overrides,
     primitive::{channel_sums, primitive, tensor},
+    tape,
 };
 
 /// How convolutions are computed; see [`set_convolution`].
@@ -53,6 +51,18 @@ pub struct Conv2dParents<T> {
     pub weight: T,
     /// For the bias.
     pub bias: T,
+}
+
+impl<T> From<[T; 3]> for Conv2dParents<T> {
+    fn from([input, weight, bias]: [T; 3]) -> Self {
+        Self { input, weight, bias }
+    }
+}
+
+impl<T> From<Conv2dParents<T>> for [T; 3] {
+    fn from(Conv2dParents { input, weight, bias }: Conv2dParents<T>) -> Self {
+        [input, weight, bias]
+    }
 }
 
 /// The gradients of a convolution that were wanted.
@@ -106,84 +116,16 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     bias: Option<FloatTensor<Autodiff<B, C>>>,
     options: &Conv2dOptions,
 ) -> FloatTensor<Autodiff<B, C>> {
-    // With a bias the backward pass has three parents, otherwise two.
-    macro_rules! record {
-        ($nodes:expr, $bias:expr) => {
-            match Backward::<B, _>::prepare::<C>(Recorded, $nodes).compute_bound().stateful() {
-                OpsKind::Tracked(mut step) => {
-                    let (saved_input, saved_weight) =
-                        (step.checkpoint(&input), step.checkpoint(&weight));
-                    let output = B::fused_conv2d(input.primitive, weight.primitive, $bias, options);
-                    let state = State {
-                        input: saved_input,
-                        weight: saved_weight,
-                        output: options.relu.then(|| output.clone()),
-                        options: *options,
-                    };
-                    step.finish(state, output)
-                }
-                OpsKind::UnTracked(step) => {
-                    step.finish(B::fused_conv2d(input.primitive, weight.primitive, $bias, options))
-                }
-            }
-        };
-    }
-    match bias {
-        Some(bias) => {
-            let nodes = [input.node.clone(), weight.node.clone(), bias.node.clone()];
-            record!(nodes, Some(bias.primitive))
-        }
-        None => record!([input.node.clone(), weight.node.clone()], None),
-    }
-}
-
-#[derive(Debug)]
-struct Recorded;
-
-#[derive(Clone, Debug)]
-struct State<B: Backend> {
-    input: NodeId,
-    weight: NodeId,
-    /// The output, if ReLU's mask is read from it.
-    output: Option<FloatTensor<B>>,
-    options: Conv2dOptions,
-}
-
-impl<B: Backend, const N: usize> Backward<B, N> for Recorded {
-    type State = State<B>;
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, N>,
-        gradients: &mut Gradients,
-        checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let State { input, weight, output, options } = ops.state;
-        let input = checkpointer.retrieve_node_output(input);
-        let weight = checkpointer.retrieve_node_output(weight);
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        let wanted = wanted(&parents);
-        let found = B::fused_conv2d_backward(input, weight, output, gradient, &options, wanted);
-        register::<B>(gradients, &parents, found);
-    }
-}
-
-/// The parents whose gradients are needed.
-pub(crate) fn wanted(parents: &[Option<NodeId>]) -> Conv2dParents<bool> {
-    let wanted = |index: usize| parents.get(index).is_some_and(Option::is_some);
-    Conv2dParents { input: wanted(0), weight: wanted(1), bias: wanted(2) }
-}
-
-/// Hands each gradient to its parent.
-pub(crate) fn register<B: Backend>(
-    gradients: &mut Gradients,
-    parents: &[Option<NodeId>],
-    found: Conv2dGradients<B>,
-) {
-    for (parent, gradient) in parents.iter().zip([found.input, found.weight, found.bias]) {
-        if let (Some(parent), Some(gradient)) = (parent, gradient) {
-            gradients.register::<B>(*parent, gradient);
-        }
-    }
+    let no_bias = Autodiff::<B, C>::from_inner(weight.primitive.clone());
+    let parents = [&input, &weight, bias.as_ref().unwrap_or(&no_bias)];
+    let recording =
+        tape::begin::<B, C, _, 3>(parents, |(input, weight, output, options, wanted), gradient| {
+            B::fused_conv2d_backward(input, weight, output, gradient, &options, wanted).into()
+        });
+    let wanted = parents.map(|parent| parent.is_tracked()).into();
+    let [input, weight] = [input, weight].map(|parent| parent.primitive);
+    let bias = bias.map(|bias| bias.primitive);
+    let output = B::fused_conv2d(input.clone(), weight.clone(), bias, options);
+    let rectified = options.relu.then(|| output.clone());
+    tape::finish(recording, (input, weight, rectified, *options, wanted), output)
 }

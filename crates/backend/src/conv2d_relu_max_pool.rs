@@ -3,12 +3,7 @@
 //!
 //! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/relu_max_pool.rs`, after Burn's convolution).
 
-use burn::backend::autodiff::{
-    Autodiff, NodeId,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
     Shape, TensorMetadata,
     ops::{FloatTensor, IntTensor},
@@ -18,7 +13,7 @@ use crate::{
     Backend,
     conv2d::{self, Conv2dGradients, Conv2dParents},
     functional::{Conv2dOptions, PoolOptions},
-    max_pool2d,
+    max_pool2d, tape,
 };
 
 pub(crate) fn composed<B: Backend>(
@@ -63,69 +58,19 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     bias: FloatTensor<Autodiff<B, C>>,
     options: &Conv2dOptions,
 ) -> (FloatTensor<Autodiff<B, C>>, IntTensor<B>) {
-    let nodes = [input.node.clone(), weight.node.clone(), bias.node.clone()];
-    match Backward::<B, 3>::prepare::<C>(Recorded, nodes).compute_bound().stateful() {
-        OpsKind::Tracked(mut step) => {
-            let (saved_input, saved_weight) = (step.checkpoint(&input), step.checkpoint(&weight));
-            let (output, indices) = B::fused_conv2d_relu_max_pool(
-                input.primitive,
-                weight.primitive,
-                bias.primitive,
-                options,
-            );
-            let state = State {
-                input: saved_input,
-                weight: saved_weight,
-                output: output.clone(),
-                indices: indices.clone(),
-                options: *options,
-            };
-            (step.finish(state, output), indices)
-        }
-        OpsKind::UnTracked(step) => {
-            let (output, indices) = B::fused_conv2d_relu_max_pool(
-                input.primitive,
-                weight.primitive,
-                bias.primitive,
-                options,
-            );
-            (step.finish(output), indices)
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Recorded;
-
-#[derive(Clone, Debug)]
-struct State<B: Backend> {
-    input: NodeId,
-    weight: NodeId,
-    output: FloatTensor<B>,
-    indices: IntTensor<B>,
-    options: Conv2dOptions,
-}
-
-impl<B: Backend> Backward<B, 3> for Recorded {
-    type State = State<B>;
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 3>,
-        gradients: &mut Gradients,
-        checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let State { input, weight, output, indices, options } = ops.state;
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        let found = B::fused_conv2d_relu_max_pool_backward(
-            checkpointer.retrieve_node_output(input),
-            checkpointer.retrieve_node_output(weight),
-            [output, gradient],
-            indices,
-            &options,
-            conv2d::wanted(&parents),
-        );
-        conv2d::register::<B>(gradients, &parents, found);
-    }
+    let parents = [&input, &weight, &bias];
+    let recording = tape::begin::<B, C, _, 3>(
+        parents,
+        |(input, weight, output, indices, options, wanted), gradient| {
+            let pair = [output, gradient];
+            B::fused_conv2d_relu_max_pool_backward(input, weight, pair, indices, &options, wanted)
+                .into()
+        },
+    );
+    let wanted = parents.map(|parent| parent.is_tracked()).into();
+    let [input, weight, bias] = [input, weight, bias].map(|parent| parent.primitive);
+    let (output, indices) =
+        B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, options);
+    let state = (input, weight, output.clone(), indices.clone(), *options, wanted);
+    (tape::finish(recording, state, output), indices)
 }

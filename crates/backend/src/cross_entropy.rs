@@ -2,12 +2,7 @@
 //!
 //! Overrides: Flex (`flex/cross_entropy.rs`), CUDA and WGPU (`cube/cross_entropy.rs`).
 
-use burn::backend::autodiff::{
-    Autodiff,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy, ops::OpsKind};
 use burn::tensor::{
     IndexingUpdateOp, Int, Tensor, TensorMetadata,
     activation::log_softmax,
@@ -17,7 +12,8 @@ use burn::tensor::{
 use crate::{
     Backend,
     overrides::note_composed,
-    primitive::{primitive, register, tensor},
+    primitive::{primitive, tensor},
+    tape,
 };
 
 /// The losses `[batch]`, and the softmax `[batch, classes]`, from which the backward pass starts.
@@ -47,27 +43,14 @@ pub(crate) fn composed_backward<B: Backend>(
     primitive(everywhere.scatter(1, targets, gradient.neg(), IndexingUpdateOp::Add))
 }
 
-#[derive(Debug)]
-struct CrossEntropyBackward;
-
-impl<B: Backend> Backward<B, 1> for CrossEntropyBackward {
-    type State = (FloatTensor<B>, IntTensor<B>);
-
-    fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let (probabilities, targets) = ops.state;
-        let logits = B::fused_cross_entropy_backward(probabilities, targets, gradient);
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        register::<B, 1>(gradients, parents, [Some(logits)]);
-    }
-}
-
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     logits: FloatTensor<Autodiff<B, C>>,
     targets: IntTensor<B>,
 ) -> FloatTensor<Autodiff<B, C>> {
-    let nodes = [logits.node.clone()];
-    match CrossEntropyBackward.prepare::<C>(nodes).compute_bound().stateful() {
+    let recording = tape::begin::<B, C, _, 1>([&logits], |(probabilities, targets), gradient| {
+        [Some(B::fused_cross_entropy_backward(probabilities, targets, gradient))]
+    });
+    match recording {
         OpsKind::Tracked(operation) => {
             let (losses, probabilities) =
                 B::fused_cross_entropy_saving(logits.primitive, targets.clone());

@@ -2,20 +2,15 @@
 //!
 //! Overrides: Flex (`flex/dropout.rs`), CUDA and WGPU (`cube/dropout.rs`).
 
-use burn::backend::autodiff::{
-    Autodiff,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{Shape, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
 
 use crate::{
     Backend,
     operations::{flat, shaped},
     overrides::note_composed,
-    primitive::register,
     random::Random,
+    tape,
 };
 
 /// The bits of a draw; eight draws come from one block of random words.
@@ -85,28 +80,12 @@ pub(crate) fn composed<B: Backend>(values: FloatTensor<B>, mask: &DropoutMask) -
     shaped(flat::<B>(values) * factors, &shape)
 }
 
-#[derive(Debug)]
-struct Recorded;
-
-impl<B: Backend> Backward<B, 1> for Recorded {
-    type State = DropoutMask;
-
-    fn backward(self, ops: Ops<DropoutMask, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let gradient = B::fused_dropout(gradient, &ops.state);
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        register::<B, 1>(gradients, parents, [Some(gradient)]);
-    }
-}
-
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     values: FloatTensor<Autodiff<B, C>>,
     mask: &DropoutMask,
 ) -> FloatTensor<Autodiff<B, C>> {
-    let node = values.node.clone();
-    let output = B::fused_dropout(values.primitive, mask);
-    match Backward::<B, 1>::prepare::<C>(Recorded, [node]).compute_bound().stateful() {
-        OpsKind::Tracked(step) => step.finish(*mask, output),
-        OpsKind::UnTracked(step) => step.finish(output),
-    }
+    let recording = tape::begin::<B, C, _, 1>([&values], |mask, gradient| {
+        [Some(B::fused_dropout(gradient, &mask))]
+    });
+    tape::finish(recording, *mask, B::fused_dropout(values.primitive, mask))
 }

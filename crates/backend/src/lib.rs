@@ -44,6 +44,7 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod tape;
 
 // Kernels.
 #[cfg(feature = "cube")]

@@ -2,18 +2,14 @@
 //!
 //! Overrides: Flex (`flex/linear.rs`).
 
-use burn::backend::autodiff::{
-    Autodiff,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{activation, ops::FloatTensor};
 
 use crate::{
     Backend,
     overrides::note_composed,
-    primitive::{primitive, register, tensor, transposed},
+    primitive::{primitive, tensor, transposed},
+    tape,
 };
 
 /// What the backward pass of a dense layer needs; each part is there only if it is needed.
@@ -73,45 +69,27 @@ pub(crate) fn composed_backward<B: Backend>(
     }
 }
 
-#[derive(Debug)]
-struct LinearBackward;
-
-impl<B: Backend> Backward<B, 3> for LinearBackward {
-    type State = LinearSaved<B>;
-
-    fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let LinearGradients { input, weight, bias } = B::fused_linear_backward(ops.state, gradient);
-        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        register::<B, 3>(gradients, parents, [input, weight, bias]);
-    }
-}
-
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     input: FloatTensor<Autodiff<B, C>>,
     weight: FloatTensor<Autodiff<B, C>>,
     bias: FloatTensor<Autodiff<B, C>>,
     rectified: bool,
 ) -> FloatTensor<Autodiff<B, C>> {
-    let nodes = [&input, &weight, &bias].map(|parent| parent.node.clone());
-    let [input_tracked, weight_tracked, bias_tracked] =
-        [&input, &weight, &bias].map(|parent| parent.is_tracked());
+    let parents = [&input, &weight, &bias];
+    let recording = tape::begin::<B, C, _, 3>(parents, |saved, gradient| {
+        let LinearGradients { input, weight, bias } = B::fused_linear_backward(saved, gradient);
+        [input, weight, bias]
+    });
+    let [input_tracked, weight_tracked, bias_tracked] = parents.map(|parent| parent.is_tracked());
     let [input, weight, bias] = [input, weight, bias].map(|parent| parent.primitive);
-    match LinearBackward.prepare::<C>(nodes).compute_bound().stateful() {
-        OpsKind::Tracked(operation) => {
-            let saved_input = weight_tracked.then(|| input.clone());
-            let saved_weight = input_tracked.then(|| weight.clone());
-            let output = B::fused_linear(input, weight, bias, rectified);
-            let saved = LinearSaved {
-                input: saved_input,
-                weight: saved_weight,
-                output: rectified.then(|| output.clone()),
-                bias: bias_tracked,
-            };
-            operation.finish(saved, output)
-        }
-        OpsKind::UnTracked(operation) => {
-            operation.finish(B::fused_linear(input, weight, bias, rectified))
-        }
-    }
+    let saved_input = weight_tracked.then(|| input.clone());
+    let saved_weight = input_tracked.then(|| weight.clone());
+    let output = B::fused_linear(input, weight, bias, rectified);
+    let saved = LinearSaved {
+        input: saved_input,
+        weight: saved_weight,
+        output: rectified.then(|| output.clone()),
+        bias: bias_tracked,
+    };
+    tape::finish(recording, saved, output)
 }

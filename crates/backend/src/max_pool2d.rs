@@ -2,18 +2,13 @@
 //!
 //! Overrides: Flex (`flex/pool.rs`).
 
-use burn::backend::autodiff::{
-    Autodiff,
-    checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
-    grads::Gradients,
-    ops::{Backward, Ops, OpsKind},
-};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
     Shape, TensorMetadata,
     ops::{FloatTensor, IntTensor},
 };
 
-use crate::{Backend, functional::PoolOptions, overrides};
+use crate::{Backend, functional::PoolOptions, overrides, tape};
 
 pub(crate) fn composed<B: Backend>(
     input: FloatTensor<B>,
@@ -53,43 +48,11 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     input: FloatTensor<Autodiff<B, C>>,
     options: &PoolOptions,
 ) -> (FloatTensor<Autodiff<B, C>>, IntTensor<B>) {
-    let shape = input.primitive.shape();
-    let node = input.node.clone();
+    let recording = tape::begin::<B, C, _, 1>([&input], |(indices, shape, options), gradient| {
+        [Some(B::fused_max_pool2d_backward(indices, gradient, shape, &options))]
+    });
+    let shape = input.shape();
     let (output, indices) = B::fused_max_pool2d(input.primitive, options);
-    let output = match Backward::<B, 1>::prepare::<C>(Recorded, [node]).compute_bound().stateful() {
-        OpsKind::Tracked(step) => {
-            let state = State { indices: indices.clone(), input: shape, options: *options };
-            step.finish(state, output)
-        }
-        OpsKind::UnTracked(step) => step.finish(output),
-    };
-    (output, indices)
-}
-
-#[derive(Debug)]
-struct Recorded;
-
-#[derive(Clone, Debug)]
-struct State<B: Backend> {
-    indices: IntTensor<B>,
-    input: Shape,
-    options: PoolOptions,
-}
-
-impl<B: Backend> Backward<B, 1> for Recorded {
-    type State = State<B>;
-
-    fn backward(
-        self,
-        ops: Ops<Self::State, 1>,
-        gradients: &mut Gradients,
-        _checkpointer: &mut Checkpointer,
-    ) {
-        let gradient = gradients.consume::<B>(&ops.node);
-        let State { indices, input, options } = ops.state;
-        if let [Some(parent)] = ops.parents {
-            let gradient = B::fused_max_pool2d_backward(indices, gradient, input, &options);
-            gradients.register::<B>(parent.id, gradient);
-        }
-    }
+    let state = (indices.clone(), shape, *options);
+    (tape::finish(recording, state, output), indices)
 }

@@ -1,6 +1,6 @@
-//! Between tensors, the primitives that the operations of the trait take, and their gradients.
+//! Between tensors and the primitives that the operations of the trait take, and what several default
+//! bodies compute.
 
-use burn::backend::autodiff::{NodeId, grads::Gradients};
 use burn::tensor::{Tensor, TensorPrimitive, ops::FloatTensor};
 
 use crate::Backend;
@@ -31,17 +31,4 @@ pub(crate) fn transposed<B: Backend>(matrix: FloatTensor<B>) -> Tensor<B, 2> {
 pub(crate) fn channel_sums<B: Backend>(maps: Tensor<B, 4>) -> Tensor<B, 1> {
     let [batch, channels, height, width] = maps.dims();
     maps.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
-}
-
-/// Hands the gradients of an operation to those of its parents that are tracked.
-pub(crate) fn register<B: Backend, const N: usize>(
-    gradients: &mut Gradients,
-    parents: [Option<NodeId>; N],
-    values: [Option<FloatTensor<B>>; N],
-) {
-    for (parent, value) in parents.into_iter().zip(values) {
-        if let (Some(parent), Some(value)) = (parent, value) {
-            gradients.register::<B>(parent, value);
-        }
-    }
 }
