@@ -1,5 +1,4 @@
-//! Convolution and pooling through the public operations: against Burn's own, against PyTorch, and
-//! against finite differences.
+//! Convolution and pooling through the public operations, against PyTorch and finite differences.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,13 +7,12 @@ use std::sync::Mutex;
 use backend::{
     Backend, Convolution, NAME, Selected,
     functional::{Conv2dOptions, PoolOptions, conv2d, conv2d_relu_max_pool, max_pool2d},
-    overrides,
     random::{Purpose, Random},
     set_convolution,
 };
 use burn::{
     backend::Autodiff,
-    tensor::{DType, Tensor, TensorData, activation::relu, module, ops::ConvOptions},
+    tensor::{DType, Tensor, TensorData},
 };
 use serde_json::Value;
 
@@ -81,61 +79,6 @@ fn assert_close(ours: &TensorData, reference: &TensorData, tolerance: f64) {
             (ours - reference).abs() <= tolerance * largest.max(1e-3),
             "{ours} instead of {reference} at {index}"
         );
-    }
-}
-
-fn burn_conv2d(tensors: Tensors<Recording>, options: &Conv2dOptions) -> Tensor<Recording, 4> {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: rectified } = *options;
-    let options = ConvOptions::new(stride, padding, dilation, groups);
-    let output = module::conv2d(tensors.input, tensors.weight, Some(tensors.bias), options);
-    if rectified { relu(output) } else { output }
-}
-
-#[test]
-fn convolution_and_its_gradients_equal_burns() {
-    let with = |stride, padding, dilation, groups| Conv2dOptions {
-        stride: [stride; 2],
-        padding: [padding; 2],
-        dilation: [dilation; 2],
-        groups,
-        relu: true,
-    };
-    let cases = [
-        ([2, 1, 12, 13], [8, 1, 3, 3], with(1, 0, 1, 1)),
-        ([1, 16, 9, 10], [32, 16, 3, 3], with(1, 1, 1, 1)),
-        ([2, 16, 9, 8], [24, 16, 3, 3], with(2, 1, 1, 1)),
-        ([3, 8, 8, 8], [16, 8, 1, 1], with(2, 0, 1, 1)),
-        ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, 1, 1)),
-        ([2, 4, 9, 9], [6, 2, 3, 3], with(1, 2, 2, 2)),
-        ([2, 3, 6, 5], [4, 3, 6, 5], with(1, 0, 1, 1)),
-    ];
-    for (input, weight, options) in cases {
-        let tensors = tensors(input, weight);
-        let ours = results(&tensors, |t| conv2d(t.input, t.weight, Some(t.bias), &options));
-        let reference = results(&tensors, |t| burn_conv2d(t, &options));
-        for (ours, reference) in ours.iter().zip(&reference) {
-            assert_close(ours, reference, 1e-4);
-        }
-    }
-}
-
-#[test]
-fn convolution_with_pooling_equals_burns() {
-    for (input, weight, padding) in [
-        ([2, 1, 11, 12], [8, 1, 3, 3], 0),
-        ([1, 16, 8, 8], [16, 16, 3, 3], 1),
-        ([3, 2, 4, 5], [3, 2, 2, 2], 0),
-    ] {
-        let options = Conv2dOptions { padding: [padding; 2], ..Default::default() };
-        let tensors = tensors(input, weight);
-        let ours = results(&tensors, |t| conv2d_relu_max_pool(t.input, t.weight, t.bias, &options));
-        let reference = results(&tensors, |t| {
-            let map = relu(burn_conv2d(t, &options));
-            module::max_pool2d(map, [2, 2], [2, 2], [0, 0], [1, 1], false)
-        });
-        for (ours, reference) in ours.iter().zip(&reference) {
-            assert_close(ours, reference, 1e-4);
-        }
     }
 }
 
@@ -220,23 +163,6 @@ fn any_number_of_threads_computes_the_same_bits() {
         assert_eq!(run(1), run(2));
         assert_eq!(run(1), run(3));
     }
-}
-
-#[test]
-fn flex_takes_its_overrides() {
-    if NAME != "cpu" {
-        return;
-    }
-    let tensors = tensors([2, 16, 12, 12], [16, 16, 3, 3]);
-    let before = overrides::counts();
-    let options = Conv2dOptions { relu: true, ..Default::default() };
-    results(&tensors, |t| {
-        let map = conv2d(t.input, t.weight.clone(), Some(t.bias.clone()), &options);
-        conv2d_relu_max_pool(map, t.weight, t.bias, &options)
-    });
-    let after = overrides::counts();
-    assert_eq!(after.composed, before.composed);
-    assert_eq!(after.taken, before.taken + 4, "two layers, forward and backward");
 }
 
 /// A derivative of a weighted sum of outputs in f64, whose default bodies record the same graph.
