@@ -11,7 +11,7 @@ use backend::{
     set_convolution,
 };
 use burn::{
-    backend::Autodiff,
+    backend::{Autodiff, autodiff::grads::Gradients},
     tensor::{DType, Tensor, TensorData},
 };
 use serde_json::Value;
@@ -165,6 +165,26 @@ fn any_number_of_threads_computes_the_same_bits() {
     }
 }
 
+/// The tensor with one of its numbers moved.
+fn shifted<const D: usize>(
+    tensor: &Tensor<Recording, D>,
+    index: usize,
+    by: f64,
+) -> Tensor<Recording, D> {
+    let mut values = tensor.to_data().into_vec::<f64>().unwrap();
+    values[index] += by;
+    let data = TensorData::new(values, tensor.dims());
+    Tensor::from_data(data, (&Default::default(), DType::F64))
+}
+
+fn gradient_at<const D: usize>(
+    leaf: &Tensor<Recording, D>,
+    gradients: &Gradients,
+    index: usize,
+) -> f64 {
+    leaf.grad(gradients).unwrap().into_data().into_vec::<f64>().unwrap()[index]
+}
+
 /// A derivative of a weighted sum of outputs in f64, whose default bodies record the same graph.
 #[test]
 fn gradients_equal_finite_differences() {
@@ -188,49 +208,52 @@ fn gradients_equal_finite_differences() {
     let gradients = loss(leaves.clone()).backward();
     let value = |tensors| loss(tensors).into_data().into_vec::<f64>().unwrap()[0];
     let step = 1e-6;
-    for index in [0, 5, 17, 40] {
-        let shifted = |tensor: &Tensor<Recording, 4>, by: f64| {
-            let mut data = tensor.to_data().into_vec::<f64>().unwrap();
-            data[index] += by;
-            let data = TensorData::new(data, tensor.dims());
-            Tensor::from_data(data, (&Default::default(), DType::F64))
-        };
-        let difference = |of: &dyn Fn(f64) -> Tensors<Recording>| {
-            (value(of(step)) - value(of(-step))) / (2.0 * step)
-        };
-        let input = |by| Tensors { input: shifted(&leaves.input, by), ..leaves.clone() };
-        let weight = |by| Tensors { weight: shifted(&leaves.weight, by), ..leaves.clone() };
-        for (found, tensor) in
-            [(difference(&input), &leaves.input), (difference(&weight), &leaves.weight)]
-        {
-            let gradient = tensor.grad(&gradients).unwrap().into_data().into_vec::<f64>().unwrap();
-            assert!((found - gradient[index]).abs() < 1e-6, "{found} and {}", gradient[index]);
+    let difference = |of: &dyn Fn(f64) -> Tensors<Recording>| {
+        (value(of(step)) - value(of(-step))) / (2.0 * step)
+    };
+    // Each of the four numbers of the bias is among them.
+    for index in [0, 5, 18, 39] {
+        let input = |by| Tensors { input: shifted(&leaves.input, index, by), ..leaves.clone() };
+        let weight = |by| Tensors { weight: shifted(&leaves.weight, index, by), ..leaves.clone() };
+        let bias = |by| Tensors { bias: shifted(&leaves.bias, index % 4, by), ..leaves.clone() };
+        for (name, found, gradient) in [
+            ("input", difference(&input), gradient_at(&leaves.input, &gradients, index)),
+            ("weight", difference(&weight), gradient_at(&leaves.weight, &gradients, index)),
+            ("bias", difference(&bias), gradient_at(&leaves.bias, &gradients, index % 4)),
+        ] {
+            assert!((found - gradient).abs() < 1e-6, "{name}, {index}: {found} and {gradient}");
         }
     }
 }
 
-fn stored<const D: usize>(value: &Value) -> Tensor<Recording, D> {
+fn data(value: &Value) -> TensorData {
     let shape: Vec<usize> = serde_json::from_value(value["shape"].clone()).unwrap();
     let values: Vec<f32> = serde_json::from_value(value["values"].clone()).unwrap();
-    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+    TensorData::new(values, shape)
+}
+
+fn stored<const D: usize>(value: &Value) -> Tensor<Recording, D> {
+    Tensor::from_data(data(value), &Default::default())
 }
 
 fn pair(value: &Value) -> [usize; 2] {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// Compares an output and the gradients of `leaves` with those of the fixture.
+/// Compares an output, and the gradients that `of_leaves` takes from those of all tensors, with the
+/// fixture's.
 fn assert_equals_pytorch(
     case: &Value,
     output: Tensor<Recording, 4>,
-    leaves: &[Tensor<Recording, 4>],
+    of_leaves: impl FnOnce(&Gradients) -> Vec<TensorData>,
     tolerance: f64,
 ) {
-    assert_close(&output.to_data(), &stored::<4>(&case["output"]).into_data(), tolerance);
-    let gradients = (output * stored(&case["gradient"])).sum().backward();
-    for (leaf, expected) in leaves.iter().zip(case["gradients"].as_array().unwrap()) {
-        let gradient = leaf.grad(&gradients).unwrap().into_data();
-        assert_close(&gradient, &stored::<4>(expected).into_data(), tolerance);
+    assert_close(&output.to_data(), &data(&case["output"]), tolerance);
+    let gradients = of_leaves(&(output * stored(&case["gradient"])).sum().backward());
+    let expected = case["gradients"].as_array().unwrap();
+    assert_eq!(gradients.len(), expected.len());
+    for (gradient, expected) in gradients.iter().zip(expected) {
+        assert_close(gradient, &data(expected), tolerance);
     }
 }
 
@@ -244,7 +267,7 @@ fn convolutions_and_pools_equal_pytorchs() {
         for case in fixture["convolutions"].as_array().unwrap() {
             let leaf = |name: &str| stored::<4>(&case[name]).require_grad();
             let (input, weight) = (leaf("input"), leaf("weight"));
-            let bias = stored::<1>(&case["bias"]);
+            let bias = stored::<1>(&case["bias"]).require_grad();
             let options = Conv2dOptions {
                 stride: pair(&case["stride"]),
                 padding: pair(&case["padding"]),
@@ -252,13 +275,17 @@ fn convolutions_and_pools_equal_pytorchs() {
                 groups: case["groups"].as_u64().unwrap() as usize,
                 relu: case["after"] == "relu",
             };
-            let (x, w) = (input.clone(), weight.clone());
+            let (x, w, b) = (input.clone(), weight.clone(), bias.clone());
             let output = if case["after"] == "pool" {
-                conv2d_relu_max_pool(x, w, bias, &options)
+                conv2d_relu_max_pool(x, w, b, &options)
             } else {
-                conv2d(x, w, Some(bias), &options)
+                conv2d(x, w, Some(b), &options)
             };
-            assert_equals_pytorch(case, output, &[input, weight], tolerance);
+            let of_leaves = |gradients: &Gradients| {
+                let maps = [&input, &weight].map(|leaf| leaf.grad(gradients).unwrap().into_data());
+                maps.into_iter().chain([bias.grad(gradients).unwrap().into_data()]).collect()
+            };
+            assert_equals_pytorch(case, output, of_leaves, tolerance);
         }
     }
     for case in fixture["pools"].as_array().unwrap() {
@@ -266,7 +293,8 @@ fn convolutions_and_pools_equal_pytorchs() {
         let [kernel, stride, padding] =
             ["kernel", "stride", "padding"].map(|name| pair(&case[name]));
         let output = max_pool2d(input.clone(), &PoolOptions { kernel, stride, padding });
-        assert_equals_pytorch(case, output, &[input], 1e-6);
+        let of_leaves = |gradients: &Gradients| vec![input.grad(gradients).unwrap().into_data()];
+        assert_equals_pytorch(case, output, of_leaves, 1e-6);
     }
 }
 
