@@ -17,26 +17,3 @@ pub(crate) fn composed<B: Backend>(
     };
     values.into_iter().map(rescaled).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use burn::tensor::{Tensor, TensorPrimitive};
-
-    use super::*;
-    use crate::{Selected, device::Device};
-
-    #[test]
-    fn every_element_is_multiplied() {
-        let device = Device::default();
-        let values =
-            Tensor::<Selected, 2>::from_floats([[1.0, -2.0, 3.0], [0.0, 5.0, 6.0]], &device);
-        let half = Tensor::<Selected, 1>::from_floats([0.5], &device);
-        for rescale in [Selected::fused_rescale, composed::<Selected>] {
-            let transposed = values.clone().transpose().into_primitive().tensor();
-            let found = rescale(vec![transposed], half.clone().into_primitive().tensor());
-            let [result] = found.try_into().expect("one");
-            let result = Tensor::<Selected, 2>::from_primitive(TensorPrimitive::Float(result));
-            assert_eq!(result.into_data(), (values.clone().transpose() * 0.5).into_data());
-        }
-    }
-}

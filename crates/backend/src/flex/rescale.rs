@@ -1,5 +1,6 @@
 //! Multiplication in place.
 
+use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
@@ -15,7 +16,7 @@ const TASK_VALUES: usize = 1 << 15;
 
 pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     if !all_f32([&values, &factor]) {
-        return rescale::composed::<burn::backend::Flex>(vec![values], factor).remove(0);
+        return rescale::composed::<Flex>(vec![values], factor).remove(0);
     }
     note_taken();
     let factor = elements(&contiguous(factor))[0];
@@ -55,7 +56,7 @@ impl Kernel for Scale<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flex::testing::{normal, values};
+    use crate::flex::testing::{assert_close, normal, values};
 
     #[test]
     fn every_value_of_every_task_is_multiplied() {
@@ -65,6 +66,15 @@ mod tests {
             let expected: Vec<f32> =
                 values(normal([count], 1)).into_iter().map(|value| value * by_factor).collect();
             assert_eq!(values(by(normal([count], 1), factor)), expected);
+        }
+    }
+
+    #[test]
+    fn it_equals_the_default_body() {
+        let tensors = || [normal([7, 5], 1).transpose(0, 1), normal([2, 3, 4], 2)];
+        let reference = rescale::composed::<Flex>(tensors().into(), normal([1], 3));
+        for (ours, reference) in tensors().into_iter().zip(reference) {
+            assert_close("rescaled", by(ours, normal([1], 3)), reference, 0.0);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Sums of squares, each in one pass and a fixed order.
 
+use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
@@ -16,7 +17,7 @@ const TASK_VALUES: usize = 1 << 15;
 
 pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
     if !values.iter().all(|values| all_f32([values])) {
-        return square_sums::composed::<burn::backend::Flex>(values);
+        return square_sums::composed::<Flex>(values);
     }
     note_taken();
     let mut sums = recycled::floats([values.len()]);
@@ -40,7 +41,7 @@ fn square_sum(level: Level, values: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flex::testing::{normal, on_1_2_and_3_threads, values};
+    use crate::flex::testing::{assert_close, normal, on_1_2_and_3_threads, values};
 
     #[test]
     fn every_level_equals_the_plain_sum() {
@@ -53,6 +54,12 @@ mod tests {
                 assert!(difference <= 1e-6 * expected, "{found} for {expected} at {level:?}");
             }
         }
+    }
+
+    #[test]
+    fn they_equal_the_default_body() {
+        let tensors = || vec![normal([1], 1), normal([16], 2), normal([7, 5], 3).transpose(0, 1)];
+        assert_close("sums", of(tensors()), square_sums::composed::<Flex>(tensors()), 1e-6);
     }
 
     #[test]
