@@ -185,39 +185,30 @@ where
     let last = || Described::new([batch, width], dtype);
     let described = [sequences(width), sequences(4 * width), sequences(width), last(), last()];
     let mut saved = vec![input];
-    let [outputs, gates, cells, cell, hidden] = match state {
-        None => {
-            let inputs = [from_input, bias, recurrent];
-            register("lstm", inputs, described, |inputs| launch_forward(inputs, None))
-        }
-        Some(LstmPrimitives { cell, hidden }) => {
-            saved.extend([cell.clone(), hidden.clone()]);
-            let inputs = [from_input, bias, recurrent, cell, hidden];
-            register("lstm", inputs, described, |[from_input, bias, recurrent, cell, hidden]| {
-                launch_forward([from_input, bias, recurrent], Some([cell, hidden]))
-            })
-        }
-    };
+    let state = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
+    saved.extend(state.iter().flatten().cloned());
+    let has_state = state.is_some();
+    let [cell, hidden] = state.unwrap_or_else(|| [bias.clone(), bias.clone()]);
+    let inputs = [from_input, bias, recurrent, cell, hidden];
+    let [outputs, gates, cells, cell, hidden] =
+        register("lstm", inputs, described, move |inputs| launch_forward(inputs, has_state));
     saved.splice(1..1, [outputs.clone(), gates, cells]);
     (LstmOutput { outputs, state: LstmPrimitives { cell, hidden } }, saved)
 }
 
-/// Takes what the gates get from the input, `[batch, time, 4 hidden]`, the bias, and the recurrent
-/// weights, `[hidden, 4 hidden]`, and the first cells and hidden units if there are any; returns the
+/// Takes what the gates get from the input, `[batch, time, 4 hidden]`, the bias, the recurrent
+/// weights, `[hidden, 4 hidden]`, and, if it `has_state`, the first cells and hidden units; returns the
 /// outputs, the gates after their activations, the cells, and the last cells and hidden units.
 fn launch_forward<R: CubeRuntime>(
-    inputs: [CubeTensor<R>; 3],
-    state: Option<[CubeTensor<R>; 2]>,
+    inputs: [CubeTensor<R>; 5],
+    has_state: bool,
 ) -> [CubeTensor<R>; 5] {
-    let [from_input, bias, recurrent] = inputs.map(into_contiguous);
+    let [from_input, bias, recurrent, first_cell, first_hidden] = inputs.map(into_contiguous);
     let [batch, time, gates] = from_input.meta.shape().dims();
     let width = gates / 4;
     let Division { rows, count, cube } = Division::new(&from_input.client, batch, width);
     let outputs = [width, gates, width].map(|width| empty(&from_input, [batch, time, width]));
     let last = [(); 2].map(|()| empty(&from_input, [batch, width]));
-    let has_state = state.is_some();
-    let [first_cell, first_hidden] =
-        state.map_or([bias.clone(), bias.clone()], |state| state.map(into_contiguous));
     let client = from_input.client.clone();
     let element = from_input.dtype.into();
     let [outputs, gates, cells] = outputs;

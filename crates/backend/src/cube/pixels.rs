@@ -10,7 +10,7 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::elementwise,
+    buffers::{elementwise, empty_of},
     registered::{Described, Lazy, register},
 };
 use crate::pixels::Packing;
@@ -69,12 +69,8 @@ fn launch<R: CubeRuntime>(
 ) -> CubeTensor<R> {
     let [packed, indices] = inputs.map(into_contiguous);
     let [_, height, width, channels] = shape;
-    let client = packed.client.clone();
-    let elements = shape.iter().product();
-    let handle = client.empty(elements * size_of::<f32>());
-    let images =
-        CubeTensor::new_contiguous(client, packed.device.clone(), shape.into(), handle, DType::F32);
-    let (count, cube) = elementwise(&images.client, elements);
+    let images = empty_of(DType::F32, &packed, shape);
+    let (count, cube) = elementwise(&images.client, shape.iter().product());
     let in_words = Packing::of_values(packed.dtype) == Packing::Words;
     let [of_packed, of_indices] = [packed.dtype, indices.dtype].map(Into::into);
     unpack::launch::<R>(
