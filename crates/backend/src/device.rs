@@ -6,19 +6,22 @@
 mod allocator;
 mod capacity;
 mod kept_memory;
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
+#[cfg(feature = "cube")]
 mod kernels;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use self::allocator::Allocator;
+pub use self::{
+    allocator::{Allocator, advice_on_memory, advise_on_memory, steps_begin},
+    capacity::{memory_bytes, memory_in_use, peak_process_memory},
+};
 use crate::{NAME, Selected, Share};
 
 /// Whether an operation has been computed once the call returns. On a GPU it has only been asked
 /// for, and what reads a result waits for it.
-pub const COMPUTES_AT_ONCE: bool = cfg!(not(any(feature = "wgpu", feature = "cuda")));
+pub const COMPUTES_AT_ONCE: bool = cfg!(not(feature = "cube"));
 
 /// A device of the selected backend.
 pub type Device = burn::tensor::Device<Selected>;
@@ -79,16 +82,16 @@ pub fn open() -> Result<(Device, String), DeviceError> {
 /// As [`open`], and where there are fewer devices than processes.
 pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
     let found = probe_selected(process).map_err(|reason| DeviceError { reason })?;
-    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    #[cfg(feature = "cube")]
     OPENED.get_or_init(|| found.0.clone());
     Ok(found)
 }
 
 /// What was opened first, which is what a process uses.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
+#[cfg(feature = "cube")]
 static OPENED: std::sync::OnceLock<Device> = std::sync::OnceLock::new();
 
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
+#[cfg(feature = "cube")]
 fn opened() -> Device {
     OPENED.get().cloned().unwrap_or_default()
 }
@@ -123,54 +126,21 @@ pub fn list() -> Vec<DeviceReport> {
 /// Has a GPU backend keep there, from run to run, which kernels are the fastest, and compiled ones;
 /// to be called before a device is opened, and without effect on a CPU.
 pub fn keep_kernels_in(folder: PathBuf) {
-    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    #[cfg(feature = "cube")]
     kernels::keep_in(folder);
-    #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+    #[cfg(not(feature = "cube"))]
     drop(folder);
 }
 
 /// Where it keeps them, once a device was opened.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
+#[cfg(feature = "cube")]
 fn kernel_folder() -> Option<PathBuf> {
     kernels::kept()
 }
 
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+#[cfg(not(feature = "cube"))]
 fn kernel_folder() -> Option<PathBuf> {
     None
-}
-
-/// Bytes of memory of the device that [`open`] returns, where the system tells; of a CPU they are
-/// the machine's, or those that its container may have.
-pub fn memory_bytes() -> Option<u64> {
-    capacity::memory_bytes()
-}
-
-/// Bytes of that memory that this program has now, where the system tells: of a GPU what is
-/// reserved for tensors, of a CPU what the process has.
-pub fn memory_in_use() -> Option<u64> {
-    capacity::memory_in_use()
-}
-
-/// The most memory of the host that this process had since it began, where the system tells.
-pub fn peak_process_memory() -> Option<u64> {
-    capacity::peak_process_memory()
-}
-
-/// Says what to do where memory runs out before the steps of a training run, and in them, for
-/// [`Allocator`] to tell; the first advice stays.
-pub fn advise_on_memory(advice: [String; 2]) {
-    allocator::advise(advice);
-}
-
-/// Says that the steps of a training run begin.
-pub fn steps_begin() {
-    allocator::steps_begin();
-}
-
-/// What to do where memory runs out, if it was said.
-pub fn advice_on_memory() -> Option<&'static str> {
-    allocator::advice()
 }
 
 /// The threads that compute on the CPU.
@@ -233,7 +203,7 @@ fn probe_selected(process: Share) -> Result<(Device, String), String> {
     Ok((device.clone(), wgpu::probe(&device)?))
 }
 
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+#[cfg(not(feature = "cube"))]
 fn probe_selected(_: Share) -> Result<(Device, String), String> {
     let threads = threads();
     let plural = if threads == 1 { "" } else { "s" };
@@ -241,7 +211,7 @@ fn probe_selected(_: Share) -> Result<(Device, String), String> {
 }
 
 /// The processor's name where the system tells it.
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+#[cfg(not(feature = "cube"))]
 fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     described

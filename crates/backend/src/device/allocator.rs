@@ -41,18 +41,19 @@ pub struct Allocator<A>(
     pub A,
 );
 
-/// Sets the advice for when memory runs out; the first one stays.
-pub(super) fn advise(advice: [String; 2]) {
+/// Says what to do where memory runs out before the steps of a training run, and in them, for
+/// [`Allocator`] to tell; the first advice stays.
+pub fn advise_on_memory(advice: [String; 2]) {
     let _ = ADVICE.set(advice);
 }
 
-/// Says that the steps begin.
-pub(super) fn steps_begin() {
+/// Says that the steps of a training run begin.
+pub fn steps_begin() {
     IN_STEPS.store(true, Relaxed);
 }
 
-/// The advice that was set.
-pub(super) fn advice() -> Option<&'static str> {
+/// What to do where memory runs out, if it was said.
+pub fn advice_on_memory() -> Option<&'static str> {
     let [before, within] = ADVICE.get()?;
     Some(if IN_STEPS.load(Relaxed) { within } else { before })
 }
@@ -136,7 +137,7 @@ fn out_of_memory(size: usize) -> ! {
     let mut stderr = stderr().lock();
     // The line of a progress bar, which stays above.
     let line = if stderr.is_terminal() { "\n" } else { "" };
-    let help = advice().unwrap_or("give the program less to hold at a time");
+    let help = advice_on_memory().unwrap_or("give the program less to hold at a time");
     let held = HELD.load(Relaxed).saturating_sub(size) as f64 / 1e9;
     let more = size as f64 / 1e9;
     // Nobody is left to tell when stderr is closed.

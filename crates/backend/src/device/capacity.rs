@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-pub(super) use processor::{memory_bytes, memory_in_use};
+#[cfg(not(feature = "cube"))]
+pub use processor::{memory_bytes, memory_in_use};
 
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-pub(super) use graphics::{memory_bytes, memory_in_use};
+#[cfg(feature = "cube")]
+pub use graphics::{memory_bytes, memory_in_use};
 
-/// The most host memory that this process has used since it began.
-pub(super) fn peak_process_memory() -> Option<u64> {
+/// The most memory of the host that this process had since it began, where the system tells.
+pub fn peak_process_memory() -> Option<u64> {
     of_process("VmHWM:")
 }
 
@@ -72,22 +72,26 @@ fn kilobytes(described: &str, key: &str) -> Option<u64> {
     Some(1024 * kibibytes)
 }
 
-#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+#[cfg(not(feature = "cube"))]
 mod processor {
     //! A CPU has the memory of the host.
 
     use super::{limit, of_process, read};
 
-    pub(crate) fn memory_bytes() -> Option<u64> {
+    /// Bytes of memory of the device that [`open`](crate::device::open) returns, where the system
+    /// tells; of a CPU they are the machine's, or those that its container may have.
+    pub fn memory_bytes() -> Option<u64> {
         limit(&read("/proc/meminfo")?)
     }
 
-    pub(crate) fn memory_in_use() -> Option<u64> {
+    /// Bytes of [that memory](memory_bytes) that this program has now, where the system tells: what
+    /// the process has.
+    pub fn memory_in_use() -> Option<u64> {
         of_process("VmRSS:")
     }
 }
 
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
+#[cfg(feature = "cube")]
 mod graphics {
     //! A GPU has memory of its own.
 
@@ -100,24 +104,26 @@ mod graphics {
     #[cfg(not(feature = "cuda"))]
     type Selected = burn_cubecl::cubecl::wgpu::WgpuRuntime;
 
-    /// Bytes of the process's device.
+    /// Bytes of memory of the device that [`open`](crate::device::open) returns.
     #[cfg(feature = "cuda")]
     #[allow(unsafe_code)] // The driver's call is unsafe by signature.
-    pub(crate) fn memory_bytes() -> Option<u64> {
+    pub fn memory_bytes() -> Option<u64> {
         let device = cudarc::driver::result::device::get(opened().index as i32).ok()?;
         // SAFETY: the device is the driver's own.
         let bytes = unsafe { cudarc::driver::result::device::total_mem(device) };
         bytes.ok().map(|bytes| bytes as u64)
     }
 
-    /// WGPU tells how large a buffer may be, not how much memory there is.
+    /// Bytes of memory of the device that [`open`](crate::device::open) returns: WGPU tells how large a
+    /// buffer may be, not how much memory there is.
     #[cfg(not(feature = "cuda"))]
-    pub(crate) fn memory_bytes() -> Option<u64> {
+    pub fn memory_bytes() -> Option<u64> {
         None
     }
 
-    /// What CubeCL has reserved for tensors.
-    pub(crate) fn memory_in_use() -> Option<u64> {
+    /// Bytes of [that memory](memory_bytes) that this program has now: what CubeCL has reserved for
+    /// tensors.
+    pub fn memory_in_use() -> Option<u64> {
         let usage = Selected::client(&opened()).memory_usage();
         usage.ok().map(|usage| usage.bytes_reserved)
     }
