@@ -2,7 +2,7 @@
 
 use super::parallel::{self, Shared};
 
-/// A matrix in a slice, with any strides.
+/// A matrix in a slice, as it lies there or transposed.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
     values: &'a [f32],
@@ -15,18 +15,8 @@ pub(super) struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// Row after row, without gaps.
     pub(super) fn new(values: &'a [f32], [rows, columns]: [usize; 2]) -> Self {
-        Self::with_stride(values, [rows, columns], columns)
-    }
-
-    /// Row after row, `stride` from one to the next.
-    pub(super) fn with_stride(
-        values: &'a [f32],
-        [rows, columns]: [usize; 2],
-        stride: usize,
-    ) -> Self {
-        let end = if rows == 0 { 0 } else { (rows - 1) * stride + columns };
-        assert!(columns <= stride && end <= values.len(), "a matrix inside of the slice");
-        Self { values, rows, columns, row_stride: stride, column_stride: 1 }
+        assert!(rows * columns <= values.len(), "a matrix inside of the slice");
+        Self { values, rows, columns, row_stride: columns, column_stride: 1 }
     }
 
     pub(super) fn transposed(self) -> Self {
@@ -122,30 +112,39 @@ mod tests {
             [9, 90, 1000],
         ];
         for [rows, depth, columns] in shapes {
-            let left = values(normal([depth * rows + 1], 1));
-            let right = values(normal([depth * (columns + 3) + 1], 2));
-            let compute = || {
-                let mut target = vec![7.0; rows * columns];
-                let left = Matrix::new(&left, [depth, rows]).transposed();
-                let right = Matrix::with_stride(&right, [depth, columns], columns + 3);
-                product(&mut target, left, right);
-                target
-            };
-            let results = on_1_2_and_3_threads(compute);
-            assert_eq!(results[0], results[1]);
-            assert_eq!(results[0], results[2]);
-            for (index, ours) in results[0].iter().enumerate() {
-                let (row, column) = (index / columns, index % columns);
-                let expected: f64 = (0..depth)
-                    .map(|k| {
-                        f64::from(left[k * rows + row])
-                            * f64::from(right[k * (columns + 3) + column])
-                    })
-                    .sum();
-                assert!((f64::from(*ours) - expected).abs() < 1e-4);
+            let left = values(normal([depth * rows], 1));
+            let right = values(normal([depth * columns], 2));
+            for transposes_left in [false, true] {
+                let compute = || {
+                    let mut target = vec![7.0; rows * columns];
+                    let (left, right) = if transposes_left {
+                        let left = Matrix::new(&left, [depth, rows]).transposed();
+                        (left, Matrix::new(&right, [depth, columns]))
+                    } else {
+                        let right = Matrix::new(&right, [columns, depth]).transposed();
+                        (Matrix::new(&left, [rows, depth]), right)
+                    };
+                    product(&mut target, left, right);
+                    target
+                };
+                let results = on_1_2_and_3_threads(compute);
+                assert_eq!(results[0], results[1]);
+                assert_eq!(results[0], results[2]);
+                let places = |row, column, k| match transposes_left {
+                    true => [k * rows + row, k * columns + column],
+                    false => [row * depth + k, column * depth + k],
+                };
+                for (index, ours) in results[0].iter().enumerate() {
+                    let products = (0..depth).map(|k| {
+                        let [l, r] = places(index / columns, index % columns, k);
+                        f64::from(left[l]) * f64::from(right[r])
+                    });
+                    assert!((f64::from(*ours) - products.sum::<f64>()).abs() < 1e-4);
+                }
             }
         }
     }
+
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn denormals_are_flushed_on_all_threads() {
