@@ -5,6 +5,7 @@ use super::super::{
     parallel::Shared,
     pool::Windows,
     simd::{Kernel, Vector},
+    testing,
 };
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
@@ -14,10 +15,7 @@ use super::{
     weight_gradient,
     winograd::{self, Kernels, Maps},
 };
-use crate::{
-    functional::PoolOptions,
-    random::{Purpose, Random},
-};
+use crate::functional::PoolOptions;
 
 struct Case {
     geometry: Geometry,
@@ -28,8 +26,7 @@ struct Case {
 }
 
 fn values(stream: u64, count: usize) -> Vec<f32> {
-    let random = Random::new(5, Purpose::Synthetic, stream);
-    (0..count as u64).map(|index| random.normal(index)).collect()
+    testing::values(testing::normal([count], stream))
 }
 
 impl Case {

@@ -1,16 +1,13 @@
 //! The two ways of the forward pass against each other.
 
 use super::*;
-use crate::random::{Purpose, Random};
+use crate::flex::testing;
 
 #[test]
 fn blocks_of_outputs_give_the_bits_of_rows_of_tiles() {
     let (size, padding) = ([9, 14], [1, 1]);
     let maps = Maps { batch: 3, inputs: 32, outputs: 48, input: size, output: size, padding };
-    let values = |stream: u64, count: u64| -> Vec<f32> {
-        let random = Random::new(5, Purpose::Synthetic, stream);
-        (0..count).map(|index| random.normal(index)).collect()
-    };
+    let values = |stream, count| testing::values(testing::normal([count], stream));
     let (input, weight) = (values(1, 3 * 32 * 9 * 14), values(2, 48 * 32 * 9));
     for level in Level::all() {
         for kernels in [Kernels::Forward, Kernels::Turned] {
