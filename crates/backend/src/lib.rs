@@ -36,7 +36,6 @@ mod moving_averages;
 mod normalized;
 mod operations;
 pub mod overrides;
-mod parameter;
 mod pixels;
 mod precision;
 mod primitive;
@@ -45,6 +44,7 @@ mod rms_prop;
 mod sgd;
 mod square_sums;
 mod tape;
+mod update;
 
 // Kernels.
 #[cfg(feature = "cube")]
@@ -73,7 +73,6 @@ pub use crate::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
     },
     operations::{AutodiffBackend, Backend},
-    parameter::{Parameter, Updated},
     part::{Part, Share},
     peaks::Peaks,
     pixels::Packing,
@@ -81,4 +80,5 @@ pub use crate::{
     rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,
+    update::{Parameter, UpdateRule, Updated},
 };

@@ -12,52 +12,31 @@ use burn::tensor::{
 };
 
 use crate::{
-    AdamStep, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
+    BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, PlaneMap, RmsPropStep, SgdStep, Updated, adam, affine, batch_norm2d,
+    Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d,
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
-    rms_prop, sgd, square_sums,
+    square_sums, update,
 };
 
 /// A Burn backend with this project's fused operations.
 pub trait Backend: burn::tensor::backend::Backend {
-    /// One Adam update of each parameter; see [`AdamStep`].
+    /// One update of each parameter.
     ///
-    /// - slots: the first and the second moment
     /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
-    fn fused_adam(
-        parameters: Vec<Parameter<Self, 2>>,
-        diverged: FloatTensor<Self>,
-        step: &AdamStep,
-    ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| adam::composed(parameter, diverged.clone(), step))
-    }
-
-    /// One update of each parameter by gradient descent with momentum; see [`SgdStep`].
     ///
-    /// - slot: the velocity
-    /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
-    fn fused_sgd(
-        parameters: Vec<Parameter<Self, 1>>,
-        diverged: FloatTensor<Self>,
-        step: &SgdStep,
-    ) -> Vec<Updated<Self, 1>> {
-        each(parameters, |parameter| sgd::composed(parameter, diverged.clone(), step))
-    }
-
-    /// One update of each parameter by RMSprop; see [`RmsPropStep`].
+    /// # Panics
     ///
-    /// - slots: the mean of squares and the velocity
-    /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
-    fn fused_rms_prop(
-        parameters: Vec<Parameter<Self, 2>>,
+    /// If a parameter has other than [`UpdateRule::slots`] slots.
+    fn fused_update(
+        parameters: Vec<Parameter<Self>>,
         diverged: FloatTensor<Self>,
-        step: &RmsPropStep,
-    ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| rms_prop::composed(parameter, diverged.clone(), step))
+        rule: &UpdateRule,
+    ) -> Vec<Updated<Self>> {
+        update::composed(parameters, diverged, rule)
     }
 
     /// Moves averages towards values: each `average * kept + value * (1 - kept)`.
@@ -422,14 +401,6 @@ impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
-
-/// Updates each parameter by itself.
-pub(crate) fn each<B: Backend, const SLOTS: usize>(
-    parameters: Vec<Parameter<B, SLOTS>>,
-    update: impl Fn(Parameter<B, SLOTS>) -> Updated<B, SLOTS>,
-) -> Vec<Updated<B, SLOTS>> {
-    parameters.into_iter().map(update).collect()
-}
 
 /// A primitive of any shape as a tensor of one dimension, for the default bodies.
 pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {

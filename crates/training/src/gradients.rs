@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use backend::{AutodiffBackend, Backend};
+use backend::{AutodiffBackend, Backend, UpdateRule};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
     tensor::{Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
@@ -10,7 +10,7 @@ use burn::{
 
 use crate::{
     Group, GroupError,
-    optimizer::{Learning, Rule, Slots},
+    optimizer::{Slots, first_slots},
     parameters::Parameter,
     values::{Replace, from_host, to_host},
 };
@@ -142,14 +142,15 @@ pub(crate) fn update<A, M>(
     gradients: Gradients<A::InnerBackend>,
     slots: &mut [Option<Slots<A::InnerBackend>>],
     diverged: FloatTensor<A::InnerBackend>,
-    rule: Rule,
+    rule: UpdateRule,
 ) -> M
 where
     A: AutodiffBackend,
     M: Module<A>,
 {
     let each = gradients.0.into_iter().zip(&mut *slots).enumerate();
-    let mut take = Take::<A, _> { each, taken: Vec::new(), in_their_place: diverged.clone() };
+    let in_their_place = diverged.clone();
+    let mut take = Take::<A, _> { rule, each, taken: Vec::new(), in_their_place };
     let model = model.map(&mut take);
     let mut taken = take.taken;
     let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
@@ -162,7 +163,8 @@ where
         let (these, others) = taken.into_iter().partition(|(position, _)| alike(*position));
         taken = others;
         let (positions, these): (Vec<_>, Vec<_>) = Vec::into_iter(these).unzip();
-        let updated = rule.of(factor, decays).update(these, diverged.clone());
+        let rule = rule.of(factor, decays);
+        let updated = A::InnerBackend::fused_update(these, diverged.clone(), &rule);
         for (position, (weight, new_slots)) in positions.into_iter().zip(updated) {
             weights[position] = Some(weight);
             slots[position] = Some(new_slots);
@@ -174,8 +176,9 @@ where
 
 /// Takes the weights that have a gradient out of a model, so that nothing else refers to them.
 struct Take<A: AutodiffBackend, I> {
+    rule: UpdateRule,
     each: I,
-    taken: Vec<(usize, Learning<A::InnerBackend>)>,
+    taken: Vec<(usize, backend::Parameter<A::InnerBackend>)>,
     /// A parameter must have a tensor. This one, of another shape, is never used.
     in_their_place: FloatTensor<A::InnerBackend>,
 }
@@ -195,7 +198,9 @@ where
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
-        self.taken.push((position, Learning { weight, gradient, slots: slots.take() }));
+        let slots =
+            slots.take().unwrap_or_else(|| first_slots::<A::InnerBackend>(&self.rule, &weight));
+        self.taken.push((position, backend::Parameter { weight, gradient, slots }));
         let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
     }

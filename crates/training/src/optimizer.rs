@@ -1,6 +1,6 @@
 //! The optimizers: their settings, their state, and the update of parameters.
 
-use backend::{AdamStep, Backend, Parameter, RmsPropStep, SgdStep, Updated};
+use backend::{AdamStep, Backend, RmsPropStep, SgdStep, UpdateRule};
 use burn::tensor::{TensorMetadata, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
 
@@ -51,22 +51,6 @@ pub struct OptimizerConfig {
 /// order of [`OptimizerKind::slot_names`].
 pub(crate) type Slots<B> = Vec<FloatTensor<B>>;
 
-/// A parameter in an update.
-pub(crate) struct Learning<B: Backend> {
-    pub(crate) weight: FloatTensor<B>,
-    pub(crate) gradient: FloatTensor<B>,
-    /// None before the first update.
-    pub(crate) slots: Option<Slots<B>>,
-}
-
-/// Everything about one update that is the same for all parameters.
-#[derive(Clone, Copy)]
-pub(crate) enum Rule {
-    Adam(AdamStep),
-    Sgd(SgdStep),
-    RmsProp(RmsPropStep),
-}
-
 impl OptimizerKind {
     /// What is kept between updates for each parameter: tensors of its shape, by name.
     pub fn slot_names(self) -> &'static [&'static str] {
@@ -98,7 +82,7 @@ impl OptimizerConfig {
     /// The rule of update number `time` (from 1).
     ///
     /// - `momentum_product`: of [`OptimizerConfig::momentum_of_nadam`] up to and including `time`
-    pub(crate) fn rule(&self, learning_rate: f64, time: u64, momentum_product: f64) -> Rule {
+    pub(crate) fn rule(&self, learning_rate: f64, time: u64, momentum_product: f64) -> UpdateRule {
         let &Self { beta_1, beta_2, alpha, epsilon, momentum, nesterov, weight_decay, .. } = self;
         match self.kind {
             OptimizerKind::Adam | OptimizerKind::AdamW | OptimizerKind::NAdam => {
@@ -107,7 +91,7 @@ impl OptimizerConfig {
                     (1.0 - self.momentum_of_nadam(time)) / (1.0 - momentum_product),
                     next / (1.0 - momentum_product * next),
                 ];
-                Rule::Adam(AdamStep {
+                UpdateRule::Adam(AdamStep {
                     learning_rate,
                     beta_1,
                     beta_2,
@@ -119,11 +103,15 @@ impl OptimizerConfig {
                 })
             }
             OptimizerKind::Sgd => {
-                Rule::Sgd(SgdStep { learning_rate, momentum, weight_decay, nesterov })
+                UpdateRule::Sgd(SgdStep { learning_rate, momentum, weight_decay, nesterov })
             }
-            OptimizerKind::RmsProp => {
-                Rule::RmsProp(RmsPropStep { learning_rate, alpha, epsilon, momentum, weight_decay })
-            }
+            OptimizerKind::RmsProp => UpdateRule::RmsProp(RmsPropStep {
+                learning_rate,
+                alpha,
+                epsilon,
+                momentum,
+                weight_decay,
+            }),
         }
     }
 
@@ -134,52 +122,8 @@ impl OptimizerConfig {
     }
 }
 
-impl Rule {
-    /// The rule for a parameter whose learning rate is `factor` times the others', with or without
-    /// weight decay.
-    pub(crate) fn of(mut self, factor: f64, decays: bool) -> Self {
-        let (learning_rate, weight_decay) = match &mut self {
-            Self::Adam(step) => (&mut step.learning_rate, &mut step.weight_decay),
-            Self::Sgd(step) => (&mut step.learning_rate, &mut step.weight_decay),
-            Self::RmsProp(step) => (&mut step.learning_rate, &mut step.weight_decay),
-        };
-        *learning_rate *= factor;
-        if !decays {
-            *weight_decay = 0.0;
-        }
-        self
-    }
-
-    /// Updates parameters; returns the new weight and slots of each.
-    pub(crate) fn update<B: Backend>(
-        &self,
-        parameters: Vec<Learning<B>>,
-        diverged: FloatTensor<B>,
-    ) -> Vec<(FloatTensor<B>, Slots<B>)> {
-        match self {
-            Self::Adam(step) => in_slots(parameters, |all| B::fused_adam(all, diverged, step)),
-            Self::Sgd(step) => in_slots(parameters, |all| B::fused_sgd(all, diverged, step)),
-            Self::RmsProp(step) => {
-                in_slots(parameters, |all| B::fused_rms_prop(all, diverged, step))
-            }
-        }
-    }
-}
-
-/// Runs an update whose optimizer keeps `SLOTS` tensors for each parameter, zeros at first.
-fn in_slots<B: Backend, const SLOTS: usize>(
-    parameters: Vec<Learning<B>>,
-    update: impl FnOnce(Vec<Parameter<B, SLOTS>>) -> Vec<Updated<B, SLOTS>>,
-) -> Vec<(FloatTensor<B>, Slots<B>)> {
-    let with_slots = |Learning { weight, gradient, slots }: Learning<B>| {
-        let zeros =
-            || B::float_zeros(weight.shape(), &B::float_device(&weight), weight.dtype().into());
-        let slots = match slots {
-            None => std::array::from_fn(|_| zeros()),
-            Some(slots) => slots.try_into().expect("an optimizer keeps as many as it is given"),
-        };
-        Parameter { weight, gradient, slots }
-    };
-    let updated = update(parameters.into_iter().map(with_slots).collect());
-    updated.into_iter().map(|(weight, slots)| (weight, slots.into())).collect()
+/// What is kept for a parameter before its first update.
+pub(crate) fn first_slots<B: Backend>(rule: &UpdateRule, weight: &FloatTensor<B>) -> Slots<B> {
+    let zeros = || B::float_zeros(weight.shape(), &B::float_device(weight), weight.dtype().into());
+    (0..rule.slots()).map(|_| zeros()).collect()
 }

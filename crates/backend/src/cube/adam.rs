@@ -5,8 +5,8 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::parameters::Group;
-use crate::AdamStep;
+use super::update::Group;
+use crate::{AdamStep, update::exactly};
 
 #[derive(CubeType, CubeLaunch)]
 struct Constants {
@@ -58,8 +58,8 @@ fn update_by_adam(
     }
 }
 
-pub(super) fn launch<R: CubeRuntime>(group: Group<R, 2>, step: &AdamStep) {
-    let [first_moments, second_moments] = group.slots;
+pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &AdamStep) {
+    let [first_moments, second_moments] = exactly(group.slots);
     let [gradient_factor, moment_factor] = step.factors();
     let (kept, decay) = match step.decoupled {
         true => (1.0 - step.learning_rate * step.weight_decay, 0.0),

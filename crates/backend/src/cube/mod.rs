@@ -22,12 +22,12 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod update;
 
 // What kernels are made of.
 mod buffers;
 mod lanes;
 mod layout;
-mod parameters;
 mod registered;
 
 use burn::tensor::{
@@ -38,13 +38,12 @@ use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElemen
 use burn_fusion::Fusion;
 
 use crate::{
-    AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    DropoutMask, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter,
-    RmsPropStep, SgdStep, Updated,
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
+    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter, UpdateRule,
+    Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool,
     functional::Conv2dOptions,
-    operations::each,
     overrides::note_taken,
 };
 
@@ -69,11 +68,6 @@ fn noted(is_taken: bool) -> bool {
         note_taken();
     }
     is_taken
-}
-
-/// Whether a kernel updates the parameters, and notes that it does.
-fn updated<B: Backend, const SLOTS: usize>(parameters: &[Parameter<B, SLOTS>]) -> bool {
-    taken(parameters.iter().flat_map(|parameter| [&parameter.weight, &parameter.gradient]))
 }
 
 /// Whether a kernel pools what a convolution makes of the input, and notes that it does.
@@ -123,41 +117,15 @@ where
     I: IntElement,
     T: BoolElement,
 {
-    fn fused_adam(
-        parameters: Vec<Parameter<Self, 2>>,
+    fn fused_update(
+        parameters: Vec<Parameter<Self>>,
         diverged: FloatTensor<Self>,
-        step: &AdamStep,
-    ) -> Vec<Updated<Self, 2>> {
-        if !updated(&parameters) {
-            return each(parameters, |one| crate::adam::composed(one, diverged.clone(), step));
+        rule: &UpdateRule,
+    ) -> Vec<Updated<Self>> {
+        if !taken(parameters.iter().flat_map(|one| [&one.weight, &one.gradient])) {
+            return crate::update::composed(parameters, diverged, rule);
         }
-        let step = *step;
-        parameters::update("adam", parameters, diverged, move |group| adam::launch(group, &step))
-    }
-
-    fn fused_sgd(
-        parameters: Vec<Parameter<Self, 1>>,
-        diverged: FloatTensor<Self>,
-        step: &SgdStep,
-    ) -> Vec<Updated<Self, 1>> {
-        if !updated(&parameters) {
-            return each(parameters, |one| crate::sgd::composed(one, diverged.clone(), step));
-        }
-        let step = *step;
-        parameters::update("sgd", parameters, diverged, move |group| sgd::launch(group, &step))
-    }
-
-    fn fused_rms_prop(
-        parameters: Vec<Parameter<Self, 2>>,
-        diverged: FloatTensor<Self>,
-        step: &RmsPropStep,
-    ) -> Vec<Updated<Self, 2>> {
-        if !updated(&parameters) {
-            return each(parameters, |one| crate::rms_prop::composed(one, diverged.clone(), step));
-        }
-        let step = *step;
-        let launch = move |group| rms_prop::launch(group, &step);
-        parameters::update("rms_prop", parameters, diverged, launch)
+        update::update(parameters, diverged, *rule)
     }
 
     fn fused_moving_averages(

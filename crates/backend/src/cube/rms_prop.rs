@@ -5,8 +5,8 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::parameters::Group;
-use crate::RmsPropStep;
+use super::update::Group;
+use crate::{RmsPropStep, update::exactly};
 
 #[derive(CubeType, CubeLaunch)]
 struct Constants {
@@ -48,8 +48,8 @@ fn update_by_rms_prop(
     }
 }
 
-pub(super) fn launch<R: CubeRuntime>(group: Group<R, 2>, step: &RmsPropStep) {
-    let [square_means, velocities] = group.slots;
+pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &RmsPropStep) {
+    let [square_means, velocities] = exactly(group.slots);
     update_by_rms_prop::launch::<R>(
         &group.client,
         group.count,

@@ -5,8 +5,8 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::parameters::Group;
-use crate::SgdStep;
+use super::update::Group;
+use crate::{SgdStep, update::exactly};
 
 #[cube(launch)]
 fn update_by_sgd(
@@ -39,8 +39,8 @@ fn update_by_sgd(
     }
 }
 
-pub(super) fn launch<R: CubeRuntime>(group: Group<R, 1>, step: &SgdStep) {
-    let [velocities] = group.slots;
+pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &SgdStep) {
+    let [velocities] = exactly(group.slots);
     update_by_sgd::launch::<R>(
         &group.client,
         group.count,

@@ -1,30 +1,15 @@
 //! Adam in place: one pass over weight, gradient and moments.
 
-use burn::backend::Flex;
-use burn_flex::FlexTensor;
-
 use super::{
     lanes::{read, write},
-    simd::{Kernel, Level, Vector},
-    update::{Piece, in_place, supported},
+    simd::{Kernel, Vector},
+    update::Piece,
 };
-use crate::{AdamStep, Parameter, Updated, adam};
+use crate::AdamStep;
 
-pub(super) fn update(
-    level: Level,
-    parameter: Parameter<Flex, 2>,
-    diverged: &FlexTensor,
-    step: &AdamStep,
-) -> Updated<Flex, 2> {
-    if !supported(&parameter) {
-        return adam::composed(parameter, diverged.clone(), step);
-    }
-    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
-}
-
-struct Update<'a> {
-    piece: Piece<'a, 2>,
-    step: &'a AdamStep,
+pub(super) struct Update<'a> {
+    pub(super) piece: Piece<'a, 2>,
+    pub(super) step: &'a AdamStep,
 }
 
 impl Kernel for Update<'_> {

@@ -21,6 +21,7 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod update;
 
 // What kernels are made of.
 mod activations;
@@ -33,7 +34,6 @@ mod simd;
 mod sum;
 #[cfg(test)]
 mod testing;
-mod update;
 
 use burn::backend::Flex;
 use burn::tensor::{
@@ -45,12 +45,11 @@ use burn_flex::FlexTensor;
 pub(crate) use self::recycled::free_kept_memory;
 use self::simd::Level;
 use crate::{
-    AdamStep, Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
-    DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput,
-    LstmOutputGradients, LstmSaved, Parameter, PlaneMap, RmsPropStep, SgdStep, Updated,
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
+    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
+    Parameter, PlaneMap, UpdateRule, Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     functional::{Conv2dOptions, PoolOptions},
-    operations::each,
 };
 
 impl Backend for Flex {
@@ -130,28 +129,13 @@ impl Backend for Flex {
         cross_entropy::backward(probabilities, targets, gradient)
     }
 
-    fn fused_adam(
-        parameters: Vec<Parameter<Self, 2>>,
+    fn fused_update(
+        parameters: Vec<Parameter<Self>>,
         diverged: FloatTensor<Self>,
-        step: &AdamStep,
-    ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| adam::update(Level::best(), parameter, &diverged, step))
-    }
-
-    fn fused_sgd(
-        parameters: Vec<Parameter<Self, 1>>,
-        diverged: FloatTensor<Self>,
-        step: &SgdStep,
-    ) -> Vec<Updated<Self, 1>> {
-        each(parameters, |parameter| sgd::update(Level::best(), parameter, &diverged, step))
-    }
-
-    fn fused_rms_prop(
-        parameters: Vec<Parameter<Self, 2>>,
-        diverged: FloatTensor<Self>,
-        step: &RmsPropStep,
-    ) -> Vec<Updated<Self, 2>> {
-        each(parameters, |parameter| rms_prop::update(Level::best(), parameter, &diverged, step))
+        rule: &UpdateRule,
+    ) -> Vec<Updated<Self>> {
+        let update = |parameter| update::update(Level::best(), parameter, &diverged, rule);
+        parameters.into_iter().map(update).collect()
     }
 
     fn fused_rescale(

@@ -1,30 +1,15 @@
 //! RMSprop in place: one pass over weight, gradient, mean of squares and velocity.
 
-use burn::backend::Flex;
-use burn_flex::FlexTensor;
-
 use super::{
     lanes::{read, write},
-    simd::{Kernel, Level, Vector},
-    update::{Piece, in_place, supported},
+    simd::{Kernel, Vector},
+    update::Piece,
 };
-use crate::{Parameter, RmsPropStep, Updated, rms_prop};
+use crate::RmsPropStep;
 
-pub(super) fn update(
-    level: Level,
-    parameter: Parameter<Flex, 2>,
-    diverged: &FlexTensor,
-    step: &RmsPropStep,
-) -> Updated<Flex, 2> {
-    if !supported(&parameter) {
-        return rms_prop::composed(parameter, diverged.clone(), step);
-    }
-    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
-}
-
-struct Update<'a> {
-    piece: Piece<'a, 2>,
-    step: &'a RmsPropStep,
+pub(super) struct Update<'a> {
+    pub(super) piece: Piece<'a, 2>,
+    pub(super) step: &'a RmsPropStep,
 }
 
 impl Kernel for Update<'_> {

@@ -1,30 +1,15 @@
 //! Gradient descent in place: one pass over weight, gradient and velocity.
 
-use burn::backend::Flex;
-use burn_flex::FlexTensor;
-
 use super::{
     lanes::{read, write},
-    simd::{Kernel, Level, Vector},
-    update::{Piece, in_place, supported},
+    simd::{Kernel, Vector},
+    update::Piece,
 };
-use crate::{Parameter, SgdStep, Updated, sgd};
+use crate::SgdStep;
 
-pub(super) fn update(
-    level: Level,
-    parameter: Parameter<Flex, 1>,
-    diverged: &FlexTensor,
-    step: &SgdStep,
-) -> Updated<Flex, 1> {
-    if !supported(&parameter) {
-        return sgd::composed(parameter, diverged.clone(), step);
-    }
-    in_place(parameter, diverged, |piece| level.run(Update { piece, step }))
-}
-
-struct Update<'a> {
-    piece: Piece<'a, 1>,
-    step: &'a SgdStep,
+pub(super) struct Update<'a> {
+    pub(super) piece: Piece<'a, 1>,
+    pub(super) step: &'a SgdStep,
 }
 
 impl Kernel for Update<'_> {

@@ -1,6 +1,6 @@
 //! Updates, and the sums of squares before them.
 
-use backend::{AdamStep, Backend, Parameter, RmsPropStep, Selected, SgdStep, Updated};
+use backend::{AdamStep, Backend, Parameter, RmsPropStep, Selected, SgdStep, UpdateRule};
 use burn::{
     backend::Flex,
     tensor::{Tensor, ops::FloatTensor},
@@ -10,7 +10,7 @@ use crate::{assert_close, by_kernels, normal, numbers, primitive};
 
 /// Parameters in more shapes than a kernel takes at a time, and the values that each is made of. Some
 /// gradients do not lie in memory as their weights do: products and convolutions return such.
-fn parameters<B: Backend, const SLOTS: usize>() -> Vec<Parameter<B, SLOTS>> {
+fn parameters<B: Backend>(slots: usize) -> Vec<Parameter<B>> {
     let vectors = (1..60).map(|width| [width, 1, 1, 1]);
     let shapes = vectors.chain([[6, 5, 3, 3], [8, 1, 3, 3], [4, 7, 1, 1], [300, 70, 1, 1]]);
     let parameter = |(number, shape): (usize, [usize; 4])| {
@@ -24,7 +24,7 @@ fn parameters<B: Backend, const SLOTS: usize>() -> Vec<Parameter<B, SLOTS>> {
         };
         let weight = primitive(normal::<B, 4>(shape, stream + 9));
         let weight = if number % 2 == 0 { B::laid_out(weight) } else { weight };
-        let slots = std::array::from_fn(slot);
+        let slots = (0..slots).map(slot).collect();
         Parameter { weight, gradient: primitive(gradient), slots }
     };
     shapes.enumerate().map(parameter).collect()
@@ -32,41 +32,36 @@ fn parameters<B: Backend, const SLOTS: usize>() -> Vec<Parameter<B, SLOTS>> {
 
 /// Checks updates by kernels against Flex's, and that of every other weight, which is held elsewhere
 /// too, that copy; and that training which has diverged changes nothing.
-fn check_update<const SLOTS: usize>(
-    ours: impl Fn(Parameters<Selected, SLOTS>, FloatTensor<Selected>) -> Updates<Selected, SLOTS>,
-    reference: impl FnOnce(Parameters<Flex, SLOTS>, FloatTensor<Flex>) -> Updates<Flex, SLOTS>,
-) {
+fn check_update(rule: UpdateRule) {
+    let ours = || parameters::<Selected>(rule.slots());
+    let reference = || parameters::<Flex>(rule.slots());
     let diverged = primitive(Tensor::<Selected, 1>::ones([1], &Default::default()));
-    let stayed = by_kernels(|| ours(parameters(), diverged));
-    for ((weight, slots), before) in stayed.into_iter().zip(parameters::<Flex, SLOTS>()) {
+    let stayed = by_kernels(|| Selected::fused_update(ours(), diverged, &rule));
+    for ((weight, slots), before) in stayed.into_iter().zip(reference()) {
         assert_close("weight after divergence", weight, before.weight, 0.0);
         for (slot, before) in slots.into_iter().zip(before.slots) {
             assert_close("slot after divergence", slot, before, 0.0);
         }
     }
 
-    let parameters_of_ours = parameters::<Selected, SLOTS>();
-    let held: Vec<_> =
-        parameters_of_ours.iter().step_by(2).map(|parameter| parameter.weight.clone()).collect();
+    let ours = ours();
+    let held: Vec<_> = ours.iter().step_by(2).map(|parameter| parameter.weight.clone()).collect();
     let finite = primitive(Tensor::<Selected, 1>::zeros([1], &Default::default()));
-    let found = by_kernels(|| ours(parameters_of_ours, finite));
+    let found = by_kernels(|| Selected::fused_update(ours, finite, &rule));
     let finite = primitive(Tensor::<Flex, 1>::zeros([1], &Default::default()));
-    let expected = reference(parameters(), finite);
+    let expected = Flex::fused_update(reference(), finite, &rule);
     assert_eq!(found.len(), expected.len());
     for ((weight, slots), (expected, expected_slots)) in found.into_iter().zip(expected) {
         assert_close("weight", weight, expected, 1e-5);
+        assert_eq!(slots.len(), expected_slots.len());
         for (slot, expected) in slots.into_iter().zip(expected_slots) {
             assert_close("slot", slot, expected, 1e-5);
         }
     }
-    let before = parameters::<Flex, SLOTS>().into_iter().step_by(2);
-    for (held, before) in held.into_iter().zip(before) {
+    for (held, before) in held.into_iter().zip(reference().into_iter().step_by(2)) {
         assert_close("held weight", held, before.weight, 0.0);
     }
 }
-
-type Parameters<B, const SLOTS: usize> = Vec<Parameter<B, SLOTS>>;
-type Updates<B, const SLOTS: usize> = Vec<Updated<B, SLOTS>>;
 
 #[test]
 fn adam_updates() {
@@ -80,34 +75,28 @@ fn adam_updates() {
         look_ahead: None,
         time: 3,
     };
-    check_update(
-        |parameters, finite| Selected::fused_adam(parameters, finite, &step),
-        |parameters, finite| Flex::fused_adam(parameters, finite, &step),
-    );
+    check_update(UpdateRule::Adam(step));
+    check_update(UpdateRule::Adam(AdamStep { decoupled: false, ..step }));
+    let look_ahead = Some([0.7, 0.4]);
+    check_update(UpdateRule::Adam(AdamStep { decoupled: false, look_ahead, ..step }));
 }
 
 #[test]
 fn sgd_updates() {
     let step = SgdStep { learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01, nesterov: true };
-    check_update(
-        |parameters, finite| Selected::fused_sgd(parameters, finite, &step),
-        |parameters, finite| Flex::fused_sgd(parameters, finite, &step),
-    );
+    check_update(UpdateRule::Sgd(step));
+    check_update(UpdateRule::Sgd(SgdStep { nesterov: false, ..step }));
 }
 
 #[test]
 fn rms_prop_updates() {
-    let step = RmsPropStep {
+    check_update(UpdateRule::RmsProp(RmsPropStep {
         learning_rate: 0.1,
         alpha: 0.9,
         epsilon: 1e-5,
         momentum: 0.9,
         weight_decay: 0.01,
-    };
-    check_update(
-        |parameters, finite| Selected::fused_rms_prop(parameters, finite, &step),
-        |parameters, finite| Flex::fused_rms_prop(parameters, finite, &step),
-    );
+    }));
 }
 
 #[test]
@@ -128,8 +117,8 @@ fn square_sums_of_all_sizes() {
 #[test]
 fn moving_averages_of_many() {
     fn pairs<B: Backend>() -> Vec<[FloatTensor<B>; 2]> {
-        let gradients = parameters::<B, 1>().into_iter();
-        gradients.map(|Parameter { weight, gradient, .. }| [weight, gradient]).collect()
+        let pair = |Parameter { weight, gradient, .. }: Parameter<B>| [weight, gradient];
+        parameters::<B>(0).into_iter().map(pair).collect()
     }
     let found = by_kernels(|| Selected::fused_moving_averages(pairs::<Selected>(), 0.9));
     let expected = Flex::fused_moving_averages(pairs::<Flex>(), 0.9);

@@ -7,8 +7,8 @@ use std::{
 };
 
 use backend::{
-    AdamStep, Backend, Convolution, Parameter, Selected, SgdStep, convolution, device::Device,
-    set_convolution,
+    AdamStep, Backend, Convolution, Parameter, Selected, SgdStep, UpdateRule, convolution,
+    device::Device, set_convolution,
 };
 use burn::{
     backend::Autodiff,
@@ -179,14 +179,14 @@ impl ModuleMapper<Recorded> for TakeGradients<'_> {
     }
 }
 
-/// The state of the optimizer for one parameter: two moments, or the velocity twice.
-type Slot = [FloatTensor<Selected>; 2];
+/// The state of the optimizer for one parameter.
+type Slots = Vec<FloatTensor<Selected>>;
 
 struct Update {
     gradients: <Recorded as AutodiffBackend>::Gradients,
     optimizer: Optimizer,
-    slots: std::vec::IntoIter<Option<Slot>>,
-    next: Vec<Option<Slot>>,
+    slots: std::vec::IntoIter<Option<Slots>>,
+    next: Vec<Option<Slots>>,
     step: u64,
 }
 
@@ -216,39 +216,30 @@ impl Update {
         &self,
         weight: FloatTensor<Selected>,
         gradient: FloatTensor<Selected>,
-        slot: Option<Slot>,
-    ) -> (FloatTensor<Selected>, Slot) {
+        slots: Option<Slots>,
+    ) -> (FloatTensor<Selected>, Slots) {
+        let rule = match self.optimizer {
+            Optimizer::Adam => UpdateRule::Adam(AdamStep {
+                learning_rate: 1e-3,
+                beta_1: 0.9,
+                beta_2: 0.999,
+                epsilon: 1e-8,
+                weight_decay: 0.0,
+                decoupled: false,
+                look_ahead: None,
+                time: self.step + 1,
+            }),
+            Optimizer::Sgd => UpdateRule::Sgd(SgdStep {
+                learning_rate: 0.01,
+                momentum: 0.9,
+                weight_decay: 0.0,
+                nesterov: false,
+            }),
+        };
         let zeros = |shape| Selected::float_zeros(shape, &device(), weight.dtype().into());
         let finite = zeros([1].into());
-        let slot = slot.unwrap_or_else(|| [(); 2].map(|()| zeros(weight.shape())));
-        match self.optimizer {
-            Optimizer::Adam => {
-                let step = AdamStep {
-                    learning_rate: 1e-3,
-                    beta_1: 0.9,
-                    beta_2: 0.999,
-                    epsilon: 1e-8,
-                    weight_decay: 0.0,
-                    decoupled: false,
-                    look_ahead: None,
-                    time: self.step + 1,
-                };
-                let parameter = Parameter { weight, gradient, slots: slot };
-                Selected::fused_adam(vec![parameter], finite, &step).remove(0)
-            }
-            Optimizer::Sgd => {
-                let step = SgdStep {
-                    learning_rate: 0.01,
-                    momentum: 0.9,
-                    weight_decay: 0.0,
-                    nesterov: false,
-                };
-                let [velocity, _] = slot;
-                let parameter = Parameter { weight, gradient, slots: [velocity] };
-                let (weight, [velocity]) =
-                    Selected::fused_sgd(vec![parameter], finite, &step).remove(0);
-                (weight, [velocity.clone(), velocity])
-            }
-        }
+        let first = || (0..rule.slots()).map(|_| zeros(weight.shape())).collect();
+        let slots = slots.unwrap_or_else(first);
+        Selected::fused_update(vec![Parameter { weight, gradient, slots }], finite, &rule).remove(0)
     }
 }
