@@ -21,24 +21,20 @@ use crate::{cross_entropy, overrides::note_taken};
 const TASK_VALUES: usize = 1 << 13;
 
 pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
-    let [batch, classes] = dimensions(&logits);
-    assert_shape("the targets", &targets, &[batch]);
-    match (all_f32([&logits]), indices_below(classes, &targets)) {
-        (true, Some(targets)) => losses_of(Level::best(), logits, &targets, None),
-        _ => cross_entropy::composed::<Flex>(logits, targets).0,
+    match classes_of(&logits, &targets) {
+        Some(targets) => losses_of(Level::best(), logits, &targets, None),
+        None => cross_entropy::composed::<Flex>(logits, targets).0,
     }
 }
 
 pub(super) fn forward_saving(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
-    let [batch, classes] = dimensions(&logits);
-    assert_shape("the targets", &targets, &[batch]);
-    match (all_f32([&logits]), indices_below(classes, &targets)) {
-        (true, Some(targets)) => {
+    match classes_of(&logits, &targets) {
+        Some(targets) => {
             let mut probabilities = recycled::floats(logits.layout().shape().clone());
             let losses = losses_of(Level::best(), logits, &targets, Some(&mut probabilities));
             (losses, probabilities)
         }
-        _ => cross_entropy::composed::<Flex>(logits, targets),
+        None => cross_entropy::composed::<Flex>(logits, targets),
     }
 }
 
@@ -47,13 +43,19 @@ pub(super) fn backward(
     targets: FlexTensor,
     gradient: FlexTensor,
 ) -> FlexTensor {
-    let [batch, classes] = dimensions(&probabilities);
-    assert_shape("the targets", &targets, &[batch]);
-    assert_shape("the gradient", &gradient, &[batch]);
-    match (all_f32([&probabilities, &gradient]), indices_below(classes, &targets)) {
-        (true, Some(targets)) => of_logits(Level::best(), probabilities, &targets, gradient),
-        _ => cross_entropy::composed_backward::<Flex>(probabilities, targets, gradient),
+    let classes = classes_of(&probabilities, &targets);
+    assert_shape("the gradient", &gradient, targets.layout().shape());
+    match classes.filter(|_| all_f32([&gradient])) {
+        Some(targets) => of_logits(Level::best(), probabilities, &targets, gradient),
+        None => cross_entropy::composed_backward::<Flex>(probabilities, targets, gradient),
     }
+}
+
+/// The target of each row, `[batch, classes]`, if the kernels apply to these types.
+fn classes_of(rows: &FlexTensor, targets: &FlexTensor) -> Option<Vec<usize>> {
+    let [batch, classes] = dimensions(rows);
+    assert_shape("the targets", targets, &[batch]);
+    indices_below(classes, targets).filter(|_| all_f32([rows]))
 }
 
 fn rows_of_task(classes: usize) -> usize {

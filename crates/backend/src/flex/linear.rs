@@ -54,7 +54,7 @@ pub(super) fn forward(
 
 pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> LinearGradients<Flex> {
     let others = [&saved.input, &saved.weight, &saved.output];
-    if !all_f32([&gradient]) || !others.into_iter().flatten().all(|tensor| all_f32([tensor])) {
+    if !all_f32(others.into_iter().flatten().chain([&gradient])) {
         return linear::composed_backward(saved, gradient);
     }
     note_taken();
@@ -63,16 +63,12 @@ pub(super) fn backward(saved: LinearSaved<Flex>, gradient: FlexTensor) -> Linear
     if let Some(output) = &saved.output {
         assert_shape("the output", output, &[batch, outputs]);
     }
-    let (gradient, bias) = match saved.output.map(contiguous) {
-        Some(output) => {
-            let (gradient, bias) = mask_and_sum(gradient, Some(&output));
-            (gradient, saved.bias.then_some(bias))
+    let (gradient, bias) = match (saved.output.map(contiguous), saved.bias) {
+        (None, false) => (gradient, None),
+        (output, wanted) => {
+            let (gradient, bias) = mask_and_sum(gradient, output.as_ref());
+            (gradient, wanted.then_some(bias))
         }
-        None if saved.bias => {
-            let (gradient, bias) = mask_and_sum(gradient, None);
-            (gradient, Some(bias))
-        }
-        None => (gradient, None),
     };
     let of_output = Matrix::new(elements(&gradient), [batch, outputs]);
     let input = saved.weight.map(contiguous).map(|weight| {

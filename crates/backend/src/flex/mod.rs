@@ -226,8 +226,8 @@ impl Backend for Flex {
 }
 
 /// Whether the kernels, which are written for f32, apply to all of `tensors`.
-fn all_f32<const N: usize>(tensors: [&FlexTensor; N]) -> bool {
-    tensors.iter().all(|tensor| tensor.dtype() == DType::F32)
+fn all_f32<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
+    tensors.into_iter().all(|tensor| tensor.dtype() == DType::F32)
 }
 
 /// The tensor with its elements contiguous and covering its whole storage.

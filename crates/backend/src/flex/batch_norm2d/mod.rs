@@ -96,9 +96,8 @@ pub(super) fn forward(layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex> {
 }
 
 fn forward_at(level: Level, layer: BatchNorm2d<Flex>) -> BatchNorm2dOutput<Flex> {
-    let mut others = layer.stored.iter().flatten().chain(&layer.residual);
-    if !all_f32([&layer.input, &layer.scale, &layer.shift]) || !others.all(|other| all_f32([other]))
-    {
+    let others = layer.stored.iter().flatten().chain(&layer.residual);
+    if !all_f32([&layer.input, &layer.scale, &layer.shift].into_iter().chain(others)) {
         return batch_norm2d::composed(layer);
     }
     note_taken();
@@ -182,7 +181,7 @@ fn backward_at(
     gradient: FlexTensor,
 ) -> BatchNorm2dGradients<Flex> {
     let per_channel = [&saved.scale, &saved.shift, &saved.mean, &saved.variance];
-    if !all_f32([&saved.input, &gradient]) || !all_f32(per_channel) {
+    if !all_f32([&saved.input, &gradient].into_iter().chain(per_channel)) {
         return batch_norm2d::composed_backward(saved, gradient);
     }
     note_taken();

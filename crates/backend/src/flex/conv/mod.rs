@@ -45,7 +45,7 @@ pub(super) fn forward(
     bias: Option<FlexTensor>,
     options: &Conv2dOptions,
 ) -> FlexTensor {
-    let floats = all_f32([&input, &weight, bias.as_ref().unwrap_or(&input)]);
+    let floats = all_f32([&input, &weight].into_iter().chain(&bias));
     let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
         return conv2d::composed::<Flex>(input, weight, bias, options);
     };
@@ -73,7 +73,7 @@ pub(super) fn backward(
     options: &Conv2dOptions,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
-    let floats = all_f32([&input, &weight, &gradient, output.as_ref().unwrap_or(&input)]);
+    let floats = all_f32([&input, &weight, &gradient].into_iter().chain(&output));
     let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
         return conv2d::composed_backward::<Flex>(input, weight, output, gradient, options, wanted);
     };
