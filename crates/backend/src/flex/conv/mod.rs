@@ -25,7 +25,7 @@ use burn_flex::FlexTensor;
 use self::{
     correlation::Epilogue,
     geometry::Geometry,
-    pooled::{Source, Target, plane_sums},
+    pooled::{Source, Target},
     winograd::{Kernels, Maps},
 };
 use super::{
@@ -134,10 +134,8 @@ pub(super) fn backward_of_pool(
     let [batch, channels, ..] = geometry.output_shape();
     let (gradient, places) = (elements(&gradient), places.storage::<u8>());
     let level = Level::best();
-    let bias = wanted.bias.then(|| {
-        let sums = plane_sums(level, gradient, places, batch * channels);
-        rectify::channel_sums(sums.storage(), channels)
-    });
+    let bias =
+        wanted.bias.then(|| pooled::channel_sums(level, gradient, places, [batch, channels]));
     let source = Source::Pooled(gradient, places);
     let found = gradients(level, &geometry, &input, &weight, source, wanted);
     Conv2dParents { bias, ..found }

@@ -5,12 +5,14 @@
 
 use std::ops::Range;
 
+use burn_flex::FlexTensor;
+
 use super::super::{
-    parallel::{self, Shared},
+    parallel::Shared,
     pool::{KeptSum, PoolPairs, ScatterPairs},
-    recycled,
     simd::{Kernel, Level, Vector},
 };
+use super::rectify;
 
 /// Where the maps of a convolution go.
 #[derive(Clone, Copy)]
@@ -122,26 +124,18 @@ impl Source<'_> {
     }
 }
 
-/// For each plane the sum of the gradients that reach the maps: `[planes]`.
-pub(super) fn plane_sums(
+/// For each channel the sum of the gradients that reach the maps.
+///
+/// - `gradient`, `places`: of the maxima of `[batch, channels]` planes
+pub(super) fn channel_sums(
     level: Level,
     gradient: &[f32],
     places: &[u8],
-    planes: usize,
-) -> burn_flex::FlexTensor {
-    /// Planes of one task.
-    const TASK: usize = 256;
-    let size = gradient.len() / planes.max(1);
-    let mut sums = recycled::floats([planes]);
-    let shared = Shared::new(sums.storage_mut::<f32>());
-    parallel::ranges(planes, TASK, |planes, _| {
-        // SAFETY: each task has planes of its own.
-        let sums = unsafe { shared.slice(planes.start, planes.len()) };
-        for (plane, sum) in planes.zip(sums) {
-            let range = plane * size..(plane + 1) * size;
-            *sum =
-                level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] });
-        }
-    });
-    sums
+    [batch, channels]: [usize; 2],
+) -> FlexTensor {
+    let size = gradient.len() / (batch * channels).max(1);
+    rectify::channel_sums([batch, channels], size, |plane| {
+        let range = plane * size..(plane + 1) * size;
+        level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] })
+    })
 }

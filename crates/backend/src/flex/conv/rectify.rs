@@ -4,8 +4,9 @@
 use burn_flex::FlexTensor;
 
 use super::super::{
-    elements,
+    dimensions, elements,
     lanes::{read, write},
+    output_from,
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
@@ -19,57 +20,56 @@ const TASK: usize = 1 << 15;
 ///
 /// - `gradient`, `output`: `[batch, channels, height, width]`
 pub(super) fn backward(
-    mut gradient: FlexTensor,
+    gradient: FlexTensor,
     output: Option<FlexTensor>,
     sums_wanted: bool,
 ) -> (FlexTensor, Option<FlexTensor>) {
-    if output.is_none() && !sums_wanted {
-        return (gradient, None);
-    }
-    let [batch, channels, height, width] = gradient.layout().shape().dims();
-    let plane = height * width;
-    let mut sums = recycled::floats([batch * channels]);
-    let sums_of_planes = Shared::new(sums.storage_mut::<f32>());
-    let each_plane = |work: &(dyn Fn(usize) -> f32 + Sync)| {
-        let of_task = (TASK / plane.max(1)).max(1);
-        parallel::ranges(batch * channels, of_task, |planes, _| {
-            // SAFETY: each task has planes of its own.
-            let sums = unsafe { sums_of_planes.slice(planes.start, planes.len()) };
-            sums.iter_mut().zip(planes).for_each(|(sum, plane)| *sum = work(plane));
+    let [batch, channels, height, width] = dimensions(&gradient);
+    let (planes, size, level) = ([batch, channels], height * width, Level::best());
+    let Some(output) = output else {
+        let sums = sums_wanted.then(|| {
+            let gradient = elements(&gradient);
+            channel_sums(planes, size, |plane| {
+                level.run(Sum::<false>(&gradient[plane * size..][..size]))
+            })
         });
+        return (gradient, sums);
     };
-    let level = Level::best();
-    if let Some(output) = &output {
-        let output = elements(output);
-        // In place where nobody else holds the gradient.
-        let mut masked =
-            (!gradient.is_unique()).then(|| recycled::floats([batch, channels, height, width]));
-        let source = masked.as_ref().map(|_| gradient.clone());
-        let target = Shared::new(masked.as_mut().unwrap_or(&mut gradient).storage_mut::<f32>());
-        each_plane(&|index| {
-            let start = index * plane;
-            // SAFETY: each plane is worked on once.
-            let target = unsafe { target.slice(start, plane) };
-            if let Some(source) = &source {
-                target.copy_from_slice(&elements(source)[start..start + plane]);
-            }
-            level.run(Mask { output: &output[start..start + plane], gradient: target })
-        });
-        gradient = masked.unwrap_or(gradient);
-    } else {
-        let gradient = elements(&gradient);
-        each_plane(&|index| level.run(Sum::<false>(&gradient[index * plane..][..plane])));
-    }
-    let bias = sums_wanted.then(|| channel_sums(sums.storage(), channels));
-    (gradient, bias)
+    let (mut masked, source) = output_from(gradient);
+    let (output, source) = (elements(&output), source.as_ref().map(elements));
+    let target = Shared::new(masked.storage_mut::<f32>());
+    let sums = channel_sums(planes, size, |plane| {
+        let start = plane * size;
+        // SAFETY: each plane is worked on once.
+        let gradient = unsafe { target.slice(start, size) };
+        if let Some(source) = source {
+            gradient.copy_from_slice(&source[start..][..size]);
+        }
+        level.run(Mask { output: &output[start..][..size], gradient })
+    });
+    (masked, sums_wanted.then_some(sums))
 }
 
-/// The sum of each channel, from those of `[batch][channels]` planes.
-pub(super) fn channel_sums(planes: &[f32], channels: usize) -> FlexTensor {
+/// The sum of each channel, from those of `[batch][channels]` planes, each of which is worked on
+/// once.
+///
+/// - `size`: numbers of a plane
+pub(super) fn channel_sums(
+    [batch, channels]: [usize; 2],
+    size: usize,
+    of_plane: impl Fn(usize) -> f32 + Sync,
+) -> FlexTensor {
+    let mut sums_of_planes = recycled::floats([batch * channels]);
+    let shared = Shared::new(sums_of_planes.storage_mut::<f32>());
+    parallel::ranges(batch * channels, (TASK / size.max(1)).max(1), |planes, _| {
+        // SAFETY: each task has planes of its own.
+        let sums = unsafe { shared.slice(planes.start, planes.len()) };
+        sums.iter_mut().zip(planes).for_each(|(sum, plane)| *sum = of_plane(plane));
+    });
     let mut sums = recycled::floats([channels]);
     let totals = sums.storage_mut::<f32>();
     totals.fill(0.0);
-    for image in planes.chunks_exact(channels) {
+    for image in sums_of_planes.storage::<f32>().chunks_exact(channels) {
         totals.iter_mut().zip(image).for_each(|(total, sum)| *total += sum);
     }
     sums

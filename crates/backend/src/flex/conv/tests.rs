@@ -10,7 +10,7 @@ use super::super::{
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
     pack::strides,
-    pooled::plane_sums,
+    pooled::channel_sums,
     tile::{Products, Put, VECTORS, most_rows, tile},
     weight_gradient,
     winograd::{self, Kernels, Maps},
@@ -411,7 +411,7 @@ fn pooling_on_the_way_equals_pooling_of_whole_maps() {
                 };
                 let parts = find(Source::Pooled(gradient, &places));
                 assert_eq!(parts, find(Source::Maps(&scattered)), "{what}");
-                let sums = plane_sums(level, gradient, &places, batch * channels);
+                let sums = channel_sums(level, gradient, &places, [1, batch * channels]);
                 for (sum, plane) in sums.storage::<f32>().iter().zip(kept.chunks(rows * columns)) {
                     let expected: f32 = plane.iter().sum();
                     assert!((sum - expected).abs() < 1e-4, "{what}: {sum} for {expected}");
