@@ -28,6 +28,7 @@ mod activations;
 mod indices;
 mod lanes;
 mod parallel;
+mod parts;
 mod product;
 mod recycled;
 mod simd;

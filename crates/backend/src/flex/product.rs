@@ -1,6 +1,11 @@
 //! Products of matrices, by the `gemm` crate that Flex uses as well.
 
-use super::parallel::{self, Shared};
+use std::ops::Range;
+
+use super::{
+    parallel::{self, Shared},
+    parts::part,
+};
 
 /// A matrix in a slice, as it lies there or transposed.
 #[derive(Clone, Copy)]
@@ -55,16 +60,17 @@ pub(super) fn product(target: &mut [f32], left: Matrix, right: Matrix) {
     let target = Shared::new(target);
     // Not by gemm's own tasks, in which denormals would not be flushed.
     parallel::run(row_parts * column_parts, |task, _| {
-        let [row, last_row] = part(rows, 8, row_parts, task / column_parts);
-        let [column, last_column] = part(columns, 48, column_parts, task % column_parts);
+        let own_rows = in_units(rows, 8, row_parts, task / column_parts);
+        let own_columns = in_units(columns, 48, column_parts, task % column_parts);
+        let (row, column) = (own_rows.start, own_columns.start);
         let start = target.pointer(row * columns + column);
         // SAFETY: the matrices lie inside of their slices by the way they are made. The target's
         // size was asserted, it is borrowed mutably, so it overlaps neither, and each task writes
         // to rows and columns of its own.
         unsafe {
             gemm::gemm(
-                last_row - row,
-                last_column - column,
+                own_rows.len(),
+                own_columns.len(),
                 depth,
                 start,
                 1,
@@ -87,11 +93,11 @@ pub(super) fn product(target: &mut [f32], left: Matrix, right: Matrix) {
     });
 }
 
-/// The start and the end of one of `parts` nearly equal parts of `count`, in whole units, those of
-/// gemm's own tiles, but for the last one.
-fn part(count: usize, unit: usize, parts: usize, index: usize) -> [usize; 2] {
-    let units = count.div_ceil(unit);
-    [index, index + 1].map(|index| (index * units / parts * unit).min(count))
+/// One of `parts` nearly equal parts of `count`, in whole units, those of gemm's own tiles, but for
+/// the last one.
+fn in_units(count: usize, unit: usize, parts: usize, index: usize) -> Range<usize> {
+    let units = part(count.div_ceil(unit), parts, index);
+    (units.start * unit).min(count)..(units.end * unit).min(count)
 }
 
 #[cfg(test)]

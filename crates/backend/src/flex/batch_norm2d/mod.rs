@@ -11,6 +11,7 @@ use burn_flex::FlexTensor;
 use super::{
     all_f32, assert_shape, contiguous, dimensions, elements, output_from,
     parallel::{self, Shared},
+    parts::part,
     recycled,
     simd::Level,
 };
@@ -52,10 +53,10 @@ impl Plan {
     /// All maps have the shape of the plan, and only this task works on these planes.
     unsafe fn planes<M>(&self, task: usize, maps: M) -> Planes<M> {
         let (channel, cut) = (task / self.cuts, task % self.cuts);
-        let [first, end] = [cut, cut + 1].map(|cut| cut * self.batch / self.cuts);
+        let images = part(self.batch, self.cuts, cut);
         let walk = Walk {
-            start: (first * self.channels + channel) * self.plane,
-            planes: end - first,
+            start: (images.start * self.channels + channel) * self.plane,
+            planes: images.len(),
             stride: self.channels * self.plane,
             length: self.plane,
         };
