@@ -45,7 +45,7 @@ pub(super) struct Correlation {
     source: [usize; 2],
     outputs: usize,
     /// Height and width of the output's maps.
-    output: [usize; 2],
+    pub(super) output: [usize; 2],
     stride: [usize; 2],
     /// In ascending order of their offsets.
     taps: Vec<Tap>,

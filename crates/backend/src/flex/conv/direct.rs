@@ -1,8 +1,11 @@
 //! Forward pass and input gradient of any convolution, by correlations.
 
+use std::ops::Range;
+
 use super::{
     super::{
         parallel::{self, Shared},
+        parts::part,
         simd::Level,
     },
     correlation::{Correlation, Epilogue, TASKS, Tap, Weights},
@@ -20,7 +23,7 @@ pub(super) fn forward(
     output: Target<'_>,
 ) {
     let Geometry { batch, groups, inputs, outputs, .. } = *geometry;
-    let [plane, target_plane] = [geometry.input_plane(), geometry.output_plane()];
+    let plane = geometry.input_plane();
     for group in 0..groups {
         let weights = Weights {
             values: &weight[group * outputs * inputs * geometry.taps()..],
@@ -40,28 +43,10 @@ pub(super) fn forward(
         let bias = epilogue.bias.map(|bias| &bias[group * outputs..][..outputs]);
         let epilogue = Epilogue { bias, ..epilogue };
         let source = |image: usize| &input[(image * groups + group) * inputs * plane..];
-        let target = |image: usize| (image * groups + group) * outputs;
+        let first_plane = |image: usize| (image * groups + group) * outputs;
         match output {
             Target::Maps(output) => {
-                let tasks = Tasks::new(&correlation, batch, geometry.output[0]);
-                parallel::run(tasks.count(), |task, scratch| {
-                    let (image, rows, blocks) = tasks.get(task);
-                    let [scratch] = scratch.slices([correlation.scratch()]);
-                    let start = target(image) * target_plane + rows.start * geometry.output[1];
-                    // SAFETY: rows and blocks of channels of one image are one task's alone.
-                    unsafe {
-                        let (source, target) = (source(image), output.pointer(start));
-                        correlation.strip(
-                            source,
-                            rows,
-                            blocks,
-                            epilogue,
-                            scratch,
-                            target,
-                            target_plane,
-                        );
-                    }
-                });
+                run(&correlation, batch, epilogue, source, output, first_plane);
             }
             Target::Pooled(output, places) => {
                 // Rows of whole windows; one without a partner is left out.
@@ -84,7 +69,7 @@ pub(super) fn forward(
                                 .strip(source, rows, blocks, epilogue, scratch, target, size);
                         }
                     }
-                    let planes = target(image)..target(image) + outputs;
+                    let planes = first_plane(image)..first_plane(image) + outputs;
                     // SAFETY: rows of one image are one task's alone.
                     level.run(unsafe {
                         PoolRows::new(maps, planes, first, geometry.output, (output, places))
@@ -93,6 +78,30 @@ pub(super) fn forward(
             }
         }
     }
+}
+
+/// Computes the maps of all images.
+///
+/// - `source`: where an image's maps begin
+/// - `first_plane`: the first of an image's planes in the output
+fn run<'a>(
+    correlation: &Correlation,
+    images: usize,
+    epilogue: Epilogue<'_>,
+    source: impl Fn(usize) -> &'a [f32] + Sync,
+    output: Shared<'_, f32>,
+    first_plane: impl Fn(usize) -> usize + Sync,
+) {
+    let [height, width] = correlation.output;
+    let tasks = Tasks::new(correlation, images);
+    parallel::run(tasks.count(), |task, scratch| {
+        let (image, rows, blocks) = tasks.get(task);
+        let [scratch] = scratch.slices([correlation.scratch()]);
+        let (source, plane) = (source(image), height * width);
+        let target = output.pointer(first_plane(image) * plane + rows.start * width);
+        // SAFETY: rows and blocks of channels of one image are one task's alone.
+        unsafe { correlation.strip(source, rows, blocks, epilogue, scratch, target, plane) };
+    });
 }
 
 /// Where the taps of a kernel read, from the output's position times the stride.
@@ -152,20 +161,9 @@ pub(super) fn input_gradient(
             .collect();
         let epilogue = Epilogue { bias: None, relu: false };
         let source = |image: usize| &gradient[(image * groups + group) * outputs * source_plane..];
-        let target = |image: usize| (image * groups + group) * inputs * plane;
-
+        let first_plane = |image: usize| (image * groups + group) * inputs;
         if let [Phase { correlation, .. }] = phases.as_slice() {
-            let tasks = Tasks::new(correlation, batch, geometry.input[0]);
-            parallel::run(tasks.count(), |task, scratch| {
-                let (image, rows, blocks) = tasks.get(task);
-                let [scratch] = scratch.slices([correlation.scratch()]);
-                let target = target(image) + rows.start * geometry.input[1];
-                // SAFETY: rows and blocks of channels of one image are one task's alone.
-                unsafe {
-                    let (source, target) = (source(image), output.pointer(target));
-                    correlation.strip(source, rows, blocks, epilogue, scratch, target, plane);
-                }
-            });
+            run(correlation, batch, epilogue, source, output, first_plane);
             continue;
         }
         let rows = phases.iter().map(|phase| phase.correlation.rows).min().unwrap_or(1);
@@ -197,7 +195,7 @@ pub(super) fn input_gradient(
                     );
                 }
                 for (channel, map) in maps.chunks_exact(map).take(inputs).enumerate() {
-                    let plane = target(image) + channel * plane;
+                    let plane = (first_plane(image) + channel) * plane;
                     for (row, values) in rows.clone().zip(map.chunks_exact(size[1])) {
                         let row = row * stride[0] + phase[0];
                         // SAFETY: these rows of one image are one task's alone.
@@ -248,8 +246,9 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn new(correlation: &Correlation, images: usize, height: usize) -> Self {
+    fn new(correlation: &Correlation, images: usize) -> Self {
         let (rows, blocks) = (correlation.rows, correlation.blocks());
+        let height = correlation.output[0];
         let strips = height.div_ceil(rows);
         let parts = (TASKS / (images * strips).max(1)).clamp(1, blocks);
         Self { rows, height, strips, images, blocks, parts }
@@ -260,14 +259,12 @@ impl Tasks {
     }
 
     /// Image, rows of the output, blocks of channels.
-    fn get(&self, task: usize) -> (usize, std::ops::Range<usize>, std::ops::Range<usize>) {
-        let (part, strip) = (task % self.parts, task / self.parts % self.strips);
-        let start = strip * self.rows;
-        let block = |part: usize| part * self.blocks / self.parts;
+    fn get(&self, task: usize) -> (usize, Range<usize>, Range<usize>) {
+        let start = task / self.parts % self.strips * self.rows;
         (
             task / (self.parts * self.strips),
             start..(start + self.rows).min(self.height),
-            block(part)..block(part + 1),
+            part(self.blocks, self.parts, task % self.parts),
         )
     }
 }
