@@ -35,6 +35,7 @@ mod simd;
 mod sum;
 #[cfg(test)]
 mod testing;
+mod transpose;
 
 use burn::backend::Flex;
 use burn::tensor::{

@@ -17,11 +17,13 @@ use super::{
     super::{
         lanes::odd_stride,
         parallel::{self, Shared},
+        parts::cut,
         recycled,
         simd::{Kernel, Level, Vector, unroll},
+        transpose::ToPositions,
     },
-    pack::{ToPositions, Window},
-    tile::{Finish, Products, VECTORS, cut, most_rows, tile},
+    tile::{Finish, Products, VECTORS, most_rows, tile},
+    window::Window,
 };
 
 /// Numbers of input that a strip may have: a third of a second-level cache of 512 KiB.
@@ -267,10 +269,10 @@ impl Kernel for Strip<'_> {
                     .unwrap_or(self.rows.end);
                 let from = (row - self.rows.start) * columns;
                 let positions = &of.position_offsets[from..(end - self.rows.start) * columns];
-                for (start, count) in cut(positions.len(), most_rows(V::LANES, vectors)) {
+                for part in cut(0..positions.len(), most_rows(V::LANES, vectors)) {
                     let products = Products {
                         source: self.source,
-                        rows: &positions[start..start + count],
+                        rows: &positions[part.clone()],
                         table: &of.tap_offsets[taps_here.clone()],
                         weights: weights.as_ptr().wrapping_add(taps_here.start * width),
                         weight_step: width,
@@ -282,7 +284,7 @@ impl Kernel for Strip<'_> {
                         bias: self.epilogue.bias.map(|bias| &bias[channel..channel + left]),
                         relu: self.epilogue.relu,
                         channels: left,
-                        target: target.wrapping_add(from + start),
+                        target: target.wrapping_add(from + part.start),
                         plane: self.target_plane,
                     };
                     // SAFETY: the taps are those that meet the image, whose rows are in the
@@ -312,34 +314,30 @@ impl<V: Vector> Finish<V> for Store<'_> {
         let floor = V::splat(if self.relu { 0.0 } else { f32::NEG_INFINITY });
         // Written out for each vector: an index that is not a constant would keep all sums in
         // memory, and store them after every step of the loop before.
-        unroll!(VECTOR => {
-            if VECTOR < N {
-                let channel = VECTOR * V::LANES;
-                let channels = self.channels.saturating_sub(channel).min(V::LANES);
-                let bias = match self.bias {
-                    Some(bias) if channels > 0 => {
-                        // SAFETY: that many channels are left in the bias.
-                        unsafe { V::load_first(bias[channel..].as_ptr(), channels) }
-                    }
-                    _ => V::zero(),
-                };
-                let mut block = V::block(|_| V::zero());
-                unroll!(ROW => {
-                    if ROW < R {
-                        // In this order a NaN stays one.
-                        block.as_mut()[ROW] = floor.max(sums[ROW][VECTOR].add(bias));
-                    }
-                });
-                V::transpose(&mut block);
-                let target = self.target.wrapping_add(channel * self.plane);
-                unroll!(LANE => {
-                    if LANE < V::LANES && LANE < channels {
-                        let target = target.wrapping_add(LANE * self.plane);
-                        // SAFETY: the tile's positions of this channel, by the caller's promise.
-                        unsafe { block.as_ref()[LANE].store_first(target, R) };
-                    }
-                });
-            }
+        unroll!(VECTOR < N => {
+            let channel = VECTOR * V::LANES;
+            let channels = self.channels.saturating_sub(channel).min(V::LANES);
+            let bias = match self.bias {
+                Some(bias) if channels > 0 => {
+                    // SAFETY: that many channels are left in the bias.
+                    unsafe { V::load_first(bias[channel..].as_ptr(), channels) }
+                }
+                _ => V::zero(),
+            };
+            let mut block = V::block(|_| V::zero());
+            unroll!(ROW < R => {
+                // In this order a NaN stays one.
+                block.as_mut()[ROW] = floor.max(sums[ROW][VECTOR].add(bias));
+            });
+            V::transpose(&mut block);
+            let target = self.target.wrapping_add(channel * self.plane);
+            unroll!(LANE < V::LANES => {
+                if LANE < channels {
+                    let target = target.wrapping_add(LANE * self.plane);
+                    // SAFETY: the tile's positions of this channel, by the caller's promise.
+                    unsafe { block.as_ref()[LANE].store_first(target, R) };
+                }
+            });
         });
     }
 }
@@ -363,53 +361,30 @@ fn packed(
         // SAFETY: each task has a block of its own.
         let target = unsafe { target.slice(block * block_size, block_size) };
         let source = &weights.values[block * width * weights.output_stride..];
-        let outputs = (outputs - block * width).min(width);
+        let turn = |source: &[f32], count: usize, target: &mut [f32]| {
+            level.run(ToPositions {
+                source,
+                plane: weights.output_stride,
+                channels: (outputs - block * width).min(width),
+                count,
+                target,
+                width,
+                stride: width,
+            });
+        };
         if whole {
-            let count = channels * weights.kernel;
-            level.run(Pack { source, plane: weights.output_stride, outputs, count, target, width });
+            turn(source, channels * weights.kernel, target);
             return;
         }
         let [kernel] = scratch.slices([weights.kernel * width]);
         for channel in 0..channels {
             let target = &mut target[channel * taps.len() * width..][..taps.len() * width];
             let source = &source[channel * weights.channel_stride..];
-            let (plane, count) = (weights.output_stride, weights.kernel);
-            level.run(Pack { source, plane, outputs, count, target: kernel, width });
+            turn(source, weights.kernel, kernel);
             for (tap, target) in taps.iter().zip(target.chunks_exact_mut(width)) {
                 target.copy_from_slice(&kernel[tap.index * width..][..width]);
             }
         }
     });
     packed
-}
-
-/// `[outputs][count]` to `[count][width]`.
-struct Pack<'a> {
-    source: &'a [f32],
-    plane: usize,
-    outputs: usize,
-    count: usize,
-    target: &'a mut [f32],
-    width: usize,
-}
-
-impl Kernel for Pack<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        assert!(self.source.len() >= (self.outputs - 1) * self.plane + self.count);
-        assert!(self.target.len() >= self.count * self.width);
-        let transposition = ToPositions {
-            source: self.source.as_ptr(),
-            plane: self.plane,
-            channels: self.outputs,
-            count: self.count,
-            target: self.target.as_mut_ptr(),
-            width: self.width,
-            stride: self.width,
-        };
-        // SAFETY: both slices are as long as the sizes say, as asserted.
-        unsafe { transposition.transpose::<V>() };
-    }
 }

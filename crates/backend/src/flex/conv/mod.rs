@@ -10,13 +10,13 @@ mod direct;
 #[cfg(test)]
 mod drawn_shapes;
 mod geometry;
-mod pack;
 mod pooled;
 mod rectify;
 #[cfg(test)]
 mod tests;
 mod tile;
 mod weight_gradient;
+mod window;
 mod winograd;
 
 use burn::backend::Flex;

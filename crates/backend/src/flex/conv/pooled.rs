@@ -86,28 +86,31 @@ pub(super) enum Source<'a> {
     Pooled(&'a [f32], &'a [u8]),
 }
 
-impl Source<'_> {
-    /// Some rows of some planes, or none: where the first one begins, and the numbers from one
-    /// plane to the next.
+impl<'a> Source<'a> {
+    /// Some rows of some planes, or none: all from the first one on, and the numbers from one plane
+    /// to the next.
     ///
     /// - `buffer`: room for them
     #[inline(always)]
-    pub(super) fn rows<V: Vector>(
+    pub(super) fn rows<'b, V: Vector>(
         self,
         planes: Range<usize>,
         rows: Range<usize>,
         [height, width]: [usize; 2],
-        buffer: &mut [f32],
-    ) -> (*const f32, usize) {
+        buffer: &'b mut [f32],
+    ) -> (&'b [f32], usize)
+    where
+        'a: 'b,
+    {
         if rows.is_empty() {
-            return (buffer.as_ptr(), 0);
+            return (&[], 0);
         }
         let size = rows.len() * width;
         match self {
             Self::Maps(maps) => {
                 let start = (planes.start * height + rows.start) * width;
                 let source = &maps[start..][..(planes.len() - 1) * height * width + size];
-                (source.as_ptr(), height * width)
+                (source, height * width)
             }
             Self::Pooled(gradient, places) => {
                 let pooled = (height / 2) * (width / 2);
@@ -118,7 +121,7 @@ impl Source<'_> {
                     let first = rows.start;
                     ScatterPairs { width, gradient, places, first, output }.run::<V>();
                 }
-                (buffer.as_ptr(), size)
+                (buffer, size)
             }
         }
     }

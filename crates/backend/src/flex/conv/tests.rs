@@ -9,9 +9,8 @@ use super::super::{
 };
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
-    pack::strides,
     pooled::channel_sums,
-    tile::{Products, Put, VECTORS, most_rows, tile},
+    tile::{Products, Put, VECTORS, most_rows, strides, tile},
     weight_gradient,
     winograd::{self, Kernels, Maps},
 };
@@ -192,7 +191,7 @@ impl Kernel for EveryTile {
                     outer_weight: 3 * width,
                 };
                 let mut sums = vec![f32::NAN; count * width];
-                let put = Put { sums: sums.as_mut_ptr(), stride: width };
+                let put = Put::<false> { sums: sums.as_mut_ptr(), stride: width };
                 // SAFETY: the last row and step read number 38 of the source, the weights have six
                 // steps, and the sums a row for each row.
                 unsafe { tile::<V>(vectors, &products, &put) };

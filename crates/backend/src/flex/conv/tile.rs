@@ -92,13 +92,11 @@ unsafe fn sums<V: Vector, const R: usize, const N: usize>(products: &Products<'_
                 // SAFETY: the caller promises that the weights of each step can be read.
                 *vector = unsafe { V::load(weights.wrapping_add(n * V::LANES)) };
             }
-            unroll!(ROW => {
-                if ROW < R {
-                    // SAFETY: the caller promises that what the tables lead to can be read.
-                    let source = V::splat(unsafe { *rows[ROW].wrapping_add(step) });
-                    for n in 0..N {
-                        sums[ROW][n] = source.mul_add(vectors[n], sums[ROW][n]);
-                    }
+            unroll!(ROW < R => {
+                // SAFETY: the caller promises that what the tables lead to can be read.
+                let source = V::splat(unsafe { *rows[ROW].wrapping_add(step) });
+                for n in 0..N {
+                    sums[ROW][n] = source.mul_add(vectors[n], sums[ROW][n]);
                 }
             });
             weights = weights.wrapping_add(products.weight_step);
@@ -109,15 +107,6 @@ unsafe fn sums<V: Vector, const R: usize, const N: usize>(products: &Products<'_
         outer_weights = outer_weights.wrapping_add(products.outer_weight);
     }
     sums
-}
-
-/// Cuts `count` rows into tiles of at most `most`, of nearly equal size: `(start, rows)`.
-pub(super) fn cut(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
-    let tiles = count.div_ceil(most);
-    (0..tiles).map(move |tile| {
-        let start = |tile: usize| tile * count / tiles;
-        (start(tile), start(tile + 1) - start(tile))
-    })
 }
 
 /// The most rows of a tile with this many vectors of so many lanes.
@@ -133,46 +122,30 @@ pub(super) const fn most_rows(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Adds a tile to `[rows][stride]`.
-pub(super) struct Add {
+/// Stores a tile in `[rows][stride]`, or adds it to what is there.
+pub(super) struct Put<const ADDING: bool> {
     pub(super) sums: *mut f32,
     pub(super) stride: usize,
 }
 
-impl<V: Vector> Finish<V> for Add {
+impl<V: Vector, const ADDING: bool> Finish<V> for Put<ADDING> {
     // SAFETY: the caller's duty, as in the trait.
     #[inline(always)]
     unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
-        unroll!(ROW => {
-            if ROW < R {
-                for (n, sum) in sums[ROW].iter().enumerate() {
-                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
-                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
-                    unsafe { sum.add(V::load(target)).store(target) };
+        unroll!(ROW < R => {
+            for (n, sum) in sums[ROW].iter().enumerate() {
+                let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
+                // SAFETY: whole vectors of this row of sums, by the caller's promise.
+                unsafe {
+                    let sum = if ADDING { sum.add(V::load(target)) } else { *sum };
+                    sum.store(target);
                 }
             }
         });
     }
 }
 
-/// Stores a tile in `[rows][stride]`.
-pub(super) struct Put {
-    pub(super) sums: *mut f32,
-    pub(super) stride: usize,
-}
-
-impl<V: Vector> Finish<V> for Put {
-    // SAFETY: the caller's duty, as in the trait.
-    #[inline(always)]
-    unsafe fn finish<const R: usize, const N: usize>(&self, sums: &[[V; N]; R]) {
-        unroll!(ROW => {
-            if ROW < R {
-                for (n, sum) in sums[ROW].iter().enumerate() {
-                    let target = self.sums.wrapping_add(ROW * self.stride + n * V::LANES);
-                    // SAFETY: whole vectors of this row of sums, by the caller's promise.
-                    unsafe { sum.store(target) };
-                }
-            }
-        });
-    }
+/// A table of offsets `step` apart.
+pub(super) fn strides(count: usize, step: usize) -> Vec<u32> {
+    (0..count).map(|index| (index * step) as u32).collect()
 }

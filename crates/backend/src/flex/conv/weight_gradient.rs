@@ -14,15 +14,17 @@ use super::{
     super::{
         lanes::odd_stride,
         parallel::{self, Shared},
+        parts::{cut, part},
         recycled,
         simd::{Kernel, Level, Vector},
+        transpose::{ToDensePlanes, ToPositions},
     },
     correlation::{TASKS, width},
     direct::forward_taps,
     geometry::Geometry,
-    pack::{ToPlanes, ToPositions, Window},
     pooled::Source,
-    tile::{Add, Products, VECTORS, cut, most_rows, tile},
+    tile::{Products, Put, VECTORS, most_rows, tile},
+    window::Window,
 };
 
 /// Positions that are summed in registers before the sums are stored: their gradients, of one
@@ -145,13 +147,12 @@ impl<'a> Plan<'a> {
             // SAFETY: each task has sums of its own.
             let sums = unsafe { shared.slice(task * block_size, block_size) };
             sums.fill(0.0);
-            let (block, part) = (task / self.parts, task % self.parts);
-            let chunk = |part: usize| part * self.chunks / self.parts;
+            let block = task / self.parts;
             let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
             let map = self.rows * self.geometry.output[1] * self.width;
             let [source, turned, planes] =
                 scratch.slices([copy, self.positions.len() * self.width, map]);
-            for chunk in chunk(part)..chunk(part + 1) {
+            for chunk in part(self.chunks, self.parts, task % self.parts) {
                 let chunk = Chunk::new(self, chunk, input, source);
                 self.level.run(Accumulate {
                     plan: self,
@@ -178,7 +179,7 @@ impl<'a> Plan<'a> {
             }
             // SAFETY: each task has the weights of its own outputs.
             let target = unsafe { output.slice(block * self.width * pairs, channels * pairs) };
-            self.level.run(Turn { sums: total, width: self.width, channels, target });
+            self.level.run(ToDensePlanes { source: total, width: self.width, channels, target });
         });
     }
 }
@@ -249,24 +250,14 @@ impl Kernel for Accumulate<'_> {
             let channel = (image * groups + plan.group) * outputs + channel;
             let (source, plane) =
                 gradient.rows::<V>(channel..channel + channels, chunk.rows.clone(), output, planes);
-            let transposition = ToPositions {
-                source,
-                plane,
-                channels,
-                count,
-                target: turned.as_mut_ptr(),
-                width: plan.width,
-                stride: plan.width,
-            };
-            // SAFETY: `turned` has the room of this image's positions, and the source has these
-            // rows of its channels.
-            unsafe { transposition.transpose::<V>() };
+            let (target, width) = (turned, plan.width);
+            ToPositions { source, plane, channels, count, target, width, stride: width }.run::<V>();
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };
-        for (start, rows) in cut(plan.pairs.len(), most_rows(V::LANES, vectors)) {
+        for rows in cut(0..plan.pairs.len(), most_rows(V::LANES, vectors)) {
             let products = Products {
                 source: chunk.source,
-                rows: &plan.pairs[start..start + rows],
+                rows: &plan.pairs[rows.clone()],
                 table: &plan.positions[..images * count],
                 weights: turned.as_ptr(),
                 weight_step: plan.width,
@@ -274,41 +265,11 @@ impl Kernel for Accumulate<'_> {
                 outer_source: 0,
                 outer_weight: 0,
             };
-            let sums = &mut sums[start * plan.width..][..rows * plan.width];
-            let add = Add { sums: sums.as_mut_ptr(), stride: plan.width };
+            let sums = &mut sums[rows.start * plan.width..][..rows.len() * plan.width];
+            let add = Put::<true> { sums: sums.as_mut_ptr(), stride: plan.width };
             // SAFETY: pairs and positions lead to inputs of this chunk or its border, the
             // gradients of all positions were just turned, and the sums are this task's own.
             unsafe { tile::<V>(vectors, &products, &add) };
         }
-    }
-}
-
-/// From `[pairs][width]` to `[channels][pairs]`.
-struct Turn<'a> {
-    sums: &'a [f32],
-    width: usize,
-    channels: usize,
-    target: &'a mut [f32],
-}
-
-impl Kernel for Turn<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        let Self { sums, width, channels, target } = self;
-        let pairs = sums.len() / width;
-        assert!(width.is_multiple_of(V::LANES) && channels <= width);
-        assert!(target.len() >= channels * pairs);
-        let transposition = ToPlanes {
-            source: sums.as_ptr(),
-            stride: width,
-            channels,
-            count: pairs,
-            target: target.as_mut_ptr(),
-            plane: pairs,
-        };
-        // SAFETY: both slices are as long as the sizes say, as asserted.
-        unsafe { transposition.transpose::<V>() };
     }
 }

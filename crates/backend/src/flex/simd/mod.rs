@@ -193,14 +193,15 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// Straight-line code for a tile whose size is a constant: the index is a literal in each copy, so
-/// that an array of accumulators stays in registers.
+/// Straight-line code for a tile whose size is a constant, sixteen at most: the index is a literal
+/// in each copy, so that an array of accumulators stays in registers. A loop is not always
+/// unrolled, and then they live in memory.
 macro_rules! unroll {
-    ($index:ident => $body:block) => {
-        $crate::flex::simd::unroll!(@ $index $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    ($index:ident < $count:expr => $body:block) => {
+        $crate::flex::simd::unroll!(@ $index, $count, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
-    (@ $index:ident $body:block $($literal:literal)*) => {
-        $({ const $index: usize = $literal; $body })*
+    (@ $index:ident, $count:expr, $body:block, $($literal:literal)*) => {
+        $({ const $index: usize = $literal; if $index < $count $body })*
     };
 }
 pub(super) use unroll;

@@ -5,18 +5,19 @@ use std::ops::Range;
 use super::{
     super::{
         super::{
-            lanes::odd_stride,
-            parallel::{self, Shared},
+            parallel,
+            parts::cut,
             recycled,
             simd::{Kernel, Level, Vector},
+            transpose::ToPlanes,
         },
         correlation::{Epilogue, TASKS, width},
-        pack::{ToPlanes, ToPositions, strides},
         pooled::{PoolRows, Source, Target},
-        tile::{Products, Put, VECTORS, cut, most_rows, tile},
+        tile::{Products, Put, VECTORS, most_rows, strides, tile},
     },
     MATRICES, Maps, TILE,
     kernels::{Kernels, TransformKernels},
+    tiles::Matrices,
     transform,
 };
 
@@ -66,113 +67,6 @@ pub(in crate::flex::conv) fn correlate(
         channels: strides(inputs, 1),
     };
     if by_blocks { job.run_by_blocks() } else { job.run_by_rows() }
-}
-
-/// One matrix for each number of a transformed tile.
-#[derive(Clone, Copy)]
-struct Matrices<'a> {
-    numbers: Shared<'a, f32>,
-    /// Numbers from one matrix to the next, and from one row to the next.
-    matrix: usize,
-    row: usize,
-}
-
-impl<'a> Matrices<'a> {
-    /// Numbers of all matrices.
-    fn size(rows: usize, columns: usize) -> usize {
-        MATRICES * odd_stride(rows * columns)
-    }
-
-    fn new(numbers: &'a mut [f32], rows: usize, columns: usize) -> Self {
-        // The matrices are written side by side.
-        Self { numbers: Shared::new(numbers), matrix: odd_stride(rows * columns), row: columns }
-    }
-
-    fn pointer(&self, matrix: usize, row: usize, column: usize) -> *mut f32 {
-        self.numbers.pointer(matrix * self.matrix + row * self.row + column)
-    }
-
-    fn strides(&self) -> [usize; 2] {
-        [self.matrix, self.row]
-    }
-}
-
-impl Maps {
-    /// Numbers of a row of tiles for one vector of channels: six rows of input or four of output,
-    /// in the order of vectors, and again in the order of maps.
-    pub(super) fn buffer(&self, level: Level) -> usize {
-        let width = self.input[1].max(self.output[1]);
-        (TILE + 2) * (self.columns() + width) * level.lanes()
-    }
-
-    /// Image and first row of output of a row of tiles.
-    pub(super) fn place(&self, tile_row: usize) -> (usize, usize) {
-        (tile_row / self.tiles(0), tile_row % self.tiles(0) * TILE)
-    }
-
-    /// Transforms the inputs of a row of tiles.
-    ///
-    /// - `target`: `[36][tile][channel]`, `matrix` and `stride` numbers apart
-    ///
-    /// # Safety
-    ///
-    /// The target has room for the tiles of the row.
-    #[inline(always)]
-    pub(super) unsafe fn transform_inputs<V: Vector>(
-        &self,
-        input: Source<'_>,
-        tile_row: usize,
-        buffer: &mut [f32],
-        target: *mut f32,
-        [matrix, stride]: [usize; 2],
-    ) {
-        let (image, first) = self.place(tile_row);
-        let [height, width] = self.input;
-        let [top, left] = self.padding;
-        let columns = self.columns();
-        let (buffer, planes) = buffer.split_at_mut((TILE + 2) * columns * V::LANES);
-        // The rows that are inside of the image: none where there are only rows of padding.
-        let inside = |row: usize| row.saturating_sub(top).min(height);
-        let rows = inside(first)..inside(first + TILE + 2);
-        // What is outside of the image stays zero for all channels.
-        buffer.fill(0.0);
-        for channel in (0..self.inputs).step_by(V::LANES) {
-            let first_plane = image * self.inputs + channel;
-            let channels = first_plane..first_plane + V::LANES;
-            let (source, plane) = input.rows::<V>(channels, rows.clone(), [height, width], planes);
-            for y in rows.clone() {
-                let row = y + top - first;
-                let transposition = ToPositions {
-                    source: source.wrapping_add((y - rows.start) * width),
-                    plane,
-                    channels: V::LANES,
-                    count: width.min(columns - left),
-                    target: buffer[(row * columns + left) * V::LANES..].as_mut_ptr(),
-                    width: V::LANES,
-                    stride: V::LANES,
-                };
-                // SAFETY: the source has a row of each of these channels, and the row of the
-                // buffer room for as many positions.
-                unsafe { transposition.transpose::<V>() };
-            }
-            for tile in 0..self.tiles(1) {
-                let target = target.wrapping_add(tile * stride + channel);
-                transform::both_axes::<transform::Input, V, _, _>(
-                    #[inline(always)]
-                    |row, column| {
-                        let place = (row * columns + tile * TILE + column) * V::LANES;
-                        // SAFETY: six columns from each tile's first are in the buffer.
-                        unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
-                    },
-                    // SAFETY: the caller promises room for this tile.
-                    #[inline(always)]
-                    |row, column, value| unsafe {
-                        value.store(target.wrapping_add((row * 6 + column) * matrix));
-                    },
-                );
-            }
-        }
-    }
 }
 
 /// What all tasks share.
@@ -316,9 +210,9 @@ impl Kernel for TransformInputs<'_, '_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Self { job, row, place, buffer, input } = self;
-        let target = input.pointer(0, place * job.maps.tiles(1), 0);
-        // SAFETY: `input` has room for the tiles of all rows.
-        unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, input.strides()) };
+        let (tiled, first) = (job.maps.tiled_inputs(job.input), place * job.maps.tiles(1));
+        // SAFETY: `input` has room for the tiles of all rows, and this one is this task's alone.
+        unsafe { tiled.transform::<transform::Input, V>(row, buffer, input, first) };
     }
 }
 
@@ -345,10 +239,11 @@ impl Kernel for Multiply<'_, '_> {
         for matrix in 0..MATRICES {
             for channel in (0..outputs).step_by(width) {
                 let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
-                for (start, count) in cut(tiles, most_rows(V::LANES, vectors)) {
+                for rows in cut(0..tiles, most_rows(V::LANES, vectors)) {
+                    let target = sums.pointer(matrix, rows.start, channel);
                     let products = Products {
                         source: input.pointer(matrix, 0, 0),
-                        rows: &job.tiles[start..start + count],
+                        rows: &job.tiles[rows],
                         table: &job.channels,
                         weights: kernels.pointer(matrix, channel / width * job.maps.inputs, 0),
                         weight_step: width,
@@ -356,8 +251,7 @@ impl Kernel for Multiply<'_, '_> {
                         outer_source: 0,
                         outer_weight: 0,
                     };
-                    let target = sums.pointer(matrix, start, channel);
-                    let put = Put { sums: target, stride: sums.row };
+                    let put = Put::<false> { sums: target, stride: sums.row };
                     // SAFETY: the tables lead to tiles and channels of this matrix, which were
                     // transformed, as the kernels of these outputs were; the sums have room for
                     // all tiles and outputs, and are this task's alone.

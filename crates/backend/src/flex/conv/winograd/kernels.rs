@@ -1,9 +1,9 @@
 //! The transformed kernels of the forward pass and of the input gradient.
 
 use super::{
-    super::{
-        super::simd::{self, Vector},
-        pack::ToPositions,
+    super::super::{
+        simd::{Kernel, Vector},
+        transpose::ToPositions,
     },
     Maps, transform,
 };
@@ -51,7 +51,7 @@ impl<'a, 'b> TransformKernels<'a, 'b> {
     }
 }
 
-impl simd::Kernel for TransformKernels<'_, '_> {
+impl Kernel for TransformKernels<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -62,11 +62,11 @@ impl simd::Kernel for TransformKernels<'_, '_> {
         match self.kernels {
             Kernels::Forward => {
                 let source = &self.weight[self.output * inputs * 9..];
-                turn::<V>(source, inputs * 9, inputs * 9, buffer);
+                turn::<V>(source, inputs * 9, buffer);
             }
             Kernels::Turned => {
                 for (input, buffer) in buffer.chunks_exact_mut(9 * V::LANES).enumerate() {
-                    turn::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, 9, buffer);
+                    turn::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, buffer);
                 }
             }
         }
@@ -91,20 +91,9 @@ impl simd::Kernel for TransformKernels<'_, '_> {
     }
 }
 
-/// One vector of outputs for each of `count` numbers; outputs are `plane` apart.
+/// One vector of outputs for each of the `count` numbers that an output has.
 #[inline(always)]
-fn turn<V: Vector>(source: &[f32], plane: usize, count: usize, target: &mut [f32]) {
-    assert!(source.len() >= (V::LANES - 1) * plane + count);
-    assert!(target.len() >= count * V::LANES);
-    let transposition = ToPositions {
-        source: source.as_ptr(),
-        plane,
-        channels: V::LANES,
-        count,
-        target: target.as_mut_ptr(),
-        width: V::LANES,
-        stride: V::LANES,
-    };
-    // SAFETY: the source and the target are as long as the sizes say, as asserted.
-    unsafe { transposition.transpose::<V>() };
+fn turn<V: Vector>(source: &[f32], count: usize, target: &mut [f32]) {
+    let (channels, width) = (V::LANES, V::LANES);
+    ToPositions { source, plane: count, channels, count, target, width, stride: width }.run::<V>();
 }

@@ -10,6 +10,7 @@
 
 mod forward;
 mod kernels;
+mod tiles;
 mod transform;
 mod weight_gradient;
 

@@ -12,15 +12,18 @@ use super::{
         super::{
             lanes::odd_stride,
             parallel::{self, Shared},
+            parts::{cut, part},
             recycled,
             simd::{Kernel, Level, Vector},
+            transpose::ToDensePlanes,
         },
         correlation::{TASKS, width},
-        pack::{ToPlanes, ToPositions, strides},
         pooled::Source,
-        tile::{Add, Products, VECTORS, cut, most_rows, tile},
+        tile::{Products, Put, VECTORS, most_rows, strides, tile},
     },
-    MATRICES, Maps, TILE, transform,
+    MATRICES, Maps,
+    tiles::Matrices,
+    transform,
 };
 
 /// Bytes of sums up to which each part has its own.
@@ -53,23 +56,19 @@ pub(in crate::flex::conv) fn weight_gradient(
         .min(maps.tile_rows().div_ceil(parts))
         .max(1);
     let tiles = rows * maps.tiles(1);
-    // Products walk down the tiles, and the 36 matrices are written side by side.
-    let (input_stride, gradient_stride) = (odd_stride(maps.inputs), odd_stride(maps.outputs));
+    // Products walk down the tiles.
+    let columns = [maps.inputs, maps.outputs].map(odd_stride);
     let job = Job {
         level,
         maps,
         input: Source::Maps(input),
         gradient,
-        input_matrix: odd_stride(tiles * input_stride),
-        input_stride,
-        gradient_matrix: odd_stride(tiles * gradient_stride),
-        gradient_stride,
+        columns,
         rows,
         channels: strides(maps.inputs, 1),
-        tiles: strides(tiles, input_stride),
+        tiles: strides(tiles, columns[0]),
     };
-    let part_size = MATRICES * job.sum_matrix();
-    let mut sums = recycled::floats([parts * part_size]);
+    let mut sums = recycled::floats([parts * Matrices::size(maps.inputs, maps.outputs)]);
     if sum_bytes <= PART_BYTES {
         job.sum_in_parts(parts, sums.storage_mut());
     } else {
@@ -94,11 +93,8 @@ struct Job<'a> {
     maps: &'a Maps,
     input: Source<'a>,
     gradient: Source<'a>,
-    /// Numbers from one matrix of transformed tiles to the next, and from one tile to the next.
-    input_matrix: usize,
-    input_stride: usize,
-    gradient_matrix: usize,
-    gradient_stride: usize,
+    /// Numbers from one transformed tile of inputs and of gradients to the next.
+    columns: [usize; 2],
     /// Rows of tiles of a chunk.
     rows: usize,
     /// Where each channel and each tile is in a matrix of transformed inputs.
@@ -107,41 +103,45 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Numbers of one matrix of sums, `[inputs][outputs]`.
-    fn sum_matrix(&self) -> usize {
-        odd_stride(self.maps.inputs * self.maps.outputs)
+    /// Numbers of the matrices of a chunk's inputs and gradients.
+    fn sizes(&self) -> [usize; 2] {
+        self.columns.map(|columns| Matrices::size(self.tiles.len(), columns))
+    }
+
+    /// The matrices of a chunk's inputs and gradients, `[tiles][channels]`.
+    fn matrices<'a>(&self, [inputs, gradients]: [&'a mut [f32]; 2]) -> [Matrices<'a>; 2] {
+        let tiles = self.tiles.len();
+        [
+            Matrices::new(inputs, tiles, self.columns[0]),
+            Matrices::new(gradients, tiles, self.columns[1]),
+        ]
+    }
+
+    /// The matrices of sums, from zero on.
+    fn sums<'a>(&self, sums: &'a mut [f32]) -> Matrices<'a> {
+        sums.fill(0.0);
+        Matrices::new(sums, self.maps.inputs, self.maps.outputs)
     }
 
     /// Each part of the rows of tiles into sums of its own.
     fn sum_in_parts(&self, parts: usize, sums: &mut [f32]) {
         let size = sums.len() / parts;
         let sums = Shared::new(sums);
-        parallel::run(parts, |part, scratch| {
+        parallel::run(parts, |index, scratch| {
             // SAFETY: each task has sums of its own.
-            let sums = unsafe { sums.slice(part * size, size) };
-            sums.fill(0.0);
-            let [input, gradient, buffer] = scratch.slices([
-                MATRICES * self.input_matrix,
-                MATRICES * self.gradient_matrix,
-                self.maps.buffer(self.level),
-            ]);
-            let start = |part: usize| part * self.maps.tile_rows() / parts;
-            for first in (start(part)..start(part + 1)).step_by(self.rows) {
-                let rows = first..(first + self.rows).min(start(part + 1));
+            let sums = self.sums(unsafe { sums.slice(index * size, size) });
+            let [inputs, gradients] = self.sizes();
+            let [inputs, gradients, buffer] =
+                scratch.slices([inputs, gradients, self.maps.buffer(self.level)]);
+            let chunk = self.matrices([inputs, gradients]);
+            let own = part(self.maps.tile_rows(), parts, index);
+            for first in own.clone().step_by(self.rows) {
+                let rows = first..(first + self.rows).min(own.end);
                 let tiles = rows.len() * self.maps.tiles(1);
-                let places = [Shared::new(&mut *input), Shared::new(&mut *gradient)];
-                self.level.run(Transform { job: self, rows, first, buffer, places });
+                self.level.run(Transform { job: self, rows, first, buffer, chunk });
                 for matrix in 0..MATRICES {
                     for block in 0..self.blocks() {
-                        self.level.run(Multiply {
-                            job: self,
-                            matrix,
-                            block,
-                            tiles,
-                            input,
-                            gradient,
-                            sums: sums[matrix * self.sum_matrix()..].as_mut_ptr(),
-                        });
+                        self.level.run(Multiply { job: self, matrix, block, tiles, chunk, sums });
                     }
                 }
             }
@@ -150,33 +150,20 @@ impl Job<'_> {
 
     /// Chunk after chunk, each divided among the threads.
     fn sum_together(&self, sums: &mut [f32]) {
-        sums.fill(0.0);
-        let sums = Shared::new(sums);
-        let mut input = recycled::floats([MATRICES * self.input_matrix]);
-        let mut gradient = recycled::floats([MATRICES * self.gradient_matrix]);
+        let sums = self.sums(sums);
+        let [mut inputs, mut gradients] = self.sizes().map(|size| recycled::floats([size]));
+        let chunk = self.matrices([inputs.storage_mut(), gradients.storage_mut()]);
         for first in (0..self.maps.tile_rows()).step_by(self.rows) {
             let end = (first + self.rows).min(self.maps.tile_rows());
-            let places = [
-                Shared::new(input.storage_mut::<f32>()),
-                Shared::new(gradient.storage_mut::<f32>()),
-            ];
             parallel::run(end - first, |row, scratch| {
                 let [buffer] = scratch.slices([self.maps.buffer(self.level)]);
                 let rows = first + row..first + row + 1;
-                self.level.run(Transform { job: self, rows, first, buffer, places });
+                self.level.run(Transform { job: self, rows, first, buffer, chunk });
             });
             let tiles = (end - first) * self.maps.tiles(1);
             parallel::run(MATRICES * self.blocks(), |task, _| {
                 let (matrix, block) = (task / self.blocks(), task % self.blocks());
-                self.level.run(Multiply {
-                    job: self,
-                    matrix,
-                    block,
-                    tiles,
-                    input: input.storage(),
-                    gradient: gradient.storage(),
-                    sums: sums.pointer(matrix * self.sum_matrix()),
-                });
+                self.level.run(Multiply { job: self, matrix, block, tiles, chunk, sums });
             });
         }
     }
@@ -193,8 +180,8 @@ struct Transform<'a, 'b> {
     /// The first row of the chunk.
     first: usize,
     buffer: &'b mut [f32],
-    /// Inputs and gradients of the chunk, of which these rows are this task's.
-    places: [Shared<'b, f32>; 2],
+    /// Inputs and gradients, of which these rows are this task's.
+    chunk: [Matrices<'b>; 2],
 }
 
 impl Kernel for Transform<'_, '_> {
@@ -202,110 +189,55 @@ impl Kernel for Transform<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, rows, first, buffer, places: [input, gradient] } = self;
+        let Self { job, rows, first, buffer, chunk: [inputs, gradients] } = self;
+        let tiled_inputs = job.maps.tiled_inputs(job.input);
+        let tiled_gradients = job.maps.tiled_outputs(job.gradient);
         for row in rows {
             let tile = (row - first) * job.maps.tiles(1);
-            let target = input.pointer(tile * job.input_stride);
-            let strides = [job.input_matrix, job.input_stride];
             // SAFETY: the chunk has room for its rows, and this one is this task's alone.
-            unsafe { job.maps.transform_inputs::<V>(job.input, row, buffer, target, strides) };
-            let target = gradient.pointer(tile * job.gradient_stride);
-            // SAFETY: as above.
-            unsafe { transform_gradients::<V>(job, row, buffer, target) };
-        }
-    }
-}
-
-/// Transforms the gradients of a row of tiles.
-///
-/// # Safety
-///
-/// The target has room for the tiles of the row.
-#[inline(always)]
-unsafe fn transform_gradients<V: Vector>(
-    job: &Job<'_>,
-    tile_row: usize,
-    buffer: &mut [f32],
-    target: *mut f32,
-) {
-    let Maps { outputs, output: [height, width], .. } = *job.maps;
-    let across = job.maps.tiles(1);
-    let (image, first) = job.maps.place(tile_row);
-    let (buffer, planes) = buffer.split_at_mut(TILE * across * TILE * V::LANES);
-    let rows = first..height.min(first + TILE);
-    // What is outside of the output stays zero for all channels.
-    buffer.fill(0.0);
-    for channel in (0..outputs).step_by(V::LANES) {
-        let first_plane = image * outputs + channel;
-        let channels = first_plane..first_plane + V::LANES;
-        let (source, plane) =
-            job.gradient.rows::<V>(channels, rows.clone(), [height, width], planes);
-        for row in 0..rows.len() {
-            let transposition = ToPositions {
-                source: source.wrapping_add(row * width),
-                plane,
-                channels: V::LANES,
-                count: width,
-                target: buffer[row * across * TILE * V::LANES..].as_mut_ptr(),
-                width: V::LANES,
-                stride: V::LANES,
-            };
-            // SAFETY: the source has a row of each of these channels, and a row of the buffer at
-            // least as many positions.
-            unsafe { transposition.transpose::<V>() };
-        }
-        for tile in 0..across {
-            let target = target.wrapping_add(tile * job.gradient_stride + channel);
-            transform::both_axes::<transform::OutputAdjoint, V, _, _>(
-                #[inline(always)]
-                |row, column| {
-                    let place = ((row * across + tile) * TILE + column) * V::LANES;
-                    // SAFETY: the buffer has four rows of four columns for each tile.
-                    unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
-                },
-                // SAFETY: the caller promises room for this tile.
-                #[inline(always)]
-                |row, column, value| unsafe {
-                    value.store(target.wrapping_add((row * 6 + column) * job.gradient_matrix));
-                },
-            );
+            unsafe {
+                tiled_inputs.transform::<transform::Input, V>(row, buffer, inputs, tile);
+                tiled_gradients
+                    .transform::<transform::OutputAdjoint, V>(row, buffer, gradients, tile);
+            }
         }
     }
 }
 
 /// Adds a chunk's product of one matrix to its sums, for one block of outputs.
-struct Multiply<'a> {
+struct Multiply<'a, 'b> {
     job: &'a Job<'a>,
     matrix: usize,
     block: usize,
     tiles: usize,
-    input: &'a [f32],
-    gradient: &'a [f32],
-    /// `[inputs][outputs]` of this matrix, of which the block is this task's alone.
-    sums: *mut f32,
+    /// Inputs and gradients.
+    chunk: [Matrices<'b>; 2],
+    /// `[inputs][outputs]`, of which this block of this matrix is this task's alone.
+    sums: Matrices<'b>,
 }
 
-impl Kernel for Multiply<'_> {
+impl Kernel for Multiply<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { job, matrix, block, tiles, input, gradient, sums } = self;
+        let Self { job, matrix, block, tiles, chunk: [input, gradient], sums } = self;
         let Maps { inputs, outputs, .. } = *job.maps;
         let channel = block * width(job.level, outputs);
         let vectors = if outputs - channel <= V::LANES { 1 } else { VECTORS };
-        for (start, count) in cut(inputs, most_rows(V::LANES, vectors)) {
+        for rows in cut(0..inputs, most_rows(V::LANES, vectors)) {
+            let target = sums.pointer(matrix, rows.start, channel);
             let products = Products {
-                source: input[matrix * job.input_matrix..].as_ptr(),
-                rows: &job.channels[start..start + count],
+                source: input.pointer(matrix, 0, 0),
+                rows: &job.channels[rows],
                 table: &job.tiles[..tiles],
-                weights: gradient[matrix * job.gradient_matrix + channel..].as_ptr(),
-                weight_step: job.gradient_stride,
+                weights: gradient.pointer(matrix, 0, channel),
+                weight_step: gradient.row,
                 outer: 1,
                 outer_source: 0,
                 outer_weight: 0,
             };
-            let add = Add { sums: sums.wrapping_add(start * outputs + channel), stride: outputs };
+            let add = Put::<true> { sums: target, stride: sums.row };
             // SAFETY: the tables lead to channels and tiles of the chunk, which were transformed,
             // and the block's sums are this task's alone.
             unsafe { tile::<V>(vectors, &products, &add) };
@@ -329,9 +261,8 @@ impl Kernel for Finish<'_, '_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Maps { inputs, outputs, .. } = *self.job.maps;
-        let matrix = self.job.sum_matrix();
+        let matrix = Matrices::distance(inputs, outputs);
         let turned = &mut self.turned[..inputs * 9 * V::LANES];
-        assert!(self.target.len() >= V::LANES * inputs * 9);
         for input in 0..inputs {
             transform::both_axes::<transform::KernelAdjoint, V, _, _>(
                 #[inline(always)]
@@ -352,15 +283,7 @@ impl Kernel for Finish<'_, '_> {
                 },
             );
         }
-        let transposition = ToPlanes {
-            source: turned.as_ptr(),
-            stride: V::LANES,
-            channels: V::LANES,
-            count: inputs * 9,
-            target: self.target.as_mut_ptr(),
-            plane: inputs * 9,
-        };
-        // SAFETY: `turned` is filled, and the target has the kernels of these outputs.
-        unsafe { transposition.transpose::<V>() };
+        let (width, channels) = (V::LANES, V::LANES);
+        ToDensePlanes { source: turned, width, channels, target: self.target }.run::<V>();
     }
 }
