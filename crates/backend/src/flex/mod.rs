@@ -67,11 +67,11 @@ impl Backend for Flex {
     }
 
     fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
-        lstm::forward(layer)
+        lstm::forward(layer, false).0
     }
 
     fn fused_lstm_saving(layer: Lstm<Self>) -> (LstmOutput<Self>, Vec<FloatTensor<Self>>) {
-        lstm::forward_saving(layer)
+        lstm::forward(layer, true)
     }
 
     fn fused_lstm_backward(

@@ -1,11 +1,15 @@
 //! A share of the batch through all time steps, backward.
 
+use std::ops::Range;
+
 use super::{
     sizes::Sizes,
-    tile::{Product, tiles},
+    tile::{Product, tile_rows},
 };
 use crate::flex::{
     activations::tanh,
+    parallel::Shared,
+    parts::cut,
     simd::{Kernel, Vector},
 };
 
@@ -21,30 +25,24 @@ pub(super) struct Backward<'a> {
     pub(super) weights: &'a [f32],
     pub(super) cells: &'a [f32],
     /// The gates, which become the gradients of the sums before them.
-    pub(super) gates: *mut f32,
+    pub(super) gates: Shared<'a, f32>,
     /// Where the gradient of the input goes, `[batch, time, inputs]`.
-    pub(super) of_input: Option<*mut f32>,
+    pub(super) of_input: Option<Shared<'a, f32>>,
     /// Where the gradients of the first cells and hidden units go, `[batch, hidden]` each.
-    pub(super) of_first: Option<[*mut f32; 2]>,
+    pub(super) of_first: Option<[Shared<'a, f32>; 2]>,
 }
 
-// SAFETY: tasks share the memory, and each writes to the places of its own sequences.
-unsafe impl Send for Backward<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Backward<'_> {}
-
-/// The sequences from `first` to `end`.
+/// Some sequences, all steps.
 pub(super) struct BackwardTask<'a, 'b> {
     memory: Backward<'a>,
-    first: usize,
-    end: usize,
+    sequences: Range<usize>,
     of_cells: &'b mut [f32],
     of_rows: &'b mut [f32],
 }
 
 impl<'a, 'b> BackwardTask<'a, 'b> {
-    /// - `of_cells`: `[end - first, padded]`, for the gradients of the cells
-    /// - `of_rows`: `[end - first, width]`, for the gradients of hidden units and inputs
+    /// - `of_cells`: `[sequences, padded]`, for the gradients of the cells
+    /// - `of_rows`: `[sequences, width]`, for the gradients of hidden units and inputs
     ///
     /// # Safety
     ///
@@ -52,10 +50,10 @@ impl<'a, 'b> BackwardTask<'a, 'b> {
     /// sequences.
     pub(super) unsafe fn new(
         memory: Backward<'a>,
-        [first, end]: [usize; 2],
+        sequences: Range<usize>,
         [of_cells, of_rows]: [&'b mut [f32]; 2],
     ) -> Self {
-        Self { memory, first, end, of_cells, of_rows }
+        Self { memory, sequences, of_cells, of_rows }
     }
 }
 
@@ -70,7 +68,7 @@ impl Kernel for BackwardTask<'_, '_> {
         let (padded, blocks) = (self.memory.sizes.padded(), self.memory.sizes.backward_blocks());
         let width = 4 * V::LANES;
         for step in (0..time).rev() {
-            for sequence in self.first..self.end {
+            for sequence in self.sequences.clone() {
                 // SAFETY: the sequence is one of this task.
                 unsafe { self.through_gates::<V>(step, sequence) };
             }
@@ -79,19 +77,16 @@ impl Kernel for BackwardTask<'_, '_> {
             let end_block =
                 if self.memory.of_input.is_some() { blocks } else { padded.div_ceil(width) };
             for block in first_block..end_block {
-                for (sequence, rows) in tiles::<V>(self.first, self.end) {
+                for sequences in cut(self.sequences.clone(), tile_rows::<V>()) {
                     // SAFETY: the sequences are those of this task.
-                    unsafe { self.tile::<V>(step, block, sequence, rows) };
+                    unsafe { self.tile::<V>(step, block, sequences) };
                 }
             }
             if let Some(target) = self.memory.of_input {
-                for sequence in self.first..self.end {
-                    let source = &self.row(sequence)[padded..][..inputs];
-                    // SAFETY: the input has a place for this step of this sequence.
-                    unsafe {
-                        let target = target.add((sequence * time + step) * inputs);
-                        target.copy_from_nonoverlapping(source.as_ptr(), inputs);
-                    }
+                for sequence in self.sequences.clone() {
+                    // SAFETY: the sequence is one of this task.
+                    let target = unsafe { target.slice((sequence * time + step) * inputs, inputs) };
+                    target.copy_from_slice(&self.row(sequence)[padded..][..inputs]);
                 }
             }
         }
@@ -103,13 +98,13 @@ impl BackwardTask<'_, '_> {
     #[inline(always)]
     fn row(&mut self, sequence: usize) -> &mut [f32] {
         let width = self.memory.sizes.backward_width();
-        &mut self.of_rows[(sequence - self.first) * width..][..width]
+        &mut self.of_rows[(sequence - self.sequences.start) * width..][..width]
     }
 
     #[inline(always)]
     fn cells(&mut self, sequence: usize) -> &mut [f32] {
         let padded = self.memory.sizes.padded();
-        &mut self.of_cells[(sequence - self.first) * padded..][..padded]
+        &mut self.of_cells[(sequence - self.sequences.start) * padded..][..padded]
     }
 
     /// The gradients of the last state, padded.
@@ -119,7 +114,7 @@ impl BackwardTask<'_, '_> {
         self.of_cells.fill(0.0);
         self.of_rows.fill(0.0);
         let [of_cells, of_hidden] = self.memory.of_state;
-        for sequence in self.first..self.end {
+        for sequence in self.sequences.clone() {
             if let Some(source) = of_cells {
                 let source = &source[sequence * hidden..][..hidden];
                 self.cells(sequence)[..hidden].copy_from_slice(source);
@@ -153,7 +148,7 @@ impl BackwardTask<'_, '_> {
             // SAFETY: `padded` is a number of whole vectors, which all of these slices have; the
             // gradients of the outputs end at `hidden`.
             unsafe {
-                let gates = gates.add(row * sizes.gate_stride() + 4 * unit);
+                let gates = gates.pointer(row * sizes.gate_stride() + 4 * unit);
                 let [input, forget] = [V::load(gates), V::load(gates.add(V::LANES))];
                 let new = V::load(gates.add(2 * V::LANES));
                 let output = V::load(gates.add(3 * V::LANES));
@@ -185,20 +180,21 @@ impl BackwardTask<'_, '_> {
     ///
     /// # Safety
     ///
-    /// The sequences from `sequence` on are of this task.
+    /// The sequences are of this task.
     #[inline(always)]
-    unsafe fn tile<V: Vector>(&mut self, step: usize, block: usize, sequence: usize, rows: usize) {
+    unsafe fn tile<V: Vector>(&mut self, step: usize, block: usize, sequences: Range<usize>) {
         let Backward { sizes, gates, weights, .. } = self.memory;
         let (depth, width) = (sizes.gates(), 4 * V::LANES);
         let weights = &weights[block * depth * width..][..depth * width];
         let stride = sizes.backward_width();
-        let first = (sequence - self.first) * stride + block * width;
+        let (sequence, rows) = (sequences.start, sequences.len());
+        let first = (sequence - self.sequences.start) * stride + block * width;
         let target = &mut self.of_rows[first..first + (rows - 1) * stride + width];
         // SAFETY: the gates have a row for each sequence, and the target four vectors.
         unsafe {
             let product = Product {
                 depth,
-                rows: gates.add((step * sizes.batch + sequence) * sizes.gate_stride()),
+                rows: gates.pointer((step * sizes.batch + sequence) * sizes.gate_stride()),
                 row_strides: [sizes.gate_stride(), 1],
                 vectors: weights.as_ptr(),
                 vector_stride: width,
@@ -214,14 +210,12 @@ impl BackwardTask<'_, '_> {
     fn finish(&mut self) {
         let hidden = self.memory.sizes.hidden;
         let Some([of_cells, of_hidden]) = self.memory.of_first else { return };
-        for sequence in self.first..self.end {
-            // SAFETY: both have a place for this sequence.
-            unsafe {
-                let source = self.cells(sequence).as_ptr();
-                of_cells.add(sequence * hidden).copy_from_nonoverlapping(source, hidden);
-                let source = self.row(sequence).as_ptr();
-                of_hidden.add(sequence * hidden).copy_from_nonoverlapping(source, hidden);
-            }
+        for sequence in self.sequences.clone() {
+            // SAFETY: the sequence is one of this task.
+            let [of_cells, of_hidden] =
+                unsafe { [&of_cells, &of_hidden].map(|all| all.slice(sequence * hidden, hidden)) };
+            of_cells.copy_from_slice(&self.cells(sequence)[..hidden]);
+            of_hidden.copy_from_slice(&self.row(sequence)[..hidden]);
         }
     }
 }

@@ -1,11 +1,15 @@
 //! A share of the batch through all time steps, forward.
 
+use std::ops::Range;
+
 use super::{
     sizes::Sizes,
-    tile::{Product, tiles},
+    tile::{Product, tile_rows},
 };
 use crate::flex::{
     activations::{sigmoid, tanh},
+    parallel::Shared,
+    parts::cut,
     simd::{Kernel, Vector},
 };
 
@@ -21,27 +25,21 @@ pub(super) struct Forward<'a> {
     pub(super) state: Option<[&'a [f32]; 2]>,
     /// As packed for the forward pass.
     pub(super) weights: &'a [f32],
-    pub(super) rows: *mut f32,
-    pub(super) cells: *mut f32,
+    pub(super) rows: Shared<'a, f32>,
+    pub(super) cells: Shared<'a, f32>,
     /// `None` if no backward pass follows.
-    pub(super) gates: Option<*mut f32>,
+    pub(super) gates: Option<Shared<'a, f32>>,
     /// `[batch, time, hidden]`
-    pub(super) outputs: *mut f32,
+    pub(super) outputs: Shared<'a, f32>,
     /// The last state, `[batch, hidden]` each.
-    pub(super) last_cell: *mut f32,
-    pub(super) last_hidden: *mut f32,
+    pub(super) last_cell: Shared<'a, f32>,
+    pub(super) last_hidden: Shared<'a, f32>,
 }
 
-// SAFETY: tasks share the memory, and each writes to the places of its own sequences.
-unsafe impl Send for Forward<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Forward<'_> {}
-
-/// The sequences from `first` to `end`.
+/// Some sequences, all steps.
 pub(super) struct ForwardTask<'a, 'b> {
     memory: Forward<'a>,
-    first: usize,
-    end: usize,
+    sequences: Range<usize>,
     sums: &'b mut [f32],
 }
 
@@ -54,10 +52,10 @@ impl<'a, 'b> ForwardTask<'a, 'b> {
     /// sequences.
     pub(super) unsafe fn new(
         memory: Forward<'a>,
-        [first, end]: [usize; 2],
+        sequences: Range<usize>,
         sums: &'b mut [f32],
     ) -> Self {
-        Self { memory, first, end, sums }
+        Self { memory, sequences, sums }
     }
 }
 
@@ -69,55 +67,48 @@ impl Kernel for ForwardTask<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { memory, first, end, sums } = self;
+        let Self { memory, sequences, sums } = self;
         assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
         assert_eq!(memory.sizes.lanes, V::LANES);
         // SAFETY: promised to `new`.
         unsafe {
-            for sequence in first..end {
+            for sequence in sequences.clone() {
                 memory.begin(sequence);
             }
             for step in 0..memory.sizes.time {
-                for sequence in first..end {
+                for sequence in sequences.clone() {
                     memory.read_input(step, sequence);
                 }
                 for block in 0..memory.sizes.blocks() {
-                    for (sequence, rows) in tiles::<V>(first, end) {
-                        memory.tile::<V>(step, block, sequence, &mut sums[..rows * 4 * V::LANES]);
+                    for tile in cut(sequences.clone(), tile_rows::<V>()) {
+                        let sums = &mut sums[..tile.len() * 4 * V::LANES];
+                        memory.tile::<V>(step, block, tile.start, sums);
                     }
                 }
-                for sequence in first..end {
+                for sequence in sequences.clone() {
                     memory.write_output(step, sequence);
                 }
             }
-            for sequence in first..end {
+            for sequence in sequences {
                 memory.finish(sequence);
             }
         }
     }
 }
 
-/// Callers of these methods promise that steps, blocks and sequences are inside of the layer, and that
-/// nobody else touches these sequences.
+/// Callers of the unsafe methods promise that steps, blocks and sequences are inside of the layer,
+/// and that nobody else touches these sequences.
 impl Forward<'_> {
-    /// # Safety
-    ///
-    /// The caller keeps to the promise above.
+    /// Where the row of a sequence before a step begins.
     #[inline(always)]
-    unsafe fn row(&self, step: usize, sequence: usize) -> *mut f32 {
-        let Sizes { batch, .. } = self.sizes;
-        // SAFETY: a row of the memory.
-        unsafe { self.rows.add((step % self.slots * batch + sequence) * self.sizes.stride()) }
+    fn row_at(&self, step: usize, sequence: usize) -> usize {
+        (step % self.slots * self.sizes.batch + sequence) * self.sizes.stride()
     }
 
-    /// # Safety
-    ///
-    /// The caller keeps to the promise above.
+    /// Where the cells of a sequence before a step begin.
     #[inline(always)]
-    unsafe fn cell(&self, step: usize, sequence: usize) -> *mut f32 {
-        let Sizes { batch, .. } = self.sizes;
-        // SAFETY: cells of the memory.
-        unsafe { self.cells.add((step % self.slots * batch + sequence) * self.sizes.padded()) }
+    fn cells_at(&self, step: usize, sequence: usize) -> usize {
+        (step % self.slots * self.sizes.batch + sequence) * self.sizes.padded()
     }
 
     /// Writes the first state, padded.
@@ -128,10 +119,12 @@ impl Forward<'_> {
     #[inline(always)]
     unsafe fn begin(&self, sequence: usize) {
         let (hidden, padded) = (self.sizes.hidden, self.sizes.padded());
-        // SAFETY: a row begins with the hidden units, and there are as many cells.
+        // SAFETY: the sequence is this task's alone. A row begins with the hidden units.
         let targets = unsafe {
-            [self.cell(0, sequence), self.row(0, sequence)]
-                .map(|start| std::slice::from_raw_parts_mut(start, padded))
+            [
+                self.cells.slice(self.cells_at(0, sequence), padded),
+                self.rows.slice(self.row_at(0, sequence), padded),
+            ]
         };
         for (index, target) in targets.into_iter().enumerate() {
             target.fill(0.0);
@@ -150,12 +143,11 @@ impl Forward<'_> {
     unsafe fn read_input(&self, step: usize, sequence: usize) {
         let Sizes { time, inputs, .. } = self.sizes;
         let input = &self.input[(sequence * time + step) * inputs..][..inputs];
-        // SAFETY: a row has room for hidden units, inputs and a one.
-        unsafe {
-            let target = self.row(step, sequence).add(self.sizes.padded());
-            target.copy_from_nonoverlapping(input.as_ptr(), inputs);
-            target.add(inputs).write(1.0);
-        }
+        let start = self.row_at(step, sequence) + self.sizes.padded();
+        // SAFETY: the sequence is this task's alone.
+        let target = unsafe { self.rows.slice(start, inputs + 1) };
+        target[..inputs].copy_from_slice(input);
+        target[inputs] = 1.0;
     }
 
     /// A vector of units of as many sequences as there are `sums` for, `[sequences, 4, lanes]`: the
@@ -174,7 +166,7 @@ impl Forward<'_> {
         unsafe {
             let product = Product {
                 depth: sizes.depth(),
-                rows: self.row(step, sequence),
+                rows: self.rows.pointer(self.row_at(step, sequence)),
                 row_strides: [sizes.stride(), 1],
                 vectors: weights.as_ptr(),
                 vector_stride: width,
@@ -202,19 +194,19 @@ impl Forward<'_> {
         unit: usize,
         sequence: usize,
     ) {
-        // SAFETY: the unit's vector lies inside of the rows, cells and gates.
+        // SAFETY: rows, cells and gates have whole vectors of units.
         unsafe {
             let [input, forget] = [sigmoid(V::load(sums)), sigmoid(V::load(sums.add(V::LANES)))];
             let new = tanh(V::load(sums.add(2 * V::LANES)));
             let output = sigmoid(V::load(sums.add(3 * V::LANES)));
-            let before = V::load(self.cell(step, sequence).add(unit));
+            let before = V::load(self.cells.pointer(self.cells_at(step, sequence) + unit));
             let after = forget.mul_add(before, input.mul(new));
-            after.store(self.cell(step + 1, sequence).add(unit));
+            after.store(self.cells.pointer(self.cells_at(step + 1, sequence) + unit));
             let hidden = output.mul(tanh(after));
-            hidden.store(self.row(step + 1, sequence).add(unit));
+            hidden.store(self.rows.pointer(self.row_at(step + 1, sequence) + unit));
             if let Some(gates) = self.gates {
                 let row = step * self.sizes.batch + sequence;
-                let gates = gates.add(row * self.sizes.gate_stride() + 4 * unit);
+                let gates = gates.pointer(row * self.sizes.gate_stride() + 4 * unit);
                 input.store(gates);
                 forget.store(gates.add(V::LANES));
                 new.store(gates.add(2 * V::LANES));
@@ -229,10 +221,10 @@ impl Forward<'_> {
     #[inline(always)]
     unsafe fn write_output(&self, step: usize, sequence: usize) {
         let Sizes { time, hidden, .. } = self.sizes;
-        // SAFETY: the next row begins with the hidden units; the output has their room.
+        // SAFETY: the sequence is this task's alone. The next row begins with the hidden units.
         unsafe {
-            let target = self.outputs.add((sequence * time + step) * hidden);
-            target.copy_from_nonoverlapping(self.row(step + 1, sequence), hidden);
+            let target = self.outputs.slice((sequence * time + step) * hidden, hidden);
+            target.copy_from_slice(self.rows.slice(self.row_at(step + 1, sequence), hidden));
         }
     }
 
@@ -244,13 +236,13 @@ impl Forward<'_> {
     #[inline(always)]
     unsafe fn finish(&self, sequence: usize) {
         let Sizes { time, hidden, .. } = self.sizes;
-        // SAFETY: as in `begin`.
+        let at = sequence * hidden;
+        // SAFETY: as in `write_output`.
         unsafe {
-            let at = sequence * hidden;
-            let cell = self.cell(time, sequence);
-            self.last_cell.add(at).copy_from_nonoverlapping(cell, hidden);
-            let row = self.row(time, sequence);
-            self.last_hidden.add(at).copy_from_nonoverlapping(row, hidden);
+            let cells = self.cells.slice(self.cells_at(time, sequence), hidden);
+            self.last_cell.slice(at, hidden).copy_from_slice(cells);
+            let row = self.rows.slice(self.row_at(time, sequence), hidden);
+            self.last_hidden.slice(at, hidden).copy_from_slice(row);
         }
     }
 }

@@ -18,7 +18,10 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, dimensions, elements, parallel, recycled, simd::Level,
+    all_f32, assert_shape, contiguous, dimensions, elements,
+    parallel::{self, Shared},
+    recycled,
+    simd::Level,
 };
 use crate::{
     Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, lstm,
@@ -30,28 +33,15 @@ use sizes::Sizes;
 use weight_gradient::weight_gradients;
 use weights::Weights;
 
-/// The layer, if no backward pass follows.
-pub(super) fn forward(layer: Lstm<Flex>) -> LstmOutput<Flex> {
-    if !supported(&layer) {
-        return lstm::composed(layer).0;
-    }
-    note_taken();
-    run(Level::best(), layer, false).0
-}
-
-/// The layer, and rows, cells and gates for the backward pass.
-pub(super) fn forward_saving(layer: Lstm<Flex>) -> (LstmOutput<Flex>, Vec<FlexTensor>) {
-    if !supported(&layer) {
+/// The layer; if `saving` with rows, cells and gates for the backward pass.
+pub(super) fn forward(layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<FlexTensor>) {
+    let state = layer.state.iter().flat_map(|state| [&state.cell, &state.hidden]);
+    let others = [&layer.input, &layer.input_weight, &layer.hidden_weight, &layer.bias];
+    if !all_f32(others.into_iter().chain(state)) {
         return lstm::composed(layer);
     }
     note_taken();
-    run(Level::best(), layer, true)
-}
-
-fn supported(layer: &Lstm<Flex>) -> bool {
-    let state = layer.state.iter().flat_map(|state| [&state.cell, &state.hidden]);
-    all_f32([&layer.input, &layer.input_weight, &layer.hidden_weight, &layer.bias])
-        && state.into_iter().all(|tensor| all_f32([tensor]))
+    run(Level::best(), layer, saving)
 }
 
 fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<FlexTensor>) {
@@ -87,12 +77,12 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         input: elements(&input),
         state: state.as_ref().map(|state| state.each_ref().map(elements)),
         weights: elements(&packed),
-        rows: start_of(&mut rows),
-        cells: start_of(&mut cells),
-        gates: saving.then(|| start_of(&mut gates)),
-        outputs: start_of(&mut outputs),
-        last_cell: start_of(&mut last_cell),
-        last_hidden: start_of(&mut last_hidden),
+        rows: Shared::new(rows.storage_mut()),
+        cells: Shared::new(cells.storage_mut()),
+        gates: saving.then(|| Shared::new(gates.storage_mut())),
+        outputs: Shared::new(outputs.storage_mut()),
+        last_cell: Shared::new(last_cell.storage_mut()),
+        last_hidden: Shared::new(last_hidden.storage_mut()),
     };
     parallel::run(sizes.tasks(), |task, scratch| {
         let [sums] = scratch.slices([TILE_SUMS * sizes.lanes]);
@@ -104,7 +94,7 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
     (LstmOutput { outputs, state }, saved)
 }
 
-/// The gradients, from what [`forward_saving`] or the default body returned.
+/// The gradients, from what [`forward`] or the default body returned.
 pub(super) fn backward(
     saved: LstmSaved<Flex>,
     gradients: LstmOutputGradients<Flex>,
@@ -158,16 +148,18 @@ fn run_backward(
         of_state: of_state.each_ref().map(|gradient| gradient.as_ref().map(elements)),
         weights: elements(&packed),
         cells: elements(&cells),
-        gates: start_of(&mut of_sums),
-        of_input: of_input.as_mut().map(start_of),
-        of_first: of_first.as_mut().map(|first| first.each_mut().map(start_of)),
+        gates: Shared::new(of_sums.storage_mut()),
+        of_input: of_input.as_mut().map(|tensor| Shared::new(tensor.storage_mut())),
+        of_first: of_first
+            .as_mut()
+            .map(|first| first.each_mut().map(|tensor| Shared::new(tensor.storage_mut()))),
     };
     parallel::run(sizes.tasks(), |task, scratch| {
-        let [first, end] = sizes.sequences(task);
-        let lengths = [sizes.padded(), sizes.backward_width()].map(|width| (end - first) * width);
-        let gradients = scratch.slices(lengths);
+        let sequences = sizes.sequences(task);
+        let widths = [sizes.padded(), sizes.backward_width()];
+        let gradients = scratch.slices(widths.map(|width| sequences.len() * width));
         // SAFETY: the memory was made by its sizes, as asserted, and tasks divide the sequences.
-        level.run(unsafe { BackwardTask::new(memory, [first, end], gradients) });
+        level.run(unsafe { BackwardTask::new(memory, sequences, gradients) });
     });
     LstmGradients {
         input: of_input,
@@ -176,9 +168,4 @@ fn run_backward(
             .then(|| weight_gradients(level, &sizes, elements(&of_sums), elements(&rows))),
         state: of_first.map(|[cell, hidden]| LstmPrimitives { cell, hidden }),
     }
-}
-
-/// The address of the first element of a tensor that nobody else holds.
-fn start_of(tensor: &mut FlexTensor) -> *mut f32 {
-    tensor.storage_mut::<f32>().as_mut_ptr()
 }

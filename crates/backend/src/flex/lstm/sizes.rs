@@ -1,6 +1,8 @@
 //! The sizes of an LSTM layer and its memory inside of the kernels.
 
-use crate::flex::lanes::odd_stride;
+use std::ops::Range;
+
+use crate::flex::{lanes::odd_stride, parts::part};
 
 /// The hidden units are padded to whole vectors; padded ones have weights of zero, and so stay
 /// zero. The rest is laid out for products in which a row is broadcast against blocks of weights:
@@ -69,13 +71,8 @@ impl Sizes {
         }
     }
 
-    /// The first sequence of a task and the end of them.
-    pub(super) fn sequences(&self, task: usize) -> [usize; 2] {
+    /// The sequences of a task.
+    pub(super) fn sequences(&self, task: usize) -> Range<usize> {
         part(self.batch, self.tasks(), task)
     }
-}
-
-/// The start and the end of one of `parts` nearly equal parts of `count`.
-pub(super) fn part(count: usize, parts: usize, index: usize) -> [usize; 2] {
-    [index, index + 1].map(|index| index * count / parts)
 }

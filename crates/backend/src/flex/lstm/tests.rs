@@ -130,20 +130,20 @@ fn backward_equals_the_default_body() {
 #[test]
 #[should_panic(expected = "the input weight: shape [32, 4] instead of [32, 5]")]
 fn weights_for_other_inputs_are_refused() {
-    forward(Lstm { input_weight: scaled([32, 4], 2), ..layer([2, 3, 5, 8], false) });
+    forward(Lstm { input_weight: scaled([32, 4], 2), ..layer([2, 3, 5, 8], false) }, false);
 }
 
 #[test]
 #[should_panic(expected = "the bias: shape [31] instead of [32]")]
 fn a_bias_of_another_shape_is_refused() {
-    forward(Lstm { bias: normal([31], 4), ..layer([2, 3, 5, 8], false) });
+    forward(Lstm { bias: normal([31], 4), ..layer([2, 3, 5, 8], false) }, false);
 }
 
 #[test]
 #[should_panic(expected = "the outputs' gradient: shape [2, 4, 8] instead of [2, 3, 8]")]
 fn a_gradient_of_another_shape_is_refused() {
     let layer = layer([2, 3, 5, 8], false);
-    let (_, values) = forward_saving(layer.clone());
+    let (_, values) = forward(layer.clone(), true);
     let wanted = LstmWanted { input: true, weights: true, state: true };
     backward(saved(&layer, values, wanted), gradients([2, 4, 5, 8], true, false));
 }
@@ -195,10 +195,9 @@ fn the_number_of_sequences_changes_no_bit() {
 fn tasks_are_equal_shares_of_every_batch() {
     for batch in 0..300 {
         let sizes = Sizes { batch, time: 1, inputs: 1, hidden: 1, lanes: 8 };
-        let shares: Vec<[usize; 2]> = (0..sizes.tasks()).map(|t| sizes.sequences(t)).collect();
-        assert_eq!(shares.iter().map(|[first, end]| end - first).sum::<usize>(), batch);
-        assert!(shares.windows(2).all(|pair| pair[0][1] == pair[1][0]), "{batch}");
-        let lengths = || shares.iter().map(|[first, end]| end - first);
+        let shares: Vec<_> = (0..sizes.tasks()).map(|task| sizes.sequences(task)).collect();
+        assert!(shares.iter().cloned().flatten().eq(0..batch), "{batch}: {shares:?}");
+        let lengths = || shares.iter().map(ExactSizeIterator::len);
         let [least, most] = [lengths().min(), lengths().max()].map(Option::unwrap_or_default);
         assert!(most - least <= 1, "{batch}: {shares:?}");
         assert!(
@@ -214,7 +213,7 @@ fn the_number_of_threads_changes_no_bit() {
     let shape = [70, 9, 33, 40];
     let [one, two, three] = on_1_2_and_3_threads(|| {
         let layer = layer(shape, true);
-        let (output, values_saved) = forward_saving(layer.clone());
+        let (output, values_saved) = forward(layer.clone(), true);
         let wanted = LstmWanted { input: true, weights: true, state: true };
         let saved = saved(&layer, values_saved, wanted);
         let gradients = backward(saved, gradients(shape, true, true));

@@ -1,37 +1,12 @@
 //! The product that all passes consist of: a few rows by four vectors of columns.
 
-use super::sizes::part;
-use crate::flex::simd::Vector;
+use crate::flex::simd::{Vector, unroll};
 
 /// The most rows of a tile: with four vectors of sums for each, and what they are multiplied by, as
 /// many as the processor has registers for.
 #[inline(always)]
 pub(super) const fn tile_rows<V: Vector>() -> usize {
     if V::LANES == 16 { 6 } else { 3 }
-}
-
-/// Straight-line code for each of `R` rows, at most six, whose number is a literal in each copy:
-/// the sums must stay in registers. A loop is not always unrolled, and then they live in memory.
-macro_rules! each_row {
-    ($row:ident => $body:block) => {
-        each_row!(@ $row $body 0 1 2 3 4 5)
-    };
-    (@ $row:ident $body:block $($number:literal)*) => {
-        $(if $number < R {
-            const $row: usize = $number;
-            $body;
-        })*
-    };
-}
-
-/// Cuts the rows from `first` to `end` into tiles of nearly equal size: `(start, rows)`.
-pub(super) fn tiles<V: Vector>(first: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
-    let count = end - first;
-    let tiles = count.div_ceil(tile_rows::<V>());
-    (0..tiles).map(move |tile| {
-        let [start, end] = part(count, tiles, tile);
-        (first + start, end - start)
-    })
 }
 
 /// A tile's product:
@@ -58,7 +33,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Computes as many rows as a tile of [`tiles`] has.
+    /// Computes a tile of [`tile_rows`] at most.
     ///
     /// # Safety
     ///
@@ -92,18 +67,18 @@ impl Product {
                 let (row, vectors) =
                     (self.rows.add(k * value_stride), self.vectors.add(k * self.vector_stride));
                 let mut values = [V::zero(); R];
-                each_row!(ROW => { values[ROW] = V::splat(*row.add(ROW * row_stride)) });
+                unroll!(ROW < R => { values[ROW] = V::splat(*row.add(ROW * row_stride)) });
                 let vector = V::load(vectors);
-                each_row!(ROW => { sums[ROW][0] = values[ROW].mul_add(vector, sums[ROW][0]) });
+                unroll!(ROW < R => { sums[ROW][0] = values[ROW].mul_add(vector, sums[ROW][0]) });
                 let vector = V::load(vectors.add(V::LANES));
-                each_row!(ROW => { sums[ROW][1] = values[ROW].mul_add(vector, sums[ROW][1]) });
+                unroll!(ROW < R => { sums[ROW][1] = values[ROW].mul_add(vector, sums[ROW][1]) });
                 let vector = V::load(vectors.add(2 * V::LANES));
-                each_row!(ROW => { sums[ROW][2] = values[ROW].mul_add(vector, sums[ROW][2]) });
+                unroll!(ROW < R => { sums[ROW][2] = values[ROW].mul_add(vector, sums[ROW][2]) });
                 let vector = V::load(vectors.add(3 * V::LANES));
-                each_row!(ROW => { sums[ROW][3] = values[ROW].mul_add(vector, sums[ROW][3]) });
+                unroll!(ROW < R => { sums[ROW][3] = values[ROW].mul_add(vector, sums[ROW][3]) });
             }
         }
-        each_row!(ROW => {
+        unroll!(ROW < R => {
             // SAFETY: the caller's promise.
             unsafe {
                 let target = self.sums.add(ROW * self.sums_stride);

@@ -4,10 +4,11 @@ use burn_flex::FlexTensor;
 
 use super::{
     sizes::Sizes,
-    tile::{Product, tiles},
+    tile::{Product, tile_rows},
 };
 use crate::flex::{
     parallel::{self, Shared},
+    parts::cut,
     recycled,
     simd::{Kernel, Level, Vector},
 };
@@ -94,20 +95,20 @@ impl Kernel for OfBlock<'_> {
                 // there are more rows than have gates.
                 let vectors = &rows[first * stride + column..];
                 let vectors = &vectors[..(depth - 1) * stride + gates];
-                for (gate, tile) in tiles::<V>(0, gates) {
-                    let sums = &mut sums[gate * width + column..];
+                for tile in cut(0..gates, tile_rows::<V>()) {
+                    let sums = &mut sums[tile.start * width + column..];
                     let product = Product {
                         depth,
-                        rows: of_gates[gate..].as_ptr(),
+                        rows: of_gates[tile.start..].as_ptr(),
                         row_strides: [1, gate_stride],
                         vectors: vectors.as_ptr(),
                         vector_stride: stride,
-                        sums: sums[..(tile - 1) * width + gates].as_mut_ptr(),
+                        sums: sums[..(tile.len() - 1) * width + gates].as_mut_ptr(),
                         sums_stride: width,
                         adding: true,
                     };
                     // SAFETY: the slices above are as long as the strides ask for.
-                    unsafe { product.run::<V>(tile) };
+                    unsafe { product.run::<V>(tile.len()) };
                 }
             }
         }

@@ -7,6 +7,7 @@ use crate::flex::{
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
+    transpose::ToPositions,
 };
 
 /// The weights as they came: PyTorch's layout, contiguous.
@@ -105,27 +106,16 @@ impl Kernel for PackForward<'_> {
             for (weights, columns, start) in
                 [(self.weights.hidden, hidden, 0), (self.weights.input, inputs, padded)]
             {
-                for column in (0..columns).step_by(V::LANES) {
-                    let count = columns - column;
-                    let mut block = V::block(
-                        #[inline(always)]
-                        |row| {
-                            if row >= units {
-                                return V::zero();
-                            }
-                            let source = &weights[(first_row + row) * columns + column..];
-                            // SAFETY: `count` weights follow in this row.
-                            unsafe { V::load_first(source.as_ptr(), count) }
-                        },
-                    );
-                    V::transpose(&mut block);
-                    for (row, values) in block.as_ref().iter().take(count).enumerate() {
-                        let target = &mut self.target[target(start + column + row, gate)..];
-                        assert!(target.len() >= V::LANES, "room for a vector");
-                        // SAFETY: asserted above.
-                        unsafe { values.store(target.as_mut_ptr()) };
-                    }
+                ToPositions {
+                    source: &weights[first_row * columns..],
+                    plane: columns,
+                    channels: units,
+                    count: columns,
+                    target: &mut self.target[target(start, gate)..],
+                    width: V::LANES,
+                    stride: 4 * V::LANES,
                 }
+                .run::<V>();
             }
         }
     }
