@@ -90,8 +90,10 @@ impl ScheduleConfig {
             let rises = minimum > 0.0 && (base / minimum).is_finite();
             found.require("schedule.minimum", minimum, rises, "well above 0 for a range");
         }
+        let kinds_with_minimum = [ScheduleKind::Cosine, ScheduleKind::Plateau, ScheduleKind::Range];
+        let is_used = kinds_with_minimum.contains(&self.kind);
         // An invalid rate has been noted already.
-        let below = base <= 0.0 || base.is_nan() || minimum <= base;
+        let below = !is_used || base <= 0.0 || base.is_nan() || minimum <= base;
         found.require("schedule.minimum", minimum, below, "at most `optimizer.learning_rate`");
         let share = self.pct_start;
         let between = share > 0.0 && share < 1.0;
@@ -190,7 +192,10 @@ mod tests {
             ("`schedule.minimum` is inf,", |c| c.schedule.minimum = f64::INFINITY),
             ("`schedule.minimum` is NaN,", |c| c.schedule.minimum = f64::NAN),
             ("`schedule.minimum` is 0,", range),
-            ("`schedule.minimum` is 0.5,", |c| c.schedule.minimum = 0.5),
+            ("`schedule.minimum` is 0.5,", |c| {
+                c.schedule.kind = ScheduleKind::Cosine;
+                c.schedule.minimum = 0.5;
+            }),
             ("`schedule.pct_start` is 1,", |c| c.schedule.pct_start = 1.0),
             ("`schedule.pct_start` is 0,", |c| c.schedule.pct_start = 0.0),
             ("`schedule.div_factor` is 0,", |c| c.schedule.div_factor = 0.0),
@@ -243,6 +248,16 @@ mod tests {
             ("training.epochs", "at least 1"),
         ];
         assert_eq!(named, expected.map(|(key, rule)| (key.to_owned(), rule)));
+    }
+
+    #[test]
+    fn a_minimum_that_the_schedule_does_not_use_may_be_above_the_learning_rate() {
+        use ScheduleKind::{Constant, Exponential, OneCycle, Step};
+        for kind in [Constant, Exponential, OneCycle, Step] {
+            let mut config = config();
+            (config.schedule.kind, config.schedule.minimum) = (kind, 0.5);
+            config.check().unwrap();
+        }
     }
 
     #[test]
