@@ -1,8 +1,12 @@
 //! One pass over the training data.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use crate::progress::Handover;
@@ -52,8 +56,8 @@ pub struct Epoch {
     pub position: usize,
     pub(crate) stops: [Stop; 2],
     /// Whether the last batch left an update incomplete.
-    pub(crate) in_update: Arc<AtomicBool>,
-    pub(crate) handover: Arc<Handover>,
+    pub(crate) in_update: Rc<Cell<bool>>,
+    pub(crate) handover: Rc<Handover>,
 }
 
 impl Epoch {
@@ -63,7 +67,7 @@ impl Epoch {
         let mut batches = batches.into_iter();
         let Self { stops, in_update, handover, .. } = self.clone();
         std::iter::from_fn(move || {
-            if stops.iter().any(Stop::requested) && !in_update.load(Ordering::Relaxed) {
+            if stops.iter().any(Stop::requested) && !in_update.get() {
                 return None;
             }
             handover.wait(|| batches.next())
@@ -81,15 +85,15 @@ mod tests {
             index: 0,
             position: 0,
             stops: [Stop::default(), Stop::default()],
-            in_update: Arc::default(),
-            handover: Arc::default(),
+            in_update: Rc::default(),
+            handover: Rc::default(),
         };
         let mut batches = epoch.batches(0..10);
         assert_eq!(batches.next(), Some(0));
         epoch.stops[1].request();
-        epoch.in_update.store(true, Ordering::Relaxed);
+        epoch.in_update.set(true);
         assert_eq!(batches.next(), Some(1));
-        epoch.in_update.store(false, Ordering::Relaxed);
+        epoch.in_update.set(false);
         assert_eq!(batches.next(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Training time, throughput and mean loss over a span of steps.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    cell::Cell,
     time::{Duration, Instant},
 };
 
@@ -43,55 +43,36 @@ impl Clock {
 }
 
 /// When batches were waited for and arrived; shared by the trainer and the iterator over batches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Handover {
-    origin: Instant,
-    waited: AtomicU64, // in nanoseconds, like the next
-    came: AtomicU64,   // since the origin; 0 where the last batch's time was taken
-}
-
-impl Default for Handover {
-    fn default() -> Self {
-        Self { origin: Instant::now(), waited: AtomicU64::new(0), came: AtomicU64::new(0) }
-    }
+    waited: Cell<Duration>,
+    came: Cell<Option<Instant>>, // none where the last batch's time was taken
 }
 
 impl Handover {
     /// Waits for a batch.
     pub(crate) fn wait<T>(&self, next: impl FnOnce() -> T) -> T {
-        let start = self.now();
+        let start = Instant::now();
         let batch = next();
-        let came = self.now();
-        self.waited.fetch_add(came - start, Ordering::Relaxed);
-        self.came.store(came, Ordering::Relaxed);
+        let came = Instant::now();
+        self.waited.set(self.waited.get() + (came - start));
+        self.came.set(Some(came));
         batch
     }
 
     /// Seconds of waiting since the last call.
     pub(crate) fn take_waited(&self) -> f64 {
-        seconds(self.waited.swap(0, Ordering::Relaxed))
+        self.waited.take().as_secs_f64()
     }
 
     /// Seconds since a batch arrived; 0 at a second call for the same one.
     pub(crate) fn take_since_batch(&self) -> f64 {
-        match self.came.swap(0, Ordering::Relaxed) {
-            0 => 0.0,
-            came => seconds(self.now() - came),
-        }
+        self.came.take().map_or(0.0, |came| came.elapsed().as_secs_f64())
     }
-
-    fn now(&self) -> u64 {
-        self.origin.elapsed().as_nanos().try_into().unwrap_or(u64::MAX)
-    }
-}
-
-fn seconds(nanoseconds: u64) -> f64 {
-    Duration::from_nanos(nanoseconds).as_secs_f64()
 }
 
 /// Seconds by what they were spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)] // checkpoints of earlier versions have only the first
 pub(crate) struct Spent {
     /// Waiting for data.
     pub(crate) waited: f64,
@@ -184,15 +165,5 @@ mod tests {
             assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
         }
         assert_eq!(span.pace(20.0, None).percent_of_peak, None);
-    }
-
-    #[test]
-    fn a_span_of_an_earlier_version_is_read() {
-        let span = r#"{"since": 1.5, "samples": 3, "waited": 0.25, "loss_sum": 2.0}"#;
-        let span: Span = serde_json::from_str(span).unwrap();
-        let spent = Spent { waited: 0.25, ..Spent::default() };
-        assert_eq!(span, Span { since: 1.5, samples: 3, loss_sum: 2.0, spent });
-        let written = serde_json::to_string(&span).unwrap();
-        assert_eq!(serde_json::from_str::<Span>(&written).unwrap(), span);
     }
 }

@@ -4,13 +4,7 @@ mod checkpoints;
 mod processes;
 mod report;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{cell::Cell, rc::Rc, time::Instant};
 
 use backend::{AutodiffBackend, Part};
 use burn::{module::AutodiffModule, tensor::Tensor};
@@ -75,11 +69,11 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     interrupt: Stop, // asked of this process
     stop: Stop,      // agreed on by all processes
     done: Stop,
-    in_update: Arc<AtomicBool>, // between the parts of an update
+    in_update: Rc<Cell<bool>>, // between the parts of an update
     finite_until: u64,
     began_at: u64, // updates made before this process took over
     clock: Clock,
-    handover: Arc<Handover>,
+    handover: Rc<Handover>,
     spent: Spent, // since the losses were last read
     keeps: bool,  // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
@@ -115,11 +109,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             interrupt,
             stop,
             done: Stop::default(),
-            in_update: Arc::default(),
+            in_update: Rc::default(),
             finite_until: 0,
             began_at: 0,
             clock: Clock::default(),
-            handover: Arc::default(),
+            handover: Rc::default(),
             spent: Spent::default(),
             keeps: false,
             shelf: None,
@@ -176,8 +170,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             index: record.epochs_ended,
             position: record.position,
             stops: [self.stop.clone(), self.done.clone()],
-            in_update: Arc::clone(&self.in_update),
-            handover: Arc::clone(&self.handover),
+            in_update: Rc::clone(&self.in_update),
+            handover: Rc::clone(&self.handover),
         })
     }
 
@@ -198,14 +192,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Err(TrainError::Losses { losses: given, samples });
         }
         self.spent.forward += self.handover.take_since_batch();
-        if !self.in_update.load(Ordering::Relaxed) {
+        if !self.in_update.get() {
             // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
         }
         let start = Instant::now();
         let gradients = self.state.accumulate(losses, part);
         self.spent.backward += start.elapsed().as_secs_f64();
-        self.in_update.store(!part.last, Ordering::Relaxed);
+        self.in_update.set(!part.last);
         let Some(gradients) = gradients else { return Ok(()) };
         self.interrupt.note(self.step_number() + 1);
         let gradients = self.sum_over_processes(gradients)?;
