@@ -71,7 +71,6 @@ pub(crate) struct Record {
     /// Samples of the current or last update.
     pub(crate) update_samples: usize,
     /// The learning rate of the last update.
-    #[serde(default)] // earlier versions did not record it
     pub(crate) learning_rate: f64,
     /// The product of NAdam's momenta over all updates.
     pub(crate) momentum_product: f64,

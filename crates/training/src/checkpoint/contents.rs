@@ -47,16 +47,14 @@ pub(crate) struct SavedState {
     /// Whether their moving average was computed.
     averages: bool,
     /// Whether the best epoch's model was kept.
-    #[serde(default)] // earlier versions did not record it
-    keep_best: Option<bool>,
+    keep_best: bool,
     /// As in [`TrainerConfig`].
-    #[serde(default)]
     rests_on: BTreeMap<String, String>,
     /// Sums on the device, which are f32 and therefore exact as f64.
     interval_loss: f64,
     update_loss: f64,
     /// Where losses are scaled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     loss_scale: Option<[f64; 2]>,
     /// What [`Keeper::mark`](crate::Keeper::mark) returned.
     pub(crate) mark: serde_json::Value,
@@ -122,7 +120,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 steps_per_epoch: config.steps_per_epoch,
                 optimizer: config.optimizer.kind,
                 averages: config.ema.is_some(),
-                keep_best: Some(config.keep_best),
+                keep_best: config.keep_best,
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
@@ -229,11 +227,7 @@ impl SavedState {
         for (what, then, now) in [
             ("an average of the weights", self.averages, config.ema.is_some()),
             ("loss scaling", self.loss_scale.is_some(), config.loss_scaling),
-            (
-                "keeping the best model",
-                self.keep_best.unwrap_or(config.keep_best),
-                config.keep_best,
-            ),
+            ("keeping the best model", self.keep_best, config.keep_best),
         ] {
             if then != now {
                 let [then, now] = [then, now].map(|there| if there { "with" } else { "without" });
