@@ -58,7 +58,7 @@ pub(crate) enum NotFinite {
 }
 
 /// The part of the state on the host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Updates made.
     pub(crate) step: u64,
@@ -134,22 +134,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             accumulated: None,
             squares: SquareSums::none(),
             zero: zero(),
-            record: Record {
-                step: 0,
-                epochs_ended: 0,
-                position: 0,
-                samples: 0,
-                update_samples: 0,
-                learning_rate: 0.0,
-                momentum_product: 1.0,
-                plateau: Plateau::default(),
-                early_stopping: Patience::default(),
-                interval: Span::default(),
-                epoch: Span::default(),
-                seconds: 0.0,
-                validation: None,
-                best: None,
-            },
+            record: Record { momentum_product: 1.0, ..Record::default() },
         }
     }
 
