@@ -1,6 +1,6 @@
 //! The gradients of a model, one for each parameter in the order in which the model is visited.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use backend::{AutodiffBackend, Backend, UpdateRule};
 use burn::{
@@ -152,18 +152,16 @@ where
     let in_their_place = diverged.clone();
     let mut take = Take::<A, _> { rule, each, taken: Vec::new(), in_their_place };
     let model = model.map(&mut take);
-    let mut taken = take.taken;
     let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
-    while let Some((first, _)) = taken.first() {
-        let Parameter { factor, decays, .. } = parameters[*first];
-        let alike = |position: usize| {
-            let other = &parameters[position];
-            (other.factor.to_bits(), other.decays) == (factor.to_bits(), decays)
-        };
-        let (these, others) = taken.into_iter().partition(|(position, _)| alike(*position));
-        taken = others;
-        let (positions, these): (Vec<_>, Vec<_>) = Vec::into_iter(these).unzip();
-        let rule = rule.of(factor, decays);
+    let mut alike = BTreeMap::<_, (Vec<_>, Vec<_>)>::new();
+    for (position, learning) in take.taken {
+        let Parameter { factor, decays, .. } = parameters[position];
+        let (positions, these) = alike.entry((factor.to_bits(), decays)).or_default();
+        positions.push(position);
+        these.push(learning);
+    }
+    for ((factor, decays), (positions, these)) in alike {
+        let rule = rule.of(f64::from_bits(factor), decays);
         let updated = A::InnerBackend::fused_update(these, diverged.clone(), &rule);
         for (position, (weight, new_slots)) in positions.into_iter().zip(updated) {
             weights[position] = Some(weight);
