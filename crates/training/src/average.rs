@@ -1,7 +1,7 @@
 //! The exponential moving average of the weights. It begins with the weights after the first update,
-//! as PyTorch's `AveragedModel` does, and decays faster in the first updates, as TensorFlow's
-//! `ExponentialMovingAverage` with `num_updates` does; otherwise the average of a short run would be
-//! mostly of its beginning.
+//! made or skipped, as PyTorch's `AveragedModel` does, and decays faster in the first updates, as
+//! TensorFlow's `ExponentialMovingAverage` with `num_updates` does; otherwise the average of a short
+//! run would be mostly of its beginning.
 
 use backend::{AutodiffBackend, Backend};
 use burn::{module::Module, tensor::ops::FloatTensor};

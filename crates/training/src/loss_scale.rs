@@ -3,7 +3,8 @@
 //! The loss is multiplied before the backward pass and the gradients are divided after it. As in
 //! PyTorch's `GradScaler`, whose constants these are, the scale is halved where a gradient is not
 //! finite, and that update is skipped; it is doubled after many updates that were made. All of it is
-//! computed on the device, without waiting for it.
+//! computed on the device, without waiting for it, so the host counts skipped updates too: the first
+//! ones that Adam makes after them, at the start of a run, are smaller, down to half.
 
 use backend::Backend;
 use burn::tensor::{ElementConversion, Tensor};
