@@ -104,31 +104,6 @@ fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
 }
 
 #[test]
-fn the_gradient_norm_is_that_before_clipping() {
-    let Problem { features, targets, start } = Problem::drawn();
-    let mut gradient = [0.0_f64; 3];
-    for (row, target) in features.chunks(3).zip(&targets).take(BATCH) {
-        let product = |(x, w): (&f32, &f32)| f64::from(*x) * f64::from(*w);
-        let error = row.iter().zip(&start).map(product).sum::<f64>() - f64::from(*target);
-        for (sum, x) in gradient.iter_mut().zip(row) {
-            *sum += 2.0 * error * f64::from(*x) / BATCH as f64;
-        }
-    }
-    let expected = gradient.iter().map(|value| value * value).sum::<f64>().sqrt();
-    for clip_norm in [None, Some(0.1)] {
-        let settings = TrainerConfig { clip_norm, ..settings(optimizer(OptimizerKind::Sgd)) };
-        let mut recorder = Recorder::default();
-        train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
-        let norm = |event: &Event| match event {
-            Event::Step(report) => Some(report.gradient_norm),
-            _ => None,
-        };
-        let norm = recorder.0.iter().find_map(norm).unwrap();
-        assert!((norm - expected).abs() < 1e-5 * expected, "{norm} {expected}");
-    }
-}
-
-#[test]
 fn a_run_ends_after_max_steps_with_its_epoch_reported() {
     let mut recorder = Recorder::default();
     let settings = TrainerConfig { max_steps: Some(3), ..settings(optimizer(OptimizerKind::Sgd)) };
