@@ -224,6 +224,13 @@ pub trait Observer {
     }
 }
 
+/// Hears nothing.
+impl Observer for () {
+    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+        Ok(())
+    }
+}
+
 /// Keeps a run, so that it can be resumed however it ended.
 pub trait Keeper {
     /// The directory of the checkpoints; it need not exist.

@@ -1,19 +1,16 @@
 //! Which parameters an update changes, and by how much: groups, decay, and what is not trained.
 
-use std::error::Error;
-
 use backend::{Part, Selected, device::Device};
 use burn::{
-    backend::Autodiff,
     module::{Module, ModuleMapper, Param},
     tensor::{Tensor, backend::Backend},
 };
 use training::{
-    Event, Observer, OptimizerConfig, OptimizerKind, ParameterGroup, Stop, TrainError, Trained,
-    Trainer, TrainerConfig,
+    OptimizerConfig, OptimizerKind, ParameterGroup, Stop, TrainError, Trained, Trainer,
+    TrainerConfig,
 };
 
-type Recorded = Autodiff<Selected>;
+use crate::common::Recorded;
 
 /// A layer like batch normalisation: an untrained parameter stands between trained ones.
 #[derive(Module, Debug)]
@@ -55,21 +52,14 @@ impl<B: Backend> ModuleMapper<B> for Statistics {
     }
 }
 
-struct Nobody;
-
-impl Observer for Nobody {
-    fn observe(&mut self, _: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 /// Three steps of gradient descent on a loss of zero for all weights, so that only decay acts, or
 /// on the sum of the outputs.
 fn train(settings: TrainerConfig, only_decay: bool) -> Trained<Network<Selected>> {
     let device = Device::default();
     let model =
         Network::<Recorded> { first: Normalized::ones(&device), second: Normalized::ones(&device) };
-    let (mut nobody, stop) = (Nobody, Stop::default());
+    let mut nobody = ();
+    let stop = Stop::default();
     let mut trainer = Trainer::new(model, settings, &device, &mut nobody, stop).unwrap();
     while let Some(epoch) = trainer.next_epoch() {
         for _ in epoch.batches(0..3) {
@@ -143,8 +133,7 @@ fn a_group_without_parameters_is_refused() {
     let device = Device::default();
     let model =
         Network::<Recorded> { first: Normalized::ones(&device), second: Normalized::ones(&device) };
-    let (mut nobody, stop) = (Nobody, Stop::default());
-    let error = Trainer::new(model, settings, &device, &mut nobody, stop).err().unwrap();
+    let error = Trainer::new(model, settings, &device, &mut (), Stop::default()).err().unwrap();
     assert!(matches!(error, TrainError::Config(_)), "{error}");
     assert!(error.to_string().contains("is `sec`, and must be the path of"), "{error}");
 }
