@@ -18,10 +18,10 @@ pub struct Entry {
     /// Threads that compute on the CPU.
     pub threads: usize,
     /// Processes under MPI that shared each step; none for a process without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<usize>,
     /// The throughput of each rank relative to that of a single rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// Samples in a step.
     pub batch: u64,
@@ -39,10 +39,10 @@ pub struct Entry {
     pub percent_of_peak: Option<f64>,
     /// Bytes that a step moves if each layer's result is written once, and read by each layer that
     /// needs it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<f64>,
     /// Their speed, as a percentage of that of a copy on the device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_bandwidth: Option<f64>,
     /// Peak memory, where the system reports it: of the process on a CPU, reserved by the framework on
     /// a GPU.
@@ -55,7 +55,7 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_wait: Option<f64>,
     /// The share of the time spent on summing the gradients of all processes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
     /// The fastest peer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct PeerEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// Of what a GPU framework reserved, the peak that tensors held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_memory_bytes: Option<u64>,
     /// Our peak memory divided by its.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -34,7 +34,6 @@ pub(crate) struct Ready {
     #[serde(default)]
     pub(crate) since_first_step: f64,
     /// The device's name and peaks, where those were asked for.
-    #[serde(default)]
     pub(crate) peaks: Option<(String, backend::Peaks)>,
 }
 
@@ -48,15 +47,11 @@ pub(crate) struct Measured {
     pub(crate) samples: u64,
     pub(crate) peak_memory_bytes: Option<u64>,
     /// Of a peer on a GPU.
-    #[serde(default)]
     pub(crate) allocated_memory_bytes: Option<u64>,
     /// The share of the time spent waiting for data.
-    #[serde(default)]
     pub(crate) data_wait: Option<f64>,
     /// The share of the time spent on summing the gradients of all processes.
-    #[serde(default)]
     pub(crate) communication_wait: Option<f64>,
     /// By how much memory grew after the first tenth of the steps.
-    #[serde(default)]
     pub(crate) memory_growth_bytes: Option<i64>,
 }

@@ -21,7 +21,7 @@ pub(super) struct Results {
 pub(super) struct Machine {
     pub(super) backend: String,
     pub(super) device: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) driver: Option<String>,
     pub(super) processor: String,
     pub(super) cores: usize,
@@ -32,7 +32,7 @@ pub(super) struct Machine {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Peaks {
     pub(super) multiply_adds_per_second: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bf16_multiply_adds_per_second: Option<f64>,
     pub(super) copy_bytes_per_second: f64,
     pub(super) upload_bytes_per_second: f64,
