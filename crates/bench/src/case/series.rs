@@ -93,10 +93,11 @@ pub(super) fn threads(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let doubled = std::iter::successors(Some(1), |count| Some(count * 2));
     let counts: Vec<usize> = doubled.take_while(|&count| count <= most).collect();
     let of = |recipe| {
-        let nothing = |_| "training.seed=0".to_owned(); // only the threads change
-        let trials = series("scaling-threads", recipe, "threads", &counts, nothing);
-        let trials = trials.into_iter().zip(&counts);
-        trials.map(|(trial, &count)| Trial { threads: Some(count), ..trial }).collect::<Vec<_>>()
+        let of_count = |&count: &usize| {
+            let trial = point("scaling-threads", recipe, "threads", count, Vec::new());
+            Trial { threads: Some(count), ..trial }
+        };
+        counts.iter().map(of_count).collect::<Vec<_>>()
     };
     Ok([of("cnn"), of("lstm"), of("resnet")].concat())
 }
@@ -109,8 +110,8 @@ pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
     for recipe in ["cnn", "lstm"] {
         let of = |name: &str, batch: usize, threads, ranks| {
             let name = format!("ranks/{recipe}/{name}");
-            let batch = |_: usize| format!("training.batch_size={batch}");
-            let mut trial = series(&name, recipe, "batch", &[1], batch).remove(0);
+            let batch_size = vec![format!("training.batch_size={batch}")];
+            let mut trial = point(&name, recipe, "batch", batch, batch_size);
             if let What::Train(job) = &mut trial.what {
                 job.steps = 50; // enough that it does not matter which rank began first
             }
