@@ -122,8 +122,6 @@ def vgg(sizes):
             stages.append(nn.ReLU())
             inputs = outputs
         stages.append(nn.MaxPool2d(2))
-    if head is None:
-        return Sequence(features=nn.Sequential(*stages))
     layers, inputs = [], head["inputs"]
     for outputs in head["hidden"]:
         layers += [nn.Linear(inputs, outputs), nn.ReLU(), nn.Dropout(head["dropout"])]

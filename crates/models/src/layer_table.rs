@@ -76,16 +76,6 @@ impl Architecture {
     }
 }
 
-impl VggConfig {
-    /// As [`Architecture::layers`], without a head.
-    pub fn layers(&self) -> Vec<Layer> {
-        let shape = vec![self.channels, self.size, self.size];
-        let mut table = Table { shape, layers: Vec::new() };
-        table.vgg(self);
-        table.layers
-    }
-}
-
 /// The layers so far, and the shape that the last one left.
 struct Table {
     shape: Vec<usize>,

@@ -7,12 +7,16 @@ mod steps;
 use std::path::Path;
 
 use anyhow::Context;
-use backend::Precision;
-use models::{Architecture, CnnConfig, ResNetConfig, TextLstmConfig, VggConfig};
+use backend::{Precision, Selected, device::Device};
+use models::{
+    Architecture, CnnConfig, HeadConfig, ResNetConfig, TextLstmConfig, VggClassifierConfig,
+    VggConfig, weights,
+};
+use store::TensorFile;
 
 use crate::{
     Job, ON_GPU, Options,
-    exchange::{Described, Exchange, Terms},
+    exchange::{Exchange, Terms},
     peers::{self, Peer},
     work::{SourceJob, SourceKind, Stage, StageJob, TrainJob, Unit},
 };
@@ -62,7 +66,11 @@ pub const CASES: &[Case] = &[
     usual("lstm-step", "a step of Keras's generator: 20 words, 128 units, batch 128", steps::lstm),
     usual("lstm-char-step", "a step by characters: windows of 64, 256 units", steps::lstm_char),
     usual("inference", "the forward pass alone: latency at batch 1, throughput", parts::inference),
-    usual("vgg16-forward", "the features of VGG-16 on 8 images of 3x224x224", parts::vgg16_forward),
+    usual(
+        "vgg16-forward",
+        "VGG-16 with a small head on 8 images of 3x224x224",
+        parts::vgg16_forward,
+    ),
     usual(
         "vgg-head-epoch",
         "an epoch of a head: cached features, or VGG-16",
@@ -140,7 +148,7 @@ pub(crate) enum What {
     /// Training until an accuracy is reached.
     Reach(TrainJob),
     /// The forward pass on batches of samples of a shape.
-    Infer { architecture: Described, sample: Vec<usize>, batch: usize, steps: u64, waits: bool },
+    Infer { architecture: Architecture, sample: Vec<usize>, batch: usize, steps: u64, waits: bool },
     /// A part of a step of a recipe.
     Stage { stage: Stage, recipe: &'static str, settings: Vec<String> },
     /// A source on its own.
@@ -234,14 +242,11 @@ impl Trial {
                 Job::Train(shortened(&job, quick))
             }
             What::Head { backbone, network, settings } => {
-                let weights = folder.join("backbone.safetensors");
-                let described = Described::Features {
-                    network: "vgg".to_owned(),
-                    features: network.clone(),
-                    head: None,
-                };
-                Exchange::of_inference(&described, &[1], 1)?.write_weights(&weights)?;
-                head_job(backbone, &weights, settings, HEAD_EPOCHS.0, quick)
+                let path = folder.join("backbone.safetensors");
+                let network = network.init::<Selected>(0, &Device::default());
+                let tensors = weights::to_tensors(&network);
+                TensorFile { tensors, ..TensorFile::default() }.write(&path)?;
+                head_job(backbone, &path, settings, HEAD_EPOCHS.0, quick)
             }
         })
     }

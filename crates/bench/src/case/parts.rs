@@ -3,9 +3,9 @@
 use super::{steps::CONSTANT, *};
 
 pub(super) fn inference(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    let cnn = Described::Whole(Architecture::Cnn(CnnConfig::default()));
-    let resnet = Described::Whole(Architecture::ResNet(ResNetConfig::default()));
-    let text = Described::Whole(Architecture::TextLstm(TextLstmConfig::default()));
+    let cnn = Architecture::Cnn(CnnConfig::default());
+    let resnet = Architecture::ResNet(ResNetConfig::default());
+    let text = Architecture::TextLstm(TextLstmConfig::default());
     Ok(vec![
         infer("cnn-latency", &cnn, &[1, 28, 28], 1, 1000, peers::ALL),
         infer("cnn-throughput", &cnn, &[1, 28, 28], 256, 10, peers::ALL),
@@ -17,13 +17,15 @@ pub(super) fn inference(_: &Options) -> anyhow::Result<Vec<Trial>> {
 
 pub(super) fn vgg16_forward(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let features = VggConfig::imagenet(16, false)?;
-    let network = Described::Features { network: "vgg".to_owned(), features, head: None };
+    let inputs = features.features();
+    let head = HeadConfig { inputs, hidden: Vec::new(), outputs: 10, dropout: 0.0 };
+    let network = Architecture::Vgg(VggClassifierConfig { features, head });
     Ok(vec![infer("vgg16-forward", &network, &[3, 224, 224], 8, 1, peers::PYTORCH_ONLY)])
 }
 
 fn infer(
     name: &str,
-    architecture: &Described,
+    architecture: &Architecture,
     sample: &[usize],
     batch: usize,
     steps: u64,

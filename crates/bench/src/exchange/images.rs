@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use store::StoredTensor;
 use training::{OptimizerConfig, RunLength, ScheduleConfig};
 
-use super::{Described, Exchange, Goal, Loss, Task, initial, resolved, stored};
+use super::{Exchange, Goal, Loss, Task, resolved, stored};
 
 /// The images that a recipe trains on, and its network.
 pub(crate) struct Images {
@@ -106,15 +106,9 @@ impl Images {
             let batch = self.augmented(batch?);
             Ok::<_, anyhow::Error>((stored(batch.images)?, stored(batch.labels.float())?))
         });
-        Ok(Exchange {
-            task: Task::Train,
-            loss: Loss::CrossEntropy,
-            batches: first.collect::<Result<_, _>>()?,
-            optimizer: self.optimizer,
-            weights: initial(&self.architecture, self.seed, &Device::default()),
-            architecture: Described::Whole(self.architecture),
-            goal: None,
-        })
+        let first = first.collect::<Result<_, _>>()?;
+        let Self { architecture, seed, optimizer, .. } = self;
+        Ok(Exchange::new(architecture, seed, Loss::CrossEntropy, optimizer, first))
     }
 
     /// All full batches of the first epoch, and the split that is held out.

@@ -17,7 +17,7 @@ use backend::{
     device::Device,
     random::{Purpose, Random},
 };
-use models::{Architecture, Layer, VggConfig, training_multiply_adds, weights};
+use models::{Architecture, Initializer, Layer, training_multiply_adds, weights};
 use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
 use training::{OptimizerConfig, OptimizerKind};
@@ -29,7 +29,7 @@ use crate::{ON_GPU, WARM};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {
     pub(crate) task: Task,
-    pub(crate) architecture: Described,
+    pub(crate) architecture: Architecture,
     pub(crate) loss: Loss,
     pub(crate) optimizer: OptimizerConfig,
     /// Steps of a round.
@@ -44,7 +44,6 @@ pub(crate) struct Case {
     /// Whether each forward pass is waited for.
     pub(crate) waits: bool,
     /// The accuracy to reach, if one is.
-    #[serde(default)]
     pub(crate) goal: Option<Goal>,
 }
 
@@ -97,23 +96,10 @@ pub(crate) enum Loss {
     CrossEntropy,
 }
 
-/// A network, or the features of one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Described {
-    Whole(Architecture),
-    Features {
-        network: String,
-        features: VggConfig,
-        /// Always none.
-        head: Option<()>,
-    },
-}
-
 /// A case with everything that belongs to it.
 pub(crate) struct Exchange {
     pub(crate) task: Task,
-    pub(crate) architecture: Described,
+    pub(crate) architecture: Architecture,
     pub(crate) loss: Loss,
     pub(crate) optimizer: OptimizerConfig,
     pub(crate) weights: BTreeMap<String, StoredTensor>,
@@ -124,6 +110,19 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
+    /// Training on `batches`, from the weights of `seed`.
+    fn new(
+        architecture: Architecture,
+        seed: u64,
+        loss: Loss,
+        optimizer: OptimizerConfig,
+        batches: Vec<(StoredTensor, StoredTensor)>,
+    ) -> Self {
+        let initializer = Initializer::<Selected>::seeded(seed, &Device::default());
+        let weights = weights::to_tensors(&architecture.build(&initializer));
+        Self { task: Task::Train, architecture, loss, optimizer, weights, batches, goal: None }
+    }
+
     /// The first `batches` batches of a run; none for a recipe whose steps cannot be repeated
     /// elsewhere, such as one with dropout.
     pub(crate) fn of_training(
@@ -152,41 +151,24 @@ impl Exchange {
     ///
     /// - `sample`: the shape of one sample
     pub(crate) fn of_inference(
-        architecture: &Described,
+        architecture: &Architecture,
         sample: &[usize],
         batch: usize,
     ) -> anyhow::Result<Self> {
-        let device = Device::default();
         let shape = [&[batch], sample].concat();
         let random = Random::new(0, Purpose::Synthetic, 0);
         let values: Vec<f32> = match architecture {
-            Described::Whole(Architecture::TextLstm(config)) => (0..shape.iter().product())
+            Architecture::TextLstm(config) => (0..shape.iter().product())
                 .map(|index: usize| (index * 7919 % config.vocabulary) as f32)
                 .collect(),
             _ => (0..shape.iter().product::<usize>() as u64).map(|i| random.uniform(i)).collect(),
         };
         let inputs = StoredTensor::new(shape, values)?;
         let targets = StoredTensor::new(vec![batch], vec![0.0; batch])?;
-        let weights = match architecture {
-            Described::Whole(architecture) => initial(architecture, 0, &device),
-            Described::Features { features, .. } => {
-                weights::to_tensors(&features.init::<Selected>(0, &device))
-            }
-        };
-        Ok(Self {
-            task: Task::Infer,
-            architecture: architecture.clone(),
-            loss: Loss::CrossEntropy,
-            optimizer: OptimizerConfig::new(OptimizerKind::Sgd, 0.0),
-            weights,
-            batches: vec![(inputs, targets)],
-            goal: None,
-        })
-    }
-
-    /// Writes the weights alone.
-    pub(crate) fn write_weights(self, path: &Path) -> anyhow::Result<()> {
-        Ok(TensorFile { tensors: self.weights, ..TensorFile::default() }.write(path)?)
+        let optimizer = OptimizerConfig::new(OptimizerKind::Sgd, 0.0);
+        let batches = vec![(inputs, targets)];
+        let training = Self::new(architecture.clone(), 0, Loss::CrossEntropy, optimizer, batches);
+        Ok(Self { task: Task::Infer, ..training })
     }
 
     /// Samples in a batch.
@@ -200,10 +182,7 @@ impl Exchange {
     /// written.
     pub(crate) fn cost(&self) -> Cost {
         let sample = self.batches.first().map_or(&[][..], |(inputs, _)| &inputs.shape()[1..]);
-        let layers = match &self.architecture {
-            Described::Whole(architecture) => architecture.layers(sample),
-            Described::Features { features, .. } => features.layers(),
-        };
+        let layers = self.architecture.layers(sample);
         let inputs: usize = sample.iter().product();
         let results: usize =
             layers.iter().map(|layer| layer.output.iter().product::<usize>()).sum();
@@ -285,26 +264,6 @@ fn stack(tensors: Vec<StoredTensor>) -> anyhow::Result<StoredTensor> {
     let shape = [&[tensors.len()], first.shape()].concat();
     let values = tensors.into_iter().flat_map(|tensor| tensor.into_parts().1).collect();
     StoredTensor::new(shape, values).context("the batches have different sizes")
-}
-
-/// A network's initial weights.
-fn initial(
-    architecture: &Architecture,
-    seed: u64,
-    device: &Device,
-) -> BTreeMap<String, StoredTensor> {
-    match architecture {
-        Architecture::Mlp(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
-        Architecture::Cnn(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
-        Architecture::SimpleNet(config) => {
-            weights::to_tensors(&config.init::<Selected>(seed, device))
-        }
-        Architecture::ResNet(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
-        Architecture::TextLstm(config) => {
-            weights::to_tensors(&config.init::<Selected>(seed, device))
-        }
-        Architecture::Vgg(config) => weights::to_tensors(&config.init::<Selected>(seed, device)),
-    }
 }
 
 /// A recipe's configuration with these settings.

@@ -6,7 +6,7 @@ use data::{Batching, TableBatch, TableLoader, TableTargets};
 use models::Architecture;
 use recipes::mlp;
 
-use super::{Described, Exchange, Loss, Task, initial, resolved, stored};
+use super::{Exchange, Loss, resolved, stored};
 
 pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
     let config = mlp::with_choices_made(resolved(&mlp::RECIPE, settings)?);
@@ -23,13 +23,6 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
         Ok((stored(batch.features)?, stored(labels)?))
     };
     let architecture = Architecture::Mlp(mlp::network(&config.model, &splits.preprocessing));
-    Ok(Exchange {
-        task: Task::Train,
-        loss: Loss::BinaryCrossEntropy,
-        optimizer: config.optimizer,
-        weights: initial(&architecture, seed, &device),
-        architecture: Described::Whole(architecture),
-        batches: loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?,
-        goal: None,
-    })
+    let first = loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?;
+    Ok(Exchange::new(architecture, seed, Loss::BinaryCrossEntropy, config.optimizer, first))
 }

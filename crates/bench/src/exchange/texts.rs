@@ -11,7 +11,7 @@ use recipes::{
     lstm,
 };
 
-use super::{Described, Exchange, Loss, Task, initial, resolved, stored};
+use super::{Exchange, Loss, resolved, stored};
 
 /// A window of words, and the one that follows it.
 pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
@@ -29,13 +29,6 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
     };
     let network = lstm::network(&config.model, &corpus.vocabulary);
     let architecture = Architecture::TextLstm(network);
-    Ok(Exchange {
-        task: Task::Train,
-        loss: Loss::CrossEntropy,
-        optimizer: config.optimizer,
-        weights: initial(&architecture, seed, &device),
-        architecture: Described::Whole(architecture),
-        batches: loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?,
-        goal: None,
-    })
+    let first = loader.batches(0, 0).take(batches).map(batch).collect::<Result<_, _>>()?;
+    Ok(Exchange::new(architecture, seed, Loss::CrossEntropy, config.optimizer, first))
 }

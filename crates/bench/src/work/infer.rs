@@ -5,25 +5,20 @@ use std::{path::Path, time::Instant};
 use anyhow::bail;
 use backend::{Selected, device, device::Device};
 use burn::tensor::{Int, Tensor, TensorData};
-use models::{Architecture, Initializer, Network, Pass, Vgg, weights};
+use models::{Architecture, Network, Pass};
 use store::StoredTensor;
 
 use super::{Work, peak_memory, sync};
 use crate::{
-    exchange::{Case, Described, read},
+    exchange::{Case, read},
     job::{Measured, Ready},
 };
 
 pub(super) struct Infer {
     case: Case,
-    network: Loaded,
+    network: Network<Selected>,
     inputs: Vec<Inputs>,
     samples: u64,
-}
-
-enum Loaded {
-    Whole(Box<Network<Selected>>),
-    Features(Vgg<Selected>),
 }
 
 /// A batch on the device, as a peer's is.
@@ -38,22 +33,14 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
     let (device, _) = device::open()?;
     let (case, tensors, batches) = read(folder)?;
     let samples = batches.first().map_or(0, |inputs| inputs.shape()[0]) as u64;
-    let text = matches!(case.architecture, Described::Whole(Architecture::TextLstm(_)));
+    let text = matches!(case.architecture, Architecture::TextLstm(_));
     let inputs = batches.into_iter().map(|batch| match (text, batch.shape().len()) {
         (true, _) => Inputs::Tokens(tensor::<2>(batch, &device).int()),
         (false, 2) => Inputs::Rows(tensor(batch, &device)),
         (false, _) => Inputs::Images(tensor(batch, &device)),
     });
     let inputs = inputs.collect();
-    let network = match &case.architecture {
-        Described::Whole(architecture) => {
-            Loaded::Whole(Box::new(architecture.load(tensors, &device)?))
-        }
-        Described::Features { features, .. } => {
-            let blank = features.build::<Selected>(&Initializer::blank(&device));
-            Loaded::Features(weights::load(blank, tensors)?)
-        }
-    };
+    let network = case.architecture.load(tensors, &device)?;
     Ok(Infer { case, network, inputs, samples })
 }
 
@@ -68,27 +55,21 @@ impl Infer {
         let inputs = &self.inputs[index % self.inputs.len()];
         let pass = &mut Pass::evaluation();
         Ok(match (&self.network, inputs) {
-            (Loaded::Features(network), Inputs::Images(images)) => {
-                network.forward(images.clone(), pass).flatten(1, 3)
+            (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone()),
+            (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
+            (Network::SimpleNet(network), Inputs::Images(images)) => {
+                network.forward(images.clone())
             }
-            (Loaded::Whole(network), inputs) => match (network.as_ref(), inputs) {
-                (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone()),
-                (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
-                (Network::SimpleNet(network), Inputs::Images(images)) => {
-                    network.forward(images.clone())
-                }
-                (Network::ResNet(network), Inputs::Images(images)) => {
-                    network.forward(images.clone(), pass)
-                }
-                (Network::Vgg(network), Inputs::Images(images)) => {
-                    network.forward(images.clone(), pass)
-                }
-                (Network::TextLstm(network), Inputs::Tokens(tokens)) => {
-                    network.forward(tokens.clone(), None, pass).0.flatten(0, 1)
-                }
-                _ => bail!("the network takes other inputs"),
-            },
-            _ => bail!("the features of a network are those of images"),
+            (Network::ResNet(network), Inputs::Images(images)) => {
+                network.forward(images.clone(), pass)
+            }
+            (Network::Vgg(network), Inputs::Images(images)) => {
+                network.forward(images.clone(), pass)
+            }
+            (Network::TextLstm(network), Inputs::Tokens(tokens)) => {
+                network.forward(tokens.clone(), None, pass).0.flatten(0, 1)
+            }
+            _ => bail!("the network takes other inputs"),
         })
     }
 }

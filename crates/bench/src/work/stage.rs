@@ -16,14 +16,14 @@ use data::{
     ImageSource, Pixels,
     image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
 };
-use models::{Architecture, Network, Pass, losses::cross_entropy};
+use models::{Network, Pass, losses::cross_entropy};
 use serde::{Deserialize, Serialize};
 use store::StoredTensor;
-use training::{Event, Observer, ObserverError, Stop, Trainer, TrainerConfig};
+use training::{Stop, Trainer, TrainerConfig};
 
 use super::{Work, peak_memory, source_files, sync};
 use crate::{
-    exchange::{Described, Exchange, Images},
+    exchange::{Exchange, Images},
     job::{Measured, Ready},
 };
 
@@ -160,13 +160,9 @@ fn augment(images: Images) -> anyhow::Result<(usize, Timed)> {
 }
 
 fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Timed> {
-    let Exchange { architecture: Described::Whole(architecture), .. } = &exchange else {
-        bail!("only whole networks are trained");
-    };
-    let architecture: Architecture = architecture.clone();
     let (inputs, targets) = exchange.batches.into_iter().next().context("no batch")?;
     let labels = floats::<Recorded, 1>(targets, &device).int();
-    let network = architecture.load::<Recorded>(exchange.weights, &device)?;
+    let network = exchange.architecture.load::<Recorded>(exchange.weights, &device)?;
     let config = TrainerConfig::new(exchange.optimizer, 1, usize::MAX / 2);
     let steps = Steps { stage, config };
     Ok(match network {
@@ -211,13 +207,13 @@ impl Steps {
     {
         let Self { stage, config } = self;
         Box::new(move |repetitions| {
-            let mut silent = Silent;
+            let mut nobody = ();
             let interrupt = Stop::default();
             let mut trainer = Trainer::new(
                 model.clone(),
                 config.clone(),
                 &Device::default(),
-                &mut silent,
+                &mut nobody,
                 interrupt,
             )?;
             let seconds = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
@@ -266,12 +262,4 @@ impl Steps {
 fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {
     let (shape, values) = stored.into_parts();
     Tensor::from_data(TensorData::new(values, shape), device)
-}
-
-struct Silent;
-
-impl Observer for Silent {
-    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
-        Ok(())
-    }
 }
