@@ -18,19 +18,27 @@ use std::{
 
 use store::StoredTensor;
 
-/// Why a file cannot be read as a checkpoint.
-#[derive(Debug)]
+/// Why a file holds no usable weights; the text follows its name.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
+    /// The system refused.
+    #[error("cannot be read: {0}")]
+    Io(io::Error),
+    /// It is another kind of file.
+    #[error("holds no weights: it is neither safetensors nor a PyTorch checkpoint")]
+    Unknown,
     /// It ends too soon.
+    #[error("is truncated: {0}")]
     Truncated(String),
     /// It contradicts itself.
+    #[error("is damaged: {0}")]
     Damaged(String),
-    /// It holds something that this reader does not know.
+    /// It holds something else than weights, or weights in another form.
+    #[error("cannot be used: {0}")]
     Unsupported(String),
-    /// It names something that weights do not need.
+    /// It names something that weights do not need, and would run it.
+    #[error("asks Python for `{0}`, which weights do not need; nothing was executed")]
     Refused(String),
-    /// The system refused.
-    Io(io::Error),
 }
 
 impl From<io::Error> for Fault {
