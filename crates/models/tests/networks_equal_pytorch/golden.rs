@@ -6,30 +6,21 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use backend::{
-    AdamStep, Backend, Convolution, Parameter, Selected, SgdStep, UpdateRule, convolution,
-    device::Device, set_convolution,
-};
+use backend::{Convolution, Selected, convolution, device::Device, set_convolution};
 use burn::{
     backend::Autodiff,
     module::{AutodiffModule, ModuleMapper, Param},
-    tensor::{
-        Tensor, TensorData, TensorMetadata, TensorPrimitive,
-        backend::AutodiffBackend,
-        ops::{FloatTensor, FloatTensorOps},
-    },
+    tensor::{Tensor, TensorData, backend::AutodiffBackend},
 };
 use models::{Pass, losses::cross_entropy, weights};
 use store::{StoredTensor, TensorFile};
 
 pub(crate) type Recorded = Autodiff<Selected>;
 
-/// The optimizers of `golden.py`.
-#[derive(Clone, Copy)]
-pub(crate) enum Optimizer {
-    Adam,
-    Sgd,
-}
+type Gradients = <Recorded as AutodiffBackend>::Gradients;
+
+/// As in `generate.py`.
+const LEARNING_RATE: f32 = 0.03;
 
 pub(crate) struct Golden {
     network: &'static str,
@@ -59,7 +50,7 @@ const FLOOR: f32 = 1e-2;
 
 impl Golden {
     pub(crate) fn read(network: &'static str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/networks");
         let file = TensorFile::read(&folder.join(format!("{network}.safetensors"))).unwrap();
         Self { network, tensors: file.tensors }
     }
@@ -73,24 +64,21 @@ impl Golden {
     pub(crate) fn check<M: AutodiffModule<Recorded>>(
         &self,
         model: M,
-        optimizer: Optimizer,
         forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
     ) {
         let _held = CONVOLUTION.lock().unwrap_or_else(PoisonError::into_inner);
         for convolution in [Convolution::Exact, Convolution::Fast] {
             set_convolution(convolution);
-            self.check_training(model.clone(), optimizer, &forward);
+            self.check_training(model.clone(), &forward);
         }
     }
 
     fn check_training<M: AutodiffModule<Recorded>>(
         &self,
         model: M,
-        optimizer: Optimizer,
         forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
     ) {
         let mut model = weights::load(model, self.part("weights.")).unwrap();
-        let mut slots = Vec::new();
         let mut mean_losses = Vec::new();
         for step in 0..5 {
             let mut pass = Pass::training(0, step, 0);
@@ -109,10 +97,7 @@ impl Golden {
                 }
                 assert_eq!(self.part("gradients.").len(), found.len() - self.statistics());
             }
-            let mut update =
-                Update { gradients, optimizer, slots: slots.into_iter(), next: Vec::new(), step };
-            model = pass.update_statistics(model.map(&mut update));
-            slots = update.next;
+            model = pass.update_statistics(model.map(&mut Descend(gradients)));
         }
         let mean_losses = StoredTensor::new(vec![5], mean_losses).unwrap();
         self.compare("mean_losses", &mean_losses);
@@ -164,7 +149,7 @@ fn stored<const D: usize>(tensor: Tensor<Recorded, D>) -> StoredTensor {
 
 /// Puts each parameter's gradient in its place.
 struct TakeGradients<'a> {
-    found: &'a <Recorded as AutodiffBackend>::Gradients,
+    found: &'a Gradients,
 }
 
 impl ModuleMapper<Recorded> for TakeGradients<'_> {
@@ -179,67 +164,17 @@ impl ModuleMapper<Recorded> for TakeGradients<'_> {
     }
 }
 
-/// The state of the optimizer for one parameter.
-type Slots = Vec<FloatTensor<Selected>>;
+/// A step of gradient descent.
+struct Descend(Gradients);
 
-struct Update {
-    gradients: <Recorded as AutodiffBackend>::Gradients,
-    optimizer: Optimizer,
-    slots: std::vec::IntoIter<Option<Slots>>,
-    next: Vec<Option<Slots>>,
-    step: u64,
-}
-
-impl ModuleMapper<Recorded> for Update {
+impl ModuleMapper<Recorded> for Descend {
     fn map_float<const D: usize>(
         &mut self,
         parameter: Param<Tensor<Recorded, D>>,
     ) -> Param<Tensor<Recorded, D>> {
-        let slot = self.slots.next().flatten();
-        let Some(gradient) = parameter.val().grad(&self.gradients) else {
-            self.next.push(None);
-            return parameter;
-        };
-        let gradient = gradient.into_primitive().tensor();
+        let Some(gradient) = parameter.val().grad(&self.0) else { return parameter };
         parameter.map(|weight| {
-            let weight = weight.inner().into_primitive().tensor();
-            let (weight, slot) = self.one(weight, gradient, slot);
-            self.next.push(Some(slot));
-            Tensor::from_inner(Tensor::from_primitive(TensorPrimitive::Float(weight)))
-                .require_grad()
+            Tensor::from_inner(weight.inner() - gradient * LEARNING_RATE).require_grad()
         })
-    }
-}
-
-impl Update {
-    fn one(
-        &self,
-        weight: FloatTensor<Selected>,
-        gradient: FloatTensor<Selected>,
-        slots: Option<Slots>,
-    ) -> (FloatTensor<Selected>, Slots) {
-        let rule = match self.optimizer {
-            Optimizer::Adam => UpdateRule::Adam(AdamStep {
-                learning_rate: 1e-3,
-                beta_1: 0.9,
-                beta_2: 0.999,
-                epsilon: 1e-8,
-                weight_decay: 0.0,
-                decoupled: false,
-                look_ahead: None,
-                time: self.step + 1,
-            }),
-            Optimizer::Sgd => UpdateRule::Sgd(SgdStep {
-                learning_rate: 0.01,
-                momentum: 0.9,
-                weight_decay: 0.0,
-                nesterov: false,
-            }),
-        };
-        let zeros = |shape| Selected::float_zeros(shape, &device(), weight.dtype().into());
-        let finite = zeros([1].into());
-        let first = || (0..rule.slots()).map(|_| zeros(weight.shape())).collect();
-        let slots = slots.unwrap_or_else(first);
-        Selected::fused_update(vec![Parameter { weight, gradient, slots }], finite, &rule).remove(0)
     }
 }

@@ -1,6 +1,6 @@
 //! Every network against its PyTorch twin: logits, losses, gradients, and five steps of training.
 //!
-//! The expected values were computed in f64 by the scripts beside them.
+//! The expected values were computed in f64 by the script beside them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,43 +11,37 @@ use models::{
     TextLstmConfig, VggClassifierConfig, VggConfig,
 };
 
-use crate::golden::{Golden, Optimizer, device};
+use crate::golden::{Golden, device};
 
 #[test]
 fn the_mlp_is_pytorchs() {
     let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3, ..Default::default() };
-    let golden = Golden::read("mlp/fixture");
-    golden.check(config.init(0, &device()), Optimizer::Sgd, |model, _| {
-        model.forward(golden.inputs::<2>())
-    });
+    let golden = Golden::read("mlp");
+    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<2>()));
 }
 
 #[test]
 fn the_cnn_is_pytorchs() {
     let config = CnnConfig { size: 22, ..CnnConfig::default() };
-    let golden = Golden::read("cnn/fixture");
-    golden.check(config.init(0, &device()), Optimizer::Adam, |model, _| {
-        model.forward(golden.inputs::<4>())
-    });
+    let golden = Golden::read("cnn");
+    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<4>()));
 }
 
 #[test]
 fn the_simplenet_is_pytorchs() {
     let config = SimpleNetConfig { size: 14, ..SimpleNetConfig::default() };
-    let golden = Golden::read("simplenet/fixture");
-    golden.check(config.init(0, &device()), Optimizer::Sgd, |model, _| {
-        model.forward(golden.inputs::<4>())
-    });
+    let golden = Golden::read("simplenet");
+    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<4>()));
 }
 
 #[test]
 fn the_residual_networks_are_pytorchs() {
     for (fixture, shortcut) in
-        [("resnet/zeros", Shortcut::Zeros), ("resnet/convolution", Shortcut::Convolution)]
+        [("resnet_zeros", Shortcut::Zeros), ("resnet_convolution", Shortcut::Convolution)]
     {
         let config = ResNetConfig { depth: 8, shortcut, ..ResNetConfig::default() };
         let golden = Golden::read(fixture);
-        golden.check(config.init(0, &device()), Optimizer::Sgd, |model, pass| {
+        golden.check(config.init(0, &device()), |model, pass| {
             model.forward(golden.inputs::<4>(), pass)
         });
     }
@@ -56,8 +50,8 @@ fn the_residual_networks_are_pytorchs() {
 #[test]
 fn the_text_generators_are_pytorchs() {
     for (fixture, layers, predict, initialization) in [
-        ("lstm/keras", 1, Positions::Last, Law::Keras),
-        ("lstm/pytorch", 2, Positions::All, Law::Pytorch),
+        ("lstm_keras", 1, Positions::Last, Law::Keras),
+        ("lstm_pytorch", 2, Positions::All, Law::Pytorch),
     ] {
         let config = TextLstmConfig {
             vocabulary: 13,
@@ -69,7 +63,7 @@ fn the_text_generators_are_pytorchs() {
             initialization,
         };
         let golden = Golden::read(fixture);
-        golden.check(config.init(0, &device()), Optimizer::Adam, |model, pass| {
+        golden.check(config.init(0, &device()), |model, pass| {
             let tokens = golden.inputs::<2>().int();
             model.forward(tokens, None, pass).0.flatten::<2>(0, 1)
         });
@@ -78,14 +72,13 @@ fn the_text_generators_are_pytorchs() {
 
 #[test]
 fn the_vgg_networks_are_pytorchs() {
-    for (fixture, batch_norm) in [("vgg/plain", false), ("vgg/batch_norm", true)] {
+    for (fixture, batch_norm) in [("vgg_plain", false), ("vgg_batch_norm", true)] {
         let blocks = vec![vec![8, 8], vec![12]];
         let features = VggConfig { blocks, batch_norm, channels: 3, size: 12 };
         let inputs = features.features();
         let head = HeadConfig { inputs, hidden: vec![16], outputs: 4, dropout: 0.0 };
         let golden = Golden::read(fixture);
         let model = VggClassifierConfig { features, head }.init(0, &device());
-        golden
-            .check(model, Optimizer::Sgd, |model, pass| model.forward(golden.inputs::<4>(), pass));
+        golden.check(model, |model, pass| model.forward(golden.inputs::<4>(), pass));
     }
 }
