@@ -5,17 +5,18 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod common;
+
 use std::{path::Path, process::Command};
 
 use backend::{Selected, device::Device};
-use burn::{
-    module::Module,
-    tensor::{Int, Tensor, TensorData},
-};
+use burn::{module::Module, tensor::Tensor};
 use models::{
     HeadConfig, Law, Pass, Positions, TextLstmConfig, VggClassifierConfig, VggConfig, weights,
 };
 use store::{StoredTensor, TensorFile};
+
+use crate::common::{images, tokens};
 
 /// Whether Python can run the script; says so if it cannot.
 fn python_is_there() -> bool {
@@ -65,8 +66,7 @@ fn pytorch_loads_our_vgg_and_our_lstm() {
     let inputs = features.features();
     let head = HeadConfig { inputs, hidden: vec![16], outputs: 4, dropout: 0.5 };
     let model = VggClassifierConfig { features, head }.init::<Selected>(1, &device);
-    let values: Vec<f32> = (0..2 * 3 * 8 * 8).map(|index| (index as f32 * 0.7).sin()).collect();
-    let images = Tensor::from_data(TensorData::new(values, [2, 3, 8, 8]), &device);
+    let images = images([2, 3, 8, 8]);
     // Statistics other than the initial ones.
     let mut pass = Pass::training(0, 0, 0);
     model.forward(images.clone(), &mut pass);
@@ -84,8 +84,7 @@ fn pytorch_loads_our_vgg_and_our_lstm() {
         initialization: Law::Pytorch,
     };
     let model = config.init::<Selected>(1, &device);
-    let tokens: Vec<i32> = (0..2 * 6).map(|index| index * index % 11).collect();
-    let tokens = Tensor::<_, 2, Int>::from_data(TensorData::new(tokens, [2, 6]), &device);
+    let tokens = tokens(2, 6);
     let (logits, _) = model.forward(tokens.clone(), None, &mut Pass::evaluation());
     check("lstm", &model, stored(tokens.float()), stored(logits));
 }

@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 
 use backend::{Selected, device::Device};
 use burn::{
     backend::Autodiff,
     module::{Module, ModuleVisitor, Param},
-    tensor::{Int, Tensor, TensorData, backend::AutodiffBackend},
+    tensor::{Tensor, TensorData, backend::AutodiffBackend},
 };
 use models::{
     Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law,
@@ -16,6 +18,8 @@ use models::{
     VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
+
+use crate::common::{images, tokens};
 
 type Recorded = Autodiff<Selected>;
 
@@ -25,17 +29,6 @@ fn device() -> Device {
 
 fn blank() -> Initializer<Selected> {
     Initializer::blank(&device())
-}
-
-/// Images whose values are spread over -1 to 1 without a pattern.
-fn images<B: backend::Backend>(shape: [usize; 4]) -> Tensor<B, 4> {
-    let values = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.7).sin());
-    Tensor::from_data(TensorData::new(values.collect::<Vec<_>>(), shape), &Default::default())
-}
-
-fn tokens<B: backend::Backend>(batch: usize, time: usize) -> Tensor<B, 2, Int> {
-    let values: Vec<i32> = (0..batch * time).map(|i| (i * i % 11) as i32).collect();
-    Tensor::from_data(TensorData::new(values, [batch, time]), &Default::default())
 }
 
 fn small_lstm() -> TextLstmConfig {
@@ -54,20 +47,27 @@ fn narrow_vgg() -> VggConfig {
     VggConfig { blocks: vec![vec![4, 4], vec![6]], batch_norm: true, channels: 3, size: 8 }
 }
 
-/// Counts all gradients, and fails on one that is not finite.
-struct CountGradients {
+/// Collects all gradients.
+struct Collect {
     found: <Recorded as AutodiffBackend>::Gradients,
-    values: usize,
+    gradients: Vec<TensorData>,
 }
 
-impl ModuleVisitor<Recorded> for CountGradients {
+impl ModuleVisitor<Recorded> for Collect {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<Recorded, D>>) {
-        let Some(gradient) = parameter.val().grad(&self.found) else { return };
-        let data = gradient.into_data();
-        assert!(data.iter::<f32>().all(f32::is_finite));
-        assert!(data.iter::<f32>().any(|value| value != 0.0), "a gradient is zero everywhere");
-        self.values += data.num_elements();
+        self.gradients.extend(parameter.val().grad(&self.found).map(Tensor::into_data));
     }
+}
+
+/// The gradients of the sum of the squares of `outputs`.
+fn gradients<M: Module<Recorded>, const D: usize>(
+    model: &M,
+    outputs: Tensor<Recorded, D>,
+) -> Vec<TensorData> {
+    let found = (outputs.clone() * outputs).sum().backward();
+    let mut collect = Collect { found, gradients: Vec::new() };
+    model.visit(&mut collect);
+    collect.gradients
 }
 
 /// That all learnt values, and nothing else, have a gradient, and that weights go out and in.
@@ -79,10 +79,13 @@ fn check<M: Module<Recorded>>(
 ) {
     assert_eq!(logits.dims(), shape, "{architecture:?}");
     architecture.check().unwrap();
-    let loss = (logits.clone() * logits).sum();
-    let mut gradients = CountGradients { found: loss.backward(), values: 0 };
-    model.visit(&mut gradients);
-    assert_eq!(gradients.values, count(model), "{architecture:?}");
+    let gradients = gradients(model, logits);
+    for gradient in &gradients {
+        assert!(gradient.iter::<f32>().all(f32::is_finite), "{architecture:?}");
+        assert!(gradient.iter::<f32>().any(|value| value != 0.0), "{architecture:?}");
+    }
+    let learnt: usize = gradients.iter().map(TensorData::num_elements).sum();
+    assert_eq!(learnt, count(model), "{architecture:?}");
 
     let text = serde_json::to_string(architecture).unwrap();
     let read: Architecture = serde_json::from_str(&text).unwrap();
@@ -253,44 +256,19 @@ fn a_carried_state_continues_the_sequence() {
 }
 
 #[test]
-fn only_the_last_position_predicts_where_that_is_asked_for() {
-    let last = TextLstmConfig { predict: Positions::Last, ..small_lstm() };
-    let mut pass = Pass::evaluation();
-    let (all, _) =
-        small_lstm().init::<Selected>(0, &device()).forward(tokens(2, 6), None, &mut pass);
-    let (last, _) = last.init::<Selected>(0, &device()).forward(tokens(2, 6), None, &mut pass);
-    assert_eq!(last.dims(), [2, 1, 11]);
-    let expected = all.narrow(1, 5, 1).into_data();
-    last.into_data().assert_approx_eq::<f32>(&expected, Default::default());
-}
-
-/// Collects all gradients.
-struct AllGradients {
-    found: <Recorded as AutodiffBackend>::Gradients,
-    all: Vec<TensorData>,
-}
-
-impl ModuleVisitor<Recorded> for AllGradients {
-    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<Recorded, D>>) {
-        self.all.extend(parameter.val().grad(&self.found).map(Tensor::into_data));
-    }
-}
-
-#[test]
-fn the_last_position_learns_alone_as_it_does_among_all() {
+fn the_last_position_predicts_and_learns_alone_as_it_does_among_all() {
     for layers in 0..3 {
-        let [last, all] = [Positions::Last, Positions::All].map(|predict| {
-            let config = TextLstmConfig { predict, layers, ..small_lstm() };
-            let model = config.init::<Recorded>(0, &device());
-            let (logits, _) = model.forward(tokens(2, 6), None, &mut Pass::evaluation());
-            let positions = logits.dims()[1];
-            let logits = logits.narrow(1, positions - 1, 1);
-            let found = (logits.clone() * logits).sum().backward();
-            let mut gradients = AllGradients { found, all: Vec::new() };
-            model.visit(&mut gradients);
-            gradients.all
-        });
-        assert_eq!([last.len(), all.len()], [3 + 4 * layers; 2], "gradients of {layers} layers");
+        let [last, all] =
+            [(Positions::Last, 1), (Positions::All, 6)].map(|(predict, positions)| {
+                let config = TextLstmConfig { predict, layers, ..small_lstm() };
+                let model = config.init::<Recorded>(0, &device());
+                let (logits, _) = model.forward(tokens(2, 6), None, &mut Pass::evaluation());
+                assert_eq!(logits.dims(), [2, positions, 11]);
+                let logits = logits.narrow(1, positions - 1, 1);
+                let gradients = gradients(&model, logits.clone());
+                assert_eq!(gradients.len(), 3 + 4 * layers, "gradients of {layers} layers");
+                [vec![logits.into_data()], gradients].concat()
+            });
         for (last, all) in last.iter().zip(&all) {
             last.assert_approx_eq::<f32>(all, Default::default());
         }

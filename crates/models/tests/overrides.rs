@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use backend::{Backend, NAME, Selected, device::Device, overrides};
+mod common;
+
+use backend::{NAME, Selected, device::Device, overrides};
 use burn::{
     backend::Autodiff,
     tensor::{Int, Tensor, TensorData},
@@ -12,16 +14,13 @@ use models::{
     SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, losses::cross_entropy,
 };
 
+use crate::common::{images, tokens};
+
 type Recorded = Autodiff<Selected>;
 
-fn images<B: Backend, const D: usize>(shape: [usize; D]) -> Tensor<B, D> {
-    let values = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.7).sin());
-    Tensor::from_data(TensorData::new(values.collect::<Vec<_>>(), shape), &Default::default())
-}
-
-fn classes<const D: usize>(shape: [usize; D]) -> Tensor<Recorded, D, Int> {
-    let values: Vec<i32> = (0..shape.iter().product::<usize>()).map(|i| (i % 3) as i32).collect();
-    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+fn targets(count: usize) -> Tensor<Recorded, 1, Int> {
+    let classes: Vec<i32> = (0..count).map(|i| (i % 3) as i32).collect();
+    Tensor::from_data(TensorData::new(classes, [count]), &Default::default())
 }
 
 /// Fails unless a pass and its way back are `operations` each, the loss's among them, all done by
@@ -34,7 +33,7 @@ fn check(network: &str, operations: u64, forward: impl FnOnce() -> Tensor<Record
     }
     let before = overrides::counts();
     let logits = forward();
-    let targets = classes([logits.dims()[0]]);
+    let targets = targets(logits.dims()[0]);
     let loss = cross_entropy(logits, targets).sum();
     let halfway = overrides::counts();
     loss.backward();
@@ -124,7 +123,7 @@ fn recurrent_networks() {
             let mut pass = Pass::training(0, 0, 0);
             // The embedding, the layers, dropout between them, the dense layer and the loss.
             check(&format!("{layers} layers"), 2 * layers as u64 - 1 + 3, || {
-                let (logits, _) = model.forward(classes([4, 7]), None, &mut pass);
+                let (logits, _) = model.forward(tokens(4, 7), None, &mut pass);
                 let [batch, positions, vocabulary] = logits.dims();
                 logits.reshape([batch * positions, vocabulary])
             });
