@@ -257,10 +257,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use backend::{Selected, device::Device};
-    use burn::module::Module;
 
     use super::*;
-    use crate::weights;
+    use crate::{Initializer, weights};
 
     fn multiply_adds(layers: &[Layer]) -> u64 {
         layers.iter().map(|layer| layer.multiply_adds).sum()
@@ -293,8 +292,9 @@ mod tests {
     }
 
     /// The layers of the learnt parameters, and the number of these.
-    fn of_module<M: Module<Selected>>(model: &M) -> (BTreeSet<String>, usize) {
-        let shapes = weights::shapes(model);
+    fn of_module(architecture: &Architecture) -> (BTreeSet<String>, usize) {
+        let model = architecture.build(&Initializer::<Selected>::blank(&Device::default()));
+        let shapes = weights::shapes(&model);
         let layer = |name: &String| {
             let (prefix, parameter) = name.rsplit_once('.')?;
             Some(match parameter.rsplit_once("_l") {
@@ -302,47 +302,38 @@ mod tests {
                 None => prefix.to_owned(),
             })
         };
-        (shapes.keys().filter_map(layer).collect(), weights::count(model))
+        (shapes.keys().filter_map(layer).collect(), weights::count(&model))
     }
 
     #[test]
     fn names_and_parameters_are_those_of_the_modules() {
-        let device = Device::default();
-        let check = |architecture: Architecture, sample: &[usize], names, count| {
+        let check = |architecture: Architecture, sample: &[usize]| {
+            let (names, count) = of_module(&architecture);
             let layers = architecture.layers(sample);
             let with_parameters = layers.iter().filter(|layer| layer.parameters > 0);
             let found: BTreeSet<String> = with_parameters.map(|layer| layer.name.clone()).collect();
             assert_eq!(found, names);
             assert_eq!(layers.iter().map(|layer| layer.parameters).sum::<usize>(), count);
         };
-        let config = CnnConfig::default();
-        let (names, count) = of_module(&config.init::<Selected>(0, &device));
-        check(Architecture::Cnn(config), &[1, 28, 28], names, count);
-        let config = SimpleNetConfig::default();
-        let (names, count) = of_module(&config.init::<Selected>(0, &device));
-        check(Architecture::SimpleNet(config), &[1, 32, 32], names, count);
+        check(Architecture::Cnn(CnnConfig::default()), &[1, 28, 28]);
+        check(Architecture::SimpleNet(SimpleNetConfig::default()), &[1, 32, 32]);
         for shortcut in [Shortcut::Zeros, Shortcut::Convolution] {
             let config = ResNetConfig { shortcut, ..ResNetConfig::default() };
-            let (names, count) = of_module(&config.init::<Selected>(0, &device));
-            check(Architecture::ResNet(config), &[3, 32, 32], names, count);
+            check(Architecture::ResNet(config), &[3, 32, 32]);
         }
         let features = VggConfig::small();
         let inputs = features.features();
         let head = HeadConfig { inputs, hidden: vec![64], outputs: 5, dropout: 0.5 };
-        let config = VggClassifierConfig { features, head };
-        let (names, count) = of_module(&config.init::<Selected>(0, &device));
-        check(Architecture::Vgg(config), &[3, 32, 32], names, count);
+        check(Architecture::Vgg(VggClassifierConfig { features, head }), &[3, 32, 32]);
         let embeddings = vec![
             FeatureEmbedding { feature: 0, entries: 3, width: 2 },
             FeatureEmbedding { feature: 2, entries: 5, width: 4 },
         ];
         let config = MlpConfig { inputs: 6, hidden: vec![7, 5], outputs: 2, embeddings };
-        let (names, count) = of_module(&config.init::<Selected>(0, &device));
-        check(Architecture::Mlp(config), &[6], names, count);
+        check(Architecture::Mlp(config), &[6]);
         for initialization in [Law::Keras, Law::Pytorch] {
             let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };
-            let (names, count) = of_module(&config.init::<Selected>(0, &device));
-            check(Architecture::TextLstm(config), &[20], names, count);
+            check(Architecture::TextLstm(config), &[20]);
         }
     }
 
