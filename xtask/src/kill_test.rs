@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
+use fastrand::Rng;
 use xshell::Shell;
 
 use crate::program;
@@ -57,7 +58,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let seed = options.seed.unwrap_or_else(now);
     println!("kills {} times, with --seed {seed}", options.times);
-    let mut moments = Moments(seed);
+    let mut moments = Moments(Rng::with_seed(seed));
 
     let alone = shell.create_temp_dir()?;
     let began = Instant::now();
@@ -171,7 +172,7 @@ impl Job {
         if ranks.is_empty() {
             child.kill()?; // the process itself, or a launcher that has not started any rank yet
         } else {
-            let rank = ranks[moments.bits() as usize % ranks.len()];
+            let rank = ranks[moments.0.usize(..ranks.len())];
             Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
             others_end(child)?;
         }
@@ -245,36 +246,24 @@ impl Outcome {
     }
 }
 
-/// Random moments to kill at, by SplitMix64 (Steele, Lea and Flood, 2014).
-struct Moments(u64);
+/// Random moments to kill at.
+struct Moments(Rng);
 
 impl Moments {
     /// Half of them while a run starts or resumes; the others in its first half, so that it ends
     /// nevertheless.
     fn next(&mut self, length: Duration, begun: bool) -> Duration {
-        let share = match (self.bits() & 1 == 0, begun) {
+        let share = match (self.0.bool(), begun) {
             (true, false) => 0.02,
             (true, true) => 0.1,
             (false, _) => 0.5,
         };
-        length.mul_f64(share * self.uniform())
+        length.mul_f64(share * self.0.f64())
     }
 
     /// At any time of a run.
     fn anywhere(&mut self, length: Duration) -> Duration {
-        length.mul_f64(self.uniform())
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        length.mul_f64(self.0.f64())
     }
 }
 
@@ -291,11 +280,12 @@ mod tests {
 
     #[test]
     fn moments_follow_from_the_seed_and_lie_in_the_first_half() {
-        let mut moments = Moments(7);
+        let seeded = || Moments(Rng::with_seed(7));
+        let mut moments = seeded();
         let drawn: Vec<_> = (0..100).map(|_| moments.next(Duration::from_secs(10), true)).collect();
         assert!(drawn.iter().all(|moment| *moment < Duration::from_secs(5)));
         assert!(drawn.iter().any(|moment| *moment > Duration::from_secs(3)));
         assert!(drawn.iter().filter(|moment| **moment < Duration::from_secs(1)).count() > 40);
-        assert_eq!(Moments(7).next(Duration::from_secs(10), true), drawn[0]);
+        assert_eq!(seeded().next(Duration::from_secs(10), true), drawn[0]);
     }
 }
