@@ -6,31 +6,32 @@ use crate::{
 };
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.with_extension("rs")
-        .filter(|file| !file.path.starts_with("crates/backend/"))
-        .flat_map(|file| {
-            features(&file.text).filter(|(_, name)| BACKEND_FEATURES.contains(name)).map(
-                |(line, name)| Finding {
+    let mut findings = Vec::new();
+    for file in tree.sources().filter(|file| !file.path.starts_with("crates/backend/")) {
+        for (line, text) in file.lines() {
+            let backends = features(text).filter(|name| BACKEND_FEATURES.contains(name));
+            findings.extend(backends.map(|name| {
+                Finding {
                     path: file.path.clone(),
                     line,
                     problem: format!("`cfg(feature = \"{name}\")` outside crates/backend"),
-                    remedy: "let `backend` export what differs, and stay generic over `Backend` \
-                             here"
-                        .to_owned(),
-                },
-            )
-        })
-        .collect()
+                    remedy:
+                        "let `backend` export what differs, and stay generic over `Backend` here"
+                            .to_owned(),
+                }
+            }));
+        }
+    }
+    findings
 }
 
-/// Every `feature = "name"` of the code in `source`, as line and name.
-fn features(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    let code = rust_text::code(source);
-    rust_text::word_offsets(&code, "feature").into_iter().filter_map(move |offset| {
-        let value = source[offset..].strip_prefix("feature")?.trim_start();
+/// Every `name` in a `feature = "name"` of a line's code.
+fn features(line: &str) -> impl Iterator<Item = &str> {
+    let (code, _) = rust_text::code_and_comment(line);
+    rust_text::word_offsets(code, "feature").into_iter().filter_map(move |offset| {
+        let value = code[offset..].strip_prefix("feature")?.trim_start();
         let literal = value.strip_prefix('=')?.trim_start().strip_prefix('"')?;
-        let (name, _) = literal.split_once('"')?;
-        Some((rust_text::line_at(source, offset), name))
+        literal.split_once('"').map(|(name, _)| name)
     })
 }
 
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     const SAMPLE: &str = r#"
-// cfg(feature = "cuda") in a comment, and "feature = \"wgpu\"" in a string, decide nothing.
+// A cfg(feature = "cuda") in a comment decides nothing.
 #[cfg(feature = "sources")]
 mod sources;
 #[cfg(any(test, not(feature="cuda")))]

@@ -4,54 +4,48 @@ use crate::tidy::{Finding, Tree, rust_text, tree::File};
 
 const NOTES: [&str; 3] = ["TODO", "FIXME", "XXX"];
 
-/// The files that are searched for notes; prose and data may mention them.
-const EXTENSIONS: [&str; 4] = ["rs", "py", "sh", "toml"];
+/// The files besides Rust's that are searched for notes; prose and data may mention them.
+const EXTENSIONS: [&str; 3] = ["py", "sh", "toml"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let notes = EXTENSIONS
-        .into_iter()
-        .flat_map(|extension| tree.with_extension(extension))
-        .flat_map(bare_notes);
-    let ignored = tree.with_extension("rs").flat_map(ignored_tests);
+    let others = EXTENSIONS.into_iter().flat_map(|extension| tree.with_extension(extension));
+    let notes = tree.sources().chain(others).flat_map(bare_notes);
+    let ignored = tree.sources().flat_map(ignored_tests);
     notes.chain(ignored).collect()
 }
 
 /// Notes of work to do that are not of the form `NOTE: reason`.
 fn bare_notes(file: &File) -> Vec<Finding> {
-    let text = match file.extension() {
-        Some("rs") => rust_text::comments(&file.text),
-        _ => file.text.clone(),
-    };
+    let is_rust = file.extension() == Some("rs");
     let mut findings = Vec::new();
-    for note in NOTES {
-        for offset in rust_text::word_offsets(&text, note) {
-            if has_reason(&text[offset + note.len()..]) {
-                continue;
-            }
-            findings.push(Finding {
-                path: file.path.clone(),
-                line: rust_text::line_at(&text, offset),
-                problem: format!("{note} without a reason"),
-                remedy: format!("do it now, or write `{note}: why it waits`"),
-            });
+    for (line, text) in file.lines() {
+        let text = if is_rust { rust_text::code_and_comment(text).1 } else { text };
+        for note in NOTES {
+            let after = |offset| &text[offset + note.len()..];
+            let offsets = rust_text::word_offsets(text, note).into_iter();
+            findings.extend(offsets.filter(|&offset| !has_reason(after(offset))).map(|_| {
+                Finding {
+                    path: file.path.clone(),
+                    line,
+                    problem: format!("{note} without a reason"),
+                    remedy: format!("do it now, or write `{note}: why it waits`"),
+                }
+            }));
         }
     }
     findings
 }
 
-/// Whether a colon and more than a word follow on the same line.
+/// Whether a colon and more than a word follow.
 fn has_reason(after_note: &str) -> bool {
-    let line = after_note.lines().next().unwrap_or_default();
-    line.strip_prefix(':').is_some_and(|reason| reason.split_whitespace().count() > 1)
+    after_note.strip_prefix(':').is_some_and(|reason| reason.split_whitespace().count() > 1)
 }
 
 /// Tests that do not run: by the attribute, or as an example in a comment.
 fn ignored_tests(file: &File) -> Vec<Finding> {
-    let code = rust_text::code(&file.text);
-    let comments = rust_text::comments(&file.text);
-    (1..)
-        .zip(code.lines().zip(comments.lines()))
-        .filter(|(_, (code, comment))| {
+    file.lines()
+        .filter(|(_, text)| {
+            let (code, comment) = rust_text::code_and_comment(text);
             let example = comment.split_once("```");
             code.contains("#[ignore") || example.is_some_and(|(_, tags)| tags.contains("ignore"))
         })

@@ -48,6 +48,11 @@ impl Tree {
         self.files.iter().filter(move |file| file.extension() == Some(extension))
     }
 
+    /// The files of Rust, but those of the checks, which are full of what they look for.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &File> {
+        self.with_extension("rs").filter(|file| !file.path.starts_with("xtask/src/tidy/"))
+    }
+
     /// Whether `path` is a file or a folder that holds one; the empty path is the root.
     pub(crate) fn contains(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
