@@ -21,16 +21,6 @@ const COLOURS: [RGBColor; 8] = [
 /// A grey that shows on white and on black, for pages with a dark theme.
 const INK: RGBColor = RGBColor(128, 128, 128);
 
-/// The names of the files that [`all`] makes.
-pub(super) fn names(entries: &[Entry]) -> Vec<String> {
-    let ratios = entries.iter().any(|entry| !entry.peers.is_empty());
-    let ratios = ratios.then(|| "ratios.svg".to_owned());
-    ratios
-        .into_iter()
-        .chain(series(entries).into_iter().map(|one| format!("{}.svg", one.name)))
-        .collect()
-}
-
 /// Every chart that the entries give, with its file's name.
 pub(super) fn all(entries: &[Entry]) -> Result<Vec<(String, String)>> {
     let mut charts = Vec::new();
@@ -224,7 +214,6 @@ mod tests {
         let charts = all(&entries).unwrap();
         let files: Vec<&String> = charts.iter().map(|(file, _)| file).collect();
         assert_eq!(files, ["ratios.svg", "scaling-batch.svg"]);
-        assert_eq!(names(&entries), ["ratios.svg", "scaling-batch.svg"]);
         let bars = &charts[0].1;
         for text in ["mlp-step", "1.78", "3.56", "pytorch", "tensorflow"] {
             assert!(bars.contains(text), "no {text} in {bars}");

@@ -103,6 +103,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     );
     Ok(())
 }
+    let mut charts = Vec::new();
 
 /// Writes results, each of another device.
 ///
@@ -124,9 +125,11 @@ fn keep(
     let shown: Vec<_> = all.iter().map(Results::shown).collect::<Result<_, _>>()?;
     let entries = shown.concat();
     for (file, svg) in chart::all(&entries)? {
-        shell.write_file(at.join(file), svg)?;
+        shell.write_file(at.join(&file), svg)?;
+        charts.push(file);
     }
-    let page = page::Page { date: &date, rustc: &rustc, command: &command(options) };
+    let command = command(options);
+    let page = page::Page { date: &date, rustc: &rustc, command: &command, charts: &charts };
     shell.write_file(at.join("README.md"), page.text(all, &entries))?;
     // A selection of benchmarks is no summary of the project.
     if options.arguments.is_empty() {

@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    chart,
     entry::{Entry, Peer, label, peers, time},
     results::{Machine, Results},
 };
@@ -14,12 +13,14 @@ pub(super) struct Page<'a> {
     pub(super) rustc: &'a str,
     /// The command that measures again.
     pub(super) command: &'a str,
+    /// The files of the charts beside it.
+    pub(super) charts: &'a [String],
 }
 
 impl Page<'_> {
     /// The page: the results' limits first, the command last.
     pub(super) fn text(&self, all: &[Results], entries: &[Entry]) -> String {
-        let Self { date, rustc, command } = self;
+        let Self { date, rustc, command, charts } = self;
         let versions: BTreeSet<String> = entries
             .iter()
             .flat_map(|entry| &entry.peers)
@@ -28,7 +29,6 @@ impl Page<'_> {
             .collect();
         let versions: String = versions.into_iter().collect();
         let devices: String = all.iter().map(device).collect();
-        let charts = chart::names(entries);
         let charts =
             charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
         let charts: String = charts.collect();
@@ -253,7 +253,9 @@ pub(super) mod tests {
     fn the_page_ends_with_the_command_that_was_given() {
         let results = results(machine(), RESULTS);
         let entries = results.shown().unwrap();
-        let page = Page { date: "2026-11-21", rustc: "1.95", command: "cargo xtask bench" };
+        let charts = ["ratios.svg".to_owned()];
+        let command = "cargo xtask bench";
+        let page = Page { date: "2026-11-21", rustc: "1.95", command, charts: &charts };
         let page = page.text(&[results], &entries);
         assert!(page.starts_with("# Results of 2026-11-21\n"));
         let device = "- cpu: AMD EPYC(TM) 7B13 (2 threads); processor: AMD EPYC(TM) 7B13, 2 cores;";
