@@ -153,16 +153,7 @@ fn kill(shell: &Shell, ranks: Option<usize>) -> anyhow::Result<()> {
 /// Tests jobs of several processes, where an MPI library is installed.
 fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
     if cmd!(shell, "mpirun --version").quiet().ignore_stderr().read().is_err() {
-        ensure!(
-            env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "no MPI library is installed and REQUIRE_ALL=1 \
-             (on Debian: apt-get install libopenmpi-dev openmpi-bin libclang-dev)"
-        );
-        println!(
-            "SKIPPED: no MPI library is installed, so no job of several processes was tried\n\
-             help: on Debian, apt-get install libopenmpi-dev openmpi-bin libclang-dev"
-        );
-        return Ok(Outcome::Skipped("no MPI library"));
+        return skipped("no MPI library", "libopenmpi-dev openmpi-bin libclang-dev");
     }
     let features = ["--features", "recipes/mpi,bench/mpi"];
     cmd!(shell, "cargo clippy --workspace --all-targets {features...} -- -D warnings").run()?;
@@ -175,16 +166,7 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
 /// minute.
 fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
-        ensure!(
-            env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "no Vulkan driver is installed and REQUIRE_ALL=1 \
-             (on Debian: apt-get install mesa-vulkan-drivers)"
-        );
-        println!(
-            "SKIPPED: no Vulkan driver is installed, so nothing was trained with wgpu\n\
-             help: on Debian, apt-get install mesa-vulkan-drivers"
-        );
-        return Ok(Outcome::Skipped("no Vulkan driver"));
+        return skipped("no Vulkan driver", "mesa-vulkan-drivers");
     }
     let backend = gpu_check::Backend::Wgpu;
     gpu_check::hold_kernels(shell, backend)?;
@@ -203,6 +185,19 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
         },
     )?;
     Ok(Outcome::Passed)
+}
+
+/// Skips a step for what is not installed; an error where `REQUIRE_ALL` asks for every step.
+///
+/// - `lacking`: such as `no compiler`
+/// - `packages`: those of Debian that have it
+fn skipped(lacking: &'static str, packages: &str) -> anyhow::Result<Outcome> {
+    ensure!(
+        env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
+        "{lacking} is installed and REQUIRE_ALL=1 (on Debian: apt-get install {packages})"
+    );
+    println!("SKIPPED: {lacking} is installed\nhelp: on Debian, apt-get install {packages}");
+    Ok(Outcome::Skipped(lacking))
 }
 
 /// Whether the Vulkan loader would find a driver: one named in the environment, or a manifest in
