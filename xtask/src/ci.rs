@@ -168,8 +168,8 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
         return skipped("no Vulkan driver", "mesa-vulkan-drivers");
     }
-    let backend = gpu_check::Backend::Wgpu;
-    gpu_check::hold_kernels(shell, backend)?;
+    let backend = "wgpu".to_owned();
+    gpu_check::hold_kernels(shell, &backend)?;
     let profile = "dev".to_owned();
     gpu_check::run(
         shell,

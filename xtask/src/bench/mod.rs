@@ -8,10 +8,10 @@ mod results;
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
 use self::results::{Results, merge};
+use crate::metadata::BACKEND_FEATURES;
 
 #[derive(Clone, clap::Args)]
 pub(crate) struct Options {
@@ -19,8 +19,8 @@ pub(crate) struct Options {
     #[arg(long)]
     machine: Option<String>,
     /// Backends to measure, each compared with the peers that run on its device
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "cpu")]
-    backends: Vec<Backend>,
+    #[arg(long, value_parser = BACKEND_FEATURES, value_delimiter = ',', default_value = "cpu")]
+    backends: Vec<String>,
     /// The Python that runs the peers, or `none` [default: python3]
     #[arg(long, value_name = "PYTHON")]
     peer: Option<String>,
@@ -40,26 +40,6 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// A feature of `bench`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Backend {
-    Cpu,
-    Ndarray,
-    Wgpu,
-    Cuda,
-}
-
-impl Backend {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Ndarray => "ndarray",
-            Self::Wgpu => "wgpu",
-            Self::Cuda => "cuda",
-        }
-    }
-}
-
 /// Writes a new folder `crates/bench/results/<date>-<machine>/` and the tables in README, again after
 /// each backend; nothing where no benchmark succeeds.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
@@ -73,7 +53,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let commit = commit(shell)?;
     let mut all: Vec<Results> = Vec::new();
     let (mut failed, mut folder) = (Vec::new(), None);
-    for backend in options.backends.iter().map(|backend| backend.name()) {
+    for backend in &options.backends {
         let json = scratch.path().join(format!("{backend}.json"));
         let arguments = arguments(options);
         let measured = cmd!(
@@ -85,7 +65,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let ended = measured.run();
         let read = Results::read(&json);
         if ended.is_err() || read.is_err() {
-            failed.push(backend);
+            failed.push(backend.as_str());
         }
         match read {
             Ok(mut results) => {
@@ -103,7 +83,6 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     );
     Ok(())
 }
-    let mut charts = Vec::new();
 
 /// Writes results, each of another device.
 ///
@@ -124,6 +103,7 @@ fn keep(
     shell.write_file(at.join("results.json"), serde_json::to_string_pretty(all)? + "\n")?;
     let shown: Vec<_> = all.iter().map(Results::shown).collect::<Result<_, _>>()?;
     let entries = shown.concat();
+    let mut charts = Vec::new();
     for (file, svg) in chart::all(&entries)? {
         shell.write_file(at.join(&file), svg)?;
         charts.push(file);
@@ -206,9 +186,8 @@ fn command(options: &Options) -> String {
         }
         return command;
     }
-    if options.backends != [Backend::Cpu] {
-        let names: Vec<&str> = options.backends.iter().map(|backend| backend.name()).collect();
-        command.extend([" --backends ", &names.join(",")]);
+    if options.backends != ["cpu"] {
+        command.extend([" --backends ", &options.backends.join(",")]);
     }
     let own = Options { arguments: Vec::new(), ..options.clone() };
     let own = arguments(&own).join(" ");
@@ -232,7 +211,7 @@ mod tests {
     fn plain() -> Options {
         Options {
             machine: None,
-            backends: vec![Backend::Cpu],
+            backends: vec!["cpu".to_owned()],
             peer: None,
             rounds: None,
             threads: None,
@@ -261,7 +240,7 @@ mod tests {
     fn the_command_is_what_was_given() {
         assert_eq!(command(&plain()), "cargo xtask bench");
         let options = Options {
-            backends: vec![Backend::Cpu, Backend::Wgpu],
+            backends: vec!["cpu".to_owned(), "wgpu".to_owned()],
             peer: Some("python3".to_owned()),
             rounds: Some(3),
             arguments: vec!["mlp-step".to_owned(), "cnn-step".to_owned()],

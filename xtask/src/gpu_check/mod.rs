@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 use xshell::{Shell, cmd};
 
@@ -22,8 +22,8 @@ use crate::{golden, program};
 #[derive(Args)]
 pub(crate) struct Options {
     /// The backend to check
-    #[arg(long, value_enum, default_value = "wgpu")]
-    pub(crate) backend: Backend,
+    #[arg(long, value_parser = ["wgpu", "cuda"], default_value = "wgpu")]
+    pub(crate) backend: String,
     /// The recipes to run; with `-fast`, a few steps with convolutions that may round their operands
     #[arg(long, value_delimiter = ',', default_values = CASES.map(|case| case.0))]
     pub(crate) recipes: Vec<String>,
@@ -47,30 +47,6 @@ pub(crate) struct Options {
     /// The Cargo profile to build them with
     #[arg(long, value_name = "PROFILE", default_value = "release")]
     pub(crate) profile: String,
-}
-
-/// A feature of `recipes`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Backend {
-    Wgpu,
-    Cuda,
-}
-
-impl Backend {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Wgpu => "wgpu",
-            Self::Cuda => "cuda",
-        }
-    }
-
-    fn tolerance(self, fast: bool) -> f64 {
-        match self {
-            Self::Wgpu => 1e-4,
-            Self::Cuda if fast => 5e-3,
-            Self::Cuda => 1e-3,
-        }
-    }
 }
 
 /// How the names of those cases end whose convolutions may round their operands, as by default.
@@ -126,12 +102,21 @@ const CASES: [(&str, &str); 10] = [
 /// Settings of all of them.
 const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorboard=false";
 
+/// - `fast`: whether convolutions may round their operands
+fn tolerance(backend: &str, fast: bool) -> f64 {
+    match (backend, fast) {
+        ("cuda", true) => 5e-3,
+        ("cuda", false) => 1e-3,
+        _ => 1e-4,
+    }
+}
+
 /// Trains every recipe on both backends; an error where one differs by more than the tolerance.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
     if options.tests {
-        golden::hold(shell, backend.name())?;
-        hold_kernels(shell, *backend)?;
+        golden::hold(shell, backend)?;
+        hold_kernels(shell, backend)?;
     }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
         Some(program) => program.canonicalize().context("cannot find the program"),
@@ -141,13 +126,13 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let folder = shell.create_temp_dir()?;
     let cpu = folder.path().join("recipes-cpu");
     fs::copy(found(&options.cpu_program, None)?, &cpu)?;
-    let gpu = found(&options.program, Some(backend.name()))?;
+    let gpu = found(&options.program, Some(backend))?;
     let check = Check {
         cpu: Side { program: &cpu, name: "cpu" },
         gpu: Side { program: &gpu, name: "gpu" },
         folder: folder.path(),
     };
-    println!("{} against the CPU: the largest relative differences", backend.name());
+    println!("{backend} against the CPU: the largest relative differences");
     println!(
         "{:<13} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9}  seconds",
         "recipe", "steps", "losses", "weights", "eval", "resume", "tolerance"
@@ -159,7 +144,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let fast = name.ends_with(FAST);
         // Rounded convolutions make runs part soon.
         let steps = if fast { options.steps.min(5) } else { options.steps };
-        let tolerance = options.tolerance.unwrap_or(backend.tolerance(fast));
+        let tolerance = options.tolerance.unwrap_or(tolerance(backend, fast));
         let began = Instant::now();
         let differences = check.differences(name, settings, steps).context(name.clone())?;
         let seconds = began.elapsed().as_secs_f64();
@@ -168,15 +153,15 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             failed.push(name.as_str());
         }
     }
-    ensure!(failed.is_empty(), "{} differ: {}", backend.name(), failed.join(", "));
+    ensure!(failed.is_empty(), "{backend} differ: {}", failed.join(", "));
     Ok(())
 }
 
 /// Compares a backend's kernels with the CPU's.
-pub(crate) fn hold_kernels(shell: &Shell, backend: Backend) -> anyhow::Result<()> {
+pub(crate) fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
     // With `recipes`, so that its program's build of the dependencies is used.
     let packages = ["--package", "backend", "--package", "recipes"];
-    let feature = format!("recipes/{}", backend.name());
+    let feature = format!("recipes/{backend}");
     // Burn's code for a GPU takes minutes to optimise, which gains little here.
     let quick = ["--config", "profile.dev.package.backend.opt-level=0"];
     let tests = ["--features", &feature, "--test", "kernels_equal_flex"];
