@@ -67,7 +67,6 @@ struct Mark {
     seconds: f64,
     events_bytes: u64,
     metrics_bytes: u64,
-    #[serde(default)] // earlier versions did not write for TensorBoard
     scalars_bytes: u64,
 }
 

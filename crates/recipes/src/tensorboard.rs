@@ -213,7 +213,7 @@ mod tests {
             |loss| vec![("train/epoch_loss".to_owned(), 0.5), ("validation/loss".to_owned(), loss)];
         assert_eq!(read(&path), [(0, vec![]), (3, values(0.0)), (5, values(3.0))]);
 
-        // A run of an earlier version resumes, and one whose curves were removed.
+        // A run without curves gets some when it resumes, and one whose curves were removed.
         for length in [0, 100] {
             fs::remove_dir_all(folder.path().join("tb")).unwrap();
             Scalars::open(folder.path(), length).unwrap();
