@@ -93,7 +93,7 @@ fn sign_digits_have_ten_classes() {
     for _ in 0..2 {
         let folder = open_image_folder(&options).unwrap().train;
         let started = Instant::now();
-        let (cached, _) = folder.load(&mut |_, _| {}).unwrap();
+        let (cached, _) = folder.prepare(&mut |_, _| {}).unwrap();
         eprintln!("2062 images: {decoded:.2?} decoded, {:.2?} by the cache", started.elapsed());
         assert!(pixels(&cached) == expected, "pixels differ");
         assert_eq!((cached.labels(), cached.classes()), (images.labels(), images.classes()));

@@ -27,7 +27,7 @@ use crate::ImageShape;
 /// To be raised whenever the same file would become other pixels.
 const VERSION: u32 = 2;
 
-/// A shard is in memory while it is made or checked, and an open file while it is used.
+/// A shard is in memory while it is made, and an open file while it is used.
 const SHARD_BYTES: usize = 256 << 20;
 
 const MANIFEST: &str = "manifest.json";
@@ -86,18 +86,15 @@ impl Cache {
         let manifest = fs::read(directory.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
         let places_exist = manifest.skipped.iter().all(|&place| place < images);
-        let lengths: Vec<usize> = shard_lengths(images, shape).collect();
-        if manifest.key != key || !places_exist || manifest.shard_sha256.len() != lengths.len() {
+        let shards = images.div_ceil(images_per_shard(shape));
+        if manifest.key != key || !places_exist || manifest.shard_sha256.len() != shards {
             return None;
         }
-        // One after another: a shard is in memory while it is hashed.
-        let shards = lengths.into_iter().zip(manifest.shard_sha256).enumerate();
-        let shards = shards.map(|(index, (length, sha256))| {
+        // The key determines a shard's length, so one with the right hash has the right length.
+        let shards = manifest.shard_sha256.iter().enumerate().map(|(index, sha256)| {
             let path = shard_path(directory, index);
             let file = File::open(&path).ok()?;
-            let is_whole = file.metadata().ok()?.len() == length as u64
-                && store::sha256_hex(&fs::read(&path).ok()?) == sha256;
-            is_whole.then_some(Shard { path, file })
+            (store::sha256_hex_of(&file).ok()? == *sha256).then_some(Shard { path, file })
         });
         Some(Self {
             shape,
@@ -150,23 +147,8 @@ impl Cache {
     }
 }
 
-/// Lets one process at a time build a cache; the others wait, and find it built.
-///
-/// Where the system cannot lock a directory there is no lock: two builders then write the same
-/// bytes, and at worst one of them ends with an error.
-pub(super) fn lock(directory: &Path) -> Option<File> {
-    let file = File::open(directory).ok()?;
-    file.lock().ok()?;
-    Some(file)
-}
-
 fn images_per_shard(shape: ImageShape) -> usize {
     (SHARD_BYTES / shape.bytes()).max(1)
-}
-
-fn shard_lengths(images: usize, shape: ImageShape) -> impl Iterator<Item = usize> {
-    let per_shard = images_per_shard(shape);
-    (0..images).step_by(per_shard).map(move |first| (images - first).min(per_shard) * shape.bytes())
 }
 
 fn shard_path(directory: &Path, index: usize) -> PathBuf {
@@ -231,18 +213,5 @@ mod tests {
 
         let moved = [file("s/a/1.png", 5, 7), file("s/b/2.png", 5, 7)];
         assert_eq!(key_of("s", &moved, SHAPE, Resize::Crop), first, "the whole folder may move");
-    }
-
-    #[test]
-    fn shards_cover_all_images() {
-        let shape = ImageShape { channels: 1, height: 4096, width: 4096 };
-        let (image, shard) = (shape.bytes(), 16 * shape.bytes());
-        let check = |images, expected: &[usize]| {
-            assert_eq!(shard_lengths(images, shape).collect::<Vec<_>>(), expected);
-        };
-        check(0, &[]);
-        check(1, &[image]);
-        check(16, &[shard]);
-        check(33, &[shard, shard, image]);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use store::sha256_hex;
+use store::{FileLock, sha256_hex};
 
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
@@ -93,21 +93,17 @@ impl ImageFolder {
 
     /// Decodes all images into memory, in parallel and in the order of the listing.
     ///
-    /// With a cache this is [`prepare`](Self::prepare) and a read of the cache. `progress` is called
-    /// with the number of images done and their total, always by the calling thread.
+    /// The cache is not used. `progress` is called with the number of images done and their total,
+    /// always by the calling thread.
     ///
     /// # Errors
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
-    /// Where memory or the disk does not suffice.
+    /// Where memory does not suffice.
     pub fn load(
         self,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(PreparedImages, SkipReport), DataError> {
-        if self.options.cache.is_some() {
-            let (prepared, report) = self.prepare(progress)?;
-            return Ok((prepared.into_memory()?, report));
-        }
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
@@ -160,7 +156,9 @@ impl ImageFolder {
         let key = cache::key(folder, files, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
-        let _lock = cache::lock(&directory);
+        // One process builds a cache, and the others wait for it. A cache that is there can be used
+        // where it cannot be locked, as in a directory that may only be read.
+        let lock = FileLock::wait(&directory.join(".lock"));
 
         if let Some(cache) = Cache::open(&directory, &key, files.len(), self.shape)
             && let Some(bad) = self.still_bad(&cache.skipped)?
@@ -168,6 +166,7 @@ impl ImageFolder {
             progress(files.len(), files.len());
             return Ok((cache, bad));
         }
+        let _lock = lock?;
         Cache::build(&directory, &key, files, self.pass(progress))
     }
 
@@ -234,16 +233,6 @@ impl ImageFolder {
                 reason: reason.to_string(),
             }),
         }
-    }
-}
-
-impl PreparedImages {
-    fn into_memory(self) -> Result<Self, DataError> {
-        let bytes = self.shape().bytes();
-        let mut pixels = allocate(self.labels().len(), bytes)?;
-        let images = pixels.par_chunks_exact_mut(bytes).enumerate();
-        images.try_for_each(|(index, pixels)| self.read(index, pixels))?;
-        Ok(Self { pixels: Pixels::InMemory(pixels), ..self })
     }
 }
 
