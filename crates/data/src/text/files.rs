@@ -94,18 +94,18 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
 }
 
 /// A text without byte order mark, and with `\n` for `\r\n`.
-fn plain(text: Vec<u8>) -> Vec<u8> {
-    let content = text.strip_prefix(UTF8_MARK).unwrap_or(&text);
-    if content.len() == text.len() && !text.windows(2).any(|bytes| bytes == b"\r\n") {
-        return text;
+fn plain(mut text: Vec<u8>) -> Vec<u8> {
+    if text.starts_with(UTF8_MARK) {
+        text.drain(..UTF8_MARK.len());
     }
-    let mut plain = Vec::with_capacity(content.len());
-    for (index, &byte) in content.iter().enumerate() {
-        if byte != b'\r' || content.get(index + 1) != Some(&b'\n') {
-            plain.push(byte);
+    text.dedup_by(|next, last| {
+        let ends_line = (*last, *next) == (b'\r', b'\n');
+        if ends_line {
+            *last = b'\n';
         }
-    }
-    plain
+        ends_line
+    });
+    text
 }
 
 #[cfg(test)]
