@@ -106,20 +106,24 @@ fn encode_targets(
     rows: &[usize],
     path: &Path,
 ) -> Result<Targets, DataError> {
-    let (&TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) =
-        (kind, &records.target)
-    else {
-        let classes = records.classes();
-        return Ok(Targets::Classes(rows.iter().map(|&row| classes[row]).collect()));
-    };
-    let score = |&row: &usize| {
-        let value = numbers[row];
-        standardise_target(value, mean, deviation).ok_or_else(|| {
-            let row = format!("row {}, counted without a header", row + 1);
-            DataError::FarTarget { path: path.to_owned(), row, value }
-        })
-    };
-    rows.iter().map(score).collect::<Result<_, _>>().map(Targets::Values)
+    match (kind, &records.target) {
+        (&TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) => {
+            let score = |&row: &usize| {
+                let value = numbers[row];
+                standardise_target(value, mean, deviation).ok_or_else(|| {
+                    let row = format!("row {}, counted without a header", row + 1);
+                    DataError::FarTarget { path: path.to_owned(), row, value }
+                })
+            };
+            rows.iter().map(score).collect::<Result<_, _>>().map(Targets::Values)
+        }
+        (_, Cells::Codes(codes)) => {
+            Ok(Targets::Classes(rows.iter().map(|&row| codes[row].into()).collect()))
+        }
+        (_, Cells::Numbers(_) | Cells::Dropped) => {
+            unreachable!("the schema makes codes of the targets of other tasks")
+        }
+    }
 }
 
 /// A column's cells and how they become features.
