@@ -8,7 +8,6 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-#[cfg(feature = "sources")]
 pub(crate) use self::table::{standardise, standardise_target};
 pub use self::{
     cell::CellError,
