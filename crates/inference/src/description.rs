@@ -6,10 +6,7 @@ use data::{ImagePreprocessing, TablePreprocessing, Task, Vocabulary};
 use models::{Architecture, VggClassifierConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::InferenceError;
-
-/// The most bytes of an image, so that the values of many can still be counted.
-const LARGEST_IMAGE: u64 = 1 << 40;
+use crate::{InferenceError, model::IMAGES_AT_A_TIME};
 
 /// Everything besides the weights that prediction needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,8 +132,9 @@ impl Description {
                 equal("channels of an image", image.channels, channels)?;
                 equal("rows of an image", height, sizes[0])?;
                 equal("columns of an image", width, sizes[1])?;
-                let bytes = height.checked_mul(width).and_then(|area| area.checked_mul(channels));
-                if bytes.is_none_or(|bytes| bytes as u64 > LARGEST_IMAGE) {
+                // The bytes that are predicted at a time, as f32, must be countable.
+                let others = [width, channels, IMAGES_AT_A_TIME, size_of::<f32>()];
+                if others.into_iter().try_fold(height, usize::checked_mul).is_none() {
                     return Err(format!("images of {height}x{width} are too large"));
                 }
                 equal("classes", classes, outputs)

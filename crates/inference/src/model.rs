@@ -19,7 +19,7 @@ use crate::{
 /// Rows of a table predicted at a time.
 const ROWS_AT_A_TIME: usize = 1024;
 /// Images predicted at a time.
-const IMAGES_AT_A_TIME: usize = 64;
+pub(crate) const IMAGES_AT_A_TIME: usize = 64;
 
 /// A model with its weights.
 #[derive(Debug)]
