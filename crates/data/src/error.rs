@@ -355,7 +355,7 @@ pub enum DataError {
     #[error("no thread can be started to read images: {source}")]
     Worker {
         /// What the system says.
-        source: io::Error,
+        source: rayon::ThreadPoolBuildError,
     },
     /// What reads an image broke down.
     #[error("reading image {image} broke down: {message}")]

@@ -10,14 +10,14 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver},
     },
-    thread::{self, JoinHandle},
 };
 
 use backend::Part;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{DataError, ImageSource, images::allocate};
 
@@ -34,36 +34,23 @@ pub(super) struct ReadBatch {
 /// What reads the images of a source.
 pub(super) struct Pipeline {
     source: Arc<dyn ImageSource>,
-    /// None once the workers are to end.
-    jobs: Option<Sender<Job>>,
-    workers: Vec<JoinHandle<()>>,
-}
-
-/// A piece of a batch, to be read by one worker.
-struct Job {
-    samples: Vec<usize>,
-    piece: usize,
-    /// Set once nobody waits any more.
-    abandoned: Arc<AtomicBool>,
-    done: Sender<(usize, Result<Vec<u8>, DataError>)>,
+    /// None where the thread that waits for a batch reads it.
+    workers: Option<ThreadPool>,
 }
 
 impl Pipeline {
     /// Starts the workers. Without any, the thread that waits for a batch reads it.
     pub(super) fn new(source: Arc<dyn ImageSource>, workers: usize) -> Result<Self, DataError> {
-        let (jobs, queue) = mpsc::channel();
-        let queue = Arc::new(Mutex::new(queue));
-        // Those that did start end with `pipeline`, should one fail to.
-        let mut pipeline = Self { source, jobs: Some(jobs), workers: Vec::new() };
-        for worker in 0..workers {
-            let (source, queue) = (Arc::clone(&pipeline.source), Arc::clone(&queue));
-            let started = thread::Builder::new()
-                .name(format!("images-{worker}"))
-                .spawn(move || work(&*source, &queue))
-                .map_err(|source| DataError::Worker { source })?;
-            pipeline.workers.push(started);
-        }
-        Ok(pipeline)
+        let start = || {
+            ThreadPoolBuilder::new()
+                .num_threads(workers)
+                .thread_name(|worker| format!("images-{worker}"))
+                // A piece that panics never comes, which `wait` notices. By default rayon aborts.
+                .panic_handler(|_| ())
+                .build()
+        };
+        let workers = (workers > 0).then(start).transpose();
+        Ok(Self { source, workers: workers.map_err(|source| DataError::Worker { source })? })
     }
 
     /// Reads batches in their order; after an error there are no more.
@@ -79,39 +66,26 @@ impl Pipeline {
         }
     }
 
-    /// Divides a batch among the workers.
-    fn submit(&self, samples: Vec<usize>, part: Part, abandoned: &Arc<AtomicBool>) -> Pending {
+    /// Divides a batch among the workers, which take the pieces of all batches in their order.
+    fn submit(
+        &self,
+        workers: &ThreadPool,
+        (samples, part): (Vec<usize>, Part),
+        abandoned: &Arc<AtomicBool>,
+    ) -> Pending {
         let (done, pieces) = mpsc::channel();
-        if let Some(jobs) = &self.jobs {
-            let length = samples.len().div_ceil(self.workers.len().max(1)).max(1);
-            for (piece, samples) in samples.chunks(length).enumerate() {
-                let (samples, abandoned, done) =
-                    (samples.to_vec(), Arc::clone(abandoned), done.clone());
-                // The result of a job that no worker takes never comes, which `wait` notices.
-                let _ = jobs.send(Job { samples, piece, abandoned, done });
-            }
+        let length = samples.len().div_ceil(workers.current_num_threads()).max(1);
+        for (piece, samples) in samples.chunks(length).enumerate() {
+            let (source, samples) = (Arc::clone(&self.source), samples.to_vec());
+            let (abandoned, done) = (Arc::clone(abandoned), done.clone());
+            workers.spawn(move || {
+                let pixels = read_images(&*source, &samples, &abandoned);
+                drop(source); // before anyone hears that the piece is done
+                // Nobody listens where the batches were given up.
+                let _ = done.send((piece, pixels));
+            });
         }
         Pending { samples, part, pieces, image_bytes: self.source.shape().bytes() }
-    }
-}
-
-impl Drop for Pipeline {
-    fn drop(&mut self) {
-        self.jobs = None;
-        for worker in self.workers.drain(..) {
-            // The worker caught every panic of a source.
-            let _ = worker.join();
-        }
-    }
-}
-
-fn work(source: &dyn ImageSource, queue: &Mutex<Receiver<Job>>) {
-    loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { samples, piece, abandoned, done }) = next else { return };
-        let pixels = read_images(source, &samples, &abandoned);
-        // Nobody listens where the batches were given up.
-        let _ = done.send((piece, pixels));
     }
 }
 
@@ -177,13 +151,13 @@ pub(super) struct Reading<'a, I> {
 impl<I: Iterator<Item = (Vec<usize>, Part)>> Reading<'_, I> {
     fn next_batch(&mut self) -> Option<Result<ReadBatch, DataError>> {
         let Self { pipeline, batches, pending, abandoned } = self;
-        if pipeline.workers.is_empty() {
+        let Some(workers) = &pipeline.workers else {
             let (samples, part) = batches.next()?;
             let pixels = read_images(&*pipeline.source, &samples, abandoned);
             return Some(pixels.map(|pixels| ReadBatch { samples, part, pixels }));
-        }
+        };
         let missing = (1 + AHEAD).saturating_sub(pending.len());
-        let submit = |(samples, part)| pipeline.submit(samples, part, abandoned);
+        let submit = |batch| pipeline.submit(workers, batch, abandoned);
         pending.extend(batches.take(missing).map(submit));
         Some(pending.pop_front()?.wait())
     }
@@ -205,15 +179,55 @@ impl<I: Iterator<Item = (Vec<usize>, Part)>> Iterator for Reading<'_, I> {
 }
 
 impl<I> Drop for Reading<'_, I> {
-    /// Nobody waits for the batches still in flight.
+    /// Gives up the batches still in flight, and waits for the images that are being read: then no
+    /// worker holds the source any more.
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Relaxed);
+        for Pending { pieces, .. } in self.pending.drain(..) {
+            pieces.into_iter().for_each(drop);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
+    use crate::ImageShape;
+
+    /// Panics in a worker before an image is read.
+    struct Shapeless;
+
+    impl ImageSource for Shapeless {
+        fn shape(&self) -> ImageShape {
+            let in_worker = thread::current().name().is_some_and(|name| name.starts_with("images-"));
+            assert!(!in_worker, "a bug");
+            ImageShape { channels: 1, height: 1, width: 1 }
+        }
+
+        fn classes(&self) -> &[String] {
+            &[]
+        }
+
+        fn labels(&self) -> &[u32] {
+            &[0; 4]
+        }
+
+        fn read(&self, _index: usize, _pixels: &mut [u8]) -> Result<(), DataError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_beside_the_reading_of_an_image_is_an_error_too() {
+        let pipeline = Pipeline::new(Arc::new(Shapeless), 2).unwrap();
+        let part = Part { first: 0, samples: 2, of: 2, last: true };
+        let mut batches = pipeline.read([(vec![0, 1], part), (vec![2, 3], part)]);
+        let error = batches.next().unwrap().err().unwrap().to_string();
+        assert_eq!(error, "reading image 0 broke down: the threads that read its batch ended");
+        assert!(batches.next().is_none());
+    }
 
     #[test]
     fn a_batch_of_which_a_piece_never_comes_is_an_error() {
