@@ -52,29 +52,15 @@ pub fn cutout<B: Backend>(images: Tensor<B, 4>, rectangles: &[Rectangle]) -> Ten
 /// Mixes each image with the one before it.
 ///
 /// - `images`: `[batch, channels, height, width]`
-/// - `shares`: how much of each is its own
-pub fn mixup<B: Backend>(images: Tensor<B, 4>, shares: &[f32]) -> Tensor<B, 4> {
-    let other = shares.iter().map(|share| 1.0 - share).collect();
-    let other = each_image(other, &images.device());
-    replace(images, other)
-}
-
-/// Replaces a rectangle of each image by that of the one before it.
-///
-/// - `images`: `[batch, channels, height, width]`
-pub fn cutmix<B: Backend>(images: Tensor<B, 4>, rectangles: &[Rectangle]) -> Tensor<B, 4> {
-    let other = inside(rectangles, &images);
-    replace(images, other)
-}
-
-/// Replaces so much of each pixel by that of the image before it, between 0 and 1.
-fn replace<B: Backend>(images: Tensor<B, 4>, other: Tensor<B, 4>) -> Tensor<B, 4> {
+/// - `other`: how much of each pixel is the other image's, between 0 and 1: the same shape, or
+///   `[batch, 1, 1, 1]`
+pub fn replace<B: Backend>(images: Tensor<B, 4>, other: Tensor<B, 4>) -> Tensor<B, 4> {
     (one_before(images.clone()) - images.clone()) * other + images
 }
 
 /// 1 within the rectangle of each image, else 0: `[batch, channels, height, width]`, the shape of
 /// `images`.
-fn inside<B: Backend>(rectangles: &[Rectangle], images: &Tensor<B, 4>) -> Tensor<B, 4> {
+pub fn inside<B: Backend>(rectangles: &[Rectangle], images: &Tensor<B, 4>) -> Tensor<B, 4> {
     let [batch, channels, height, width] = images.dims();
     let device = images.device();
     let side = |length: usize, of: &dyn Fn(&Rectangle) -> Range<usize>| -> Vec<f32> {

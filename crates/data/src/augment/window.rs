@@ -1,9 +1,10 @@
-//! Windows cut out of images, resized and flipped: what rows and columns undergo apart.
+//! Windows cut out of images, enlarged to the image's size and flipped: what rows and columns undergo
+//! apart.
 //!
 //! Each row of the result is a weighted sum of the image's rows, and so with columns, so that all
 //! of it is two products of matrices. Weights are a triangle's, as of `torch.nn.functional`'s
-//! bilinear `interpolate` with `antialias=True` (which is Pillow's): it widens where a window
-//! shrinks. A window that keeps its size has a single weight of 1, and black where it overhangs.
+//! bilinear `interpolate`. A window as long as the image has a single weight of 1, and black where it
+//! overhangs.
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor, TensorData};
@@ -31,74 +32,59 @@ impl Span {
     }
 
     /// The middle of a side, as torchvision's `CenterCrop` rounds it: half of what is cut off to
-    /// the nearest even number, half of what is added down.
-    pub fn centre(side: usize, length: usize) -> Self {
-        let start = match side.checked_sub(length) {
-            Some(cut) => (cut as f64 / 2.0).round_ties_even() as isize,
-            None => -(((length - side) / 2) as isize),
-        };
+    /// the nearest even number.
+    fn centre(side: usize, length: usize) -> Self {
+        let start = ((side - length) as f64 / 2.0).round_ties_even() as isize;
         Self { start, length, reversed: false }
     }
 }
 
-/// Cuts a window out of each image and brings it to a size.
+/// Cuts a window out of each image and enlarges it to the image's size.
 ///
 /// - `images`: `[batch, channels, height, width]`
-/// - `rows`, `columns`: one an image, or one for all
-/// - returns: `[batch, channels, size[0], size[1]]`
-pub fn crop<B: Backend>(
-    images: Tensor<B, 4>,
-    rows: &[Span],
-    columns: &[Span],
-    size: [usize; 2],
-) -> Tensor<B, 4> {
-    let [batch, channels, height, width] = images.dims();
+/// - `rows`, `columns`: one an image, none longer than its side
+/// - returns: `[batch, channels, height, width]`
+pub fn crop<B: Backend>(images: Tensor<B, 4>, rows: &[Span], columns: &[Span]) -> Tensor<B, 4> {
+    let shape @ [batch, channels, height, width] = images.dims();
     let device = images.device();
-    let images = match columns.iter().all(|span| *span == Span::all(width)) && size[1] == width {
+    let images = match columns.iter().all(|span| *span == Span::all(width)) {
         true => images,
         false => {
-            let weights = weights(columns, width, size[1], &device).swap_dims(1, 2);
-            let flat = images.reshape([batch, channels * height, width]).matmul(weights);
-            flat.reshape([batch, channels, height, size[1]])
+            let weights = weights(columns, width, &device).swap_dims(1, 2);
+            images.reshape([batch, channels * height, width]).matmul(weights).reshape(shape)
         }
     };
-    match rows.iter().all(|span| *span == Span::all(height)) && size[0] == height {
+    match rows.iter().all(|span| *span == Span::all(height)) {
         true => images,
-        false => weights(rows, height, size[0], &device).unsqueeze_dim::<4>(1).matmul(images),
+        false => weights(rows, height, &device).unsqueeze_dim::<4>(1).matmul(images),
     }
 }
 
-/// How much of each row of an image is in each row of its window: `[spans, output, input]`.
-fn weights<B: Backend>(
-    spans: &[Span],
-    input: usize,
-    output: usize,
-    device: &B::Device,
-) -> Tensor<B, 3> {
+/// How much of each row of an image is in each row of its window: `[spans, side, side]`.
+fn weights<B: Backend>(spans: &[Span], side: usize, device: &B::Device) -> Tensor<B, 3> {
     let count = spans.len();
     let tensor =
         |values: Vec<f32>, shape| Tensor::<B, 3>::from_data(TensorData::new(values, shape), device);
-    let scale = |span: &Span| span.length as f64 / output as f64;
     // Where the middle of each row of the window lies in the image.
     let centres = spans.iter().flat_map(|span| {
-        (0..output).map(|row| {
-            let row = if span.reversed { output - 1 - row } else { row };
-            (span.start as f64 + (row as f64 + 0.5) * scale(span)) as f32
+        let scale = span.length as f64 / side as f64;
+        (0..side).map(move |row| {
+            let row = if span.reversed { side - 1 - row } else { row };
+            (span.start as f64 + (row as f64 + 0.5) * scale) as f32
         })
     });
-    let centres = tensor(centres.collect(), [count, output, 1]);
-    let middles = Tensor::<B, 1, Int>::arange(0..input as i64, device).float() + 0.5;
-    let middles = middles.reshape([1, 1, input as i32]);
+    let centres = tensor(centres.collect(), [count, side, 1]);
+    let middles = Tensor::<B, 1, Int>::arange(0..side as i64, device).float() + 0.5;
+    let middles = middles.reshape([1, 1, side as i32]);
 
-    let distances = (centres - middles.clone()).abs(); // [spans, output, input]
-    if spans.iter().all(|span| span.length == output) {
-        return (distances.neg() + 1.0).clamp_min(0.0);
+    let distances = (centres - middles.clone()).abs(); // [spans, window, image]
+    let triangle = (distances.neg() + 1.0).clamp_min(0.0);
+    if spans.iter().all(|span| span.length == side) {
+        return triangle;
     }
     let each = |value: &dyn Fn(&Span) -> f64| {
         tensor(spans.iter().map(|span| value(span) as f32).collect(), [count, 1, 1])
     };
-    let triangle =
-        (distances.neg() * each(&|span| 1.0 / scale(span).max(1.0)) + 1.0).clamp_min(0.0);
     // What was cut off does not show through at the border. Middles lie half a pixel within or
     // without a window, so this is 1 or 0.
     let [start, end] =
@@ -106,7 +92,7 @@ fn weights<B: Backend>(
     let middles = middles.repeat_dim(0, count); // [spans, 1, input]
     let within = (middles.clone() - start + 0.5).clamp(0.0, 1.0)
         * (middles.neg() + end + 0.5).clamp(0.0, 1.0);
-    let weights = triangle * within.repeat_dim(1, output);
+    let weights = triangle * within.repeat_dim(1, side);
     let sums = weights.clone().sum_dim(2).clamp_min(f32::MIN_POSITIVE);
     weights / sums
 }
@@ -121,7 +107,7 @@ pub(super) fn augment<B: Backend>(
     let [_, _, height, width] = images.dims();
     let spans = |draws: &Draws| drawn(options, draws, [height, width]);
     let (rows, columns): (Vec<_>, Vec<_>) = draws.iter().map(spans).unzip();
-    crop(images, &rows, &columns, [height, width])
+    crop(images, &rows, &columns)
 }
 
 /// The rows and columns that are cut out of an image of this height and width.
@@ -179,6 +165,12 @@ mod tests {
 
     fn values(spans: &[Span], value: impl Fn(&Span) -> f64) -> Vec<f64> {
         spans.iter().map(value).collect()
+    }
+
+    #[test]
+    fn a_middle_lies_where_torchvision_rounds_it_to() {
+        let start = |side, length| Span::centre(side, length).start;
+        assert_eq!([start(9, 4), start(7, 4), start(9, 5), start(7, 7)], [2, 2, 2, 0]);
     }
 
     #[test]

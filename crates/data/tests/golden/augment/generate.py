@@ -94,14 +94,6 @@ keep(
                for i, (y, x, h, w) in enumerate(windows)]),
     lambda i: tv.resized_crop(images[i], *windows[i], [9, 7], antialias=True),
 )
-keep("resize_5_11", resize(images, [5, 11]), lambda i: tv.resize(images[i], [5, 11]))
-keep("centre_crop_4_4", images[:, :, 2:6, 2:6], lambda i: tv.center_crop(images[i], [4, 4]))
-# Of an odd number of pixels around it, the last one is on the right and below.
-keep(
-    "centre_crop_12_10",
-    nnf.pad(images, [1, 2, 1, 2]),
-    lambda i: tv.center_crop(images[i], [12, 10]),
-)
 
 # Colours.
 factors = torch.tensor([0.0, 0.4, 1.0, 1.9])
