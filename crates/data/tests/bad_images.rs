@@ -209,10 +209,12 @@ fn a_path_that_is_no_folder_is_refused() {
     let check = |path: PathBuf, expected: &str| {
         let error = open_error(&path);
         assert_eq!(error.to_string(), format!("`{}` {expected}", path.display()));
-        assert!(error.help().unwrap().contains("path"));
+        error.help().unwrap()
     };
-    check(root.path().join("missing"), "does not exist");
-    check(root.path().join("a.png"), "is not a folder");
+    let help = check(root.path().join("missing"), "does not exist");
+    assert!(help.contains("check the path"), "{help}");
+    let help = check(root.path().join("a.png"), "is a file, a folder is expected");
+    assert_eq!(help, format!("name the folder, as `{}`", root.path().display()));
 }
 
 #[test]
@@ -225,7 +227,7 @@ fn a_file_that_vanishes_is_named() {
     let start = format!("`{}` cannot be read: ", path.display());
     let error = listed.read(1, &mut vec![0; SHAPE.bytes()]).unwrap_err();
     assert!(error.to_string().starts_with(&start), "{error}");
-    assert!(error.help().unwrap().ends_with("or set `data.on_bad_image = \"skip\"`"));
+    assert!(error.help().unwrap().ends_with("or train with `data.on_bad_image = \"skip\"`"));
     let error = listed_too.load(&mut |_, _| {}).unwrap_err().to_string();
     assert!(error.starts_with(&start), "{error}");
 }

@@ -1,9 +1,6 @@
 //! What can be wrong with a folder of images, where, and what to do about it.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 use store::StoreError;
 
@@ -25,18 +22,6 @@ pub enum ImageFolderError {
     Channels {
         /// The channels asked for.
         channels: usize,
-    },
-    /// The folder does not exist.
-    #[error("`{}` does not exist", path.display())]
-    NotFound {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The path leads to a file.
-    #[error("`{}` is not a folder", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
     },
     /// The system does not tell what is in a folder.
     #[error("`{}` cannot be listed: {source}", path.display())]
@@ -171,12 +156,6 @@ impl ImageFolderError {
                 format!("each side of `data.size` is 1 to {longest} pixels")
             }
             Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
-            Self::NotFound { .. } => {
-                "check the path; a relative one starts at the current directory".into()
-            }
-            Self::NotAFolder { .. } => {
-                "check the path; it is that of the folder above the class folders".into()
-            }
             Self::List { source, .. } => return list_help(source),
             Self::Entry { .. } => {
                 "if it is a link, point it to a folder of images or delete it".into()
@@ -206,7 +185,7 @@ impl ImageFolderError {
                 path.display()
             ),
             Self::BadImage { reason, .. } => {
-                format!("{}, or set `data.on_bad_image = \"skip\"`", reason.help())
+                format!("{}, or train with `data.on_bad_image = \"skip\"`", reason.help())
             }
             Self::NotRead { reason, .. } => reason.help().into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
@@ -215,16 +194,6 @@ impl ImageFolderError {
             }
             Self::CacheRead { .. } => "resume the run, which builds the cache anew".into(),
         })
-    }
-
-    /// The error of a folder that cannot be listed.
-    pub(super) fn list(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::NotFound => Self::NotFound { path },
-            io::ErrorKind::NotADirectory => Self::NotAFolder { path },
-            _ => Self::List { path, source },
-        }
     }
 }
 

@@ -184,7 +184,7 @@ pub(super) fn list_class(
 
 /// What is in a folder and not hidden.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
-    let error = |source| ImageFolderError::list(folder, source);
+    let error = |source| ImageFolderError::List { path: folder.to_owned(), source };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;

@@ -37,7 +37,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::DataError;
+use crate::{DataError, files::Folder};
 
 pub(crate) use self::resize::write_pixels;
 
@@ -105,6 +105,7 @@ impl ImageFolderSplits {
 /// ```
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
+    Folder::open(&options.path)?;
     let folders = layout::find_splits(&options.path)?;
     let train = listing::list_train(&folders.train, options.one_class)?;
     let held_out = |folder: Option<PathBuf>| {
