@@ -2,9 +2,9 @@
 
 use std::io::Cursor;
 
-use image::{ImageFormat, Rgb, RgbImage};
+use image::{ImageFormat, Rgb, RgbImage, imageops};
 
-use crate::{DataError, ImageShape, ImageSource};
+use crate::{DataError, ImageShape, ImageSource, fitted::to_image};
 
 /// Pixels between two images.
 const GAP: usize = 2;
@@ -16,6 +16,10 @@ const LEAST_SIDE: usize = 64;
 /// # Errors
 ///
 /// Where an image cannot be read.
+///
+/// # Panics
+///
+/// If the images are neither grey nor colour.
 pub fn contact_sheet(source: &dyn ImageSource, columns: usize) -> Result<Vec<u8>, DataError> {
     let row = |class: usize| {
         let labels = source.labels().iter().enumerate();
@@ -34,7 +38,7 @@ pub fn contact_sheet(source: &dyn ImageSource, columns: usize) -> Result<Vec<u8>
 ///
 /// # Panics
 ///
-/// If an image is not [`ImageShape::bytes`] long.
+/// If the images are neither grey nor colour, or one is not [`ImageShape::bytes`] long.
 pub fn picture(shape: ImageShape, rows: &[Vec<Vec<u8>>], columns: usize) -> Vec<u8> {
     let zoom = LEAST_SIDE.div_ceil(shape.height.min(shape.width).max(1));
     let (cell_height, cell_width) = (shape.height * zoom + GAP, shape.width * zoom + GAP);
@@ -42,33 +46,18 @@ pub fn picture(shape: ImageShape, rows: &[Vec<Vec<u8>>], columns: usize) -> Vec<
     let mut sheet = RgbImage::from_pixel(width as u32, height as u32, Rgb([96; 3]));
     for (row, images) in rows.iter().enumerate() {
         for (column, pixels) in images.iter().take(columns).enumerate() {
-            let corner = (column * cell_width + GAP, row * cell_height + GAP);
-            draw(&mut sheet, pixels, shape, corner, zoom);
+            let image = to_image(pixels.clone(), shape).into_rgb8();
+            let (width, height) = (image.width() * zoom as u32, image.height() * zoom as u32);
+            let enlarged = RgbImage::from_fn(width, height, |x, y| {
+                *image.get_pixel(x / zoom as u32, y / zoom as u32)
+            });
+            let (left, top) = (column * cell_width + GAP, row * cell_height + GAP);
+            imageops::replace(&mut sheet, &enlarged, left as i64, top as i64);
         }
     }
     let mut png = Cursor::new(Vec::new());
     sheet.write_to(&mut png, ImageFormat::Png).expect("memory takes what is written to it");
     png.into_inner()
-}
-
-/// Draws an image with its upper left at `corner`, each pixel a square of side `zoom`.
-fn draw(
-    sheet: &mut RgbImage,
-    pixels: &[u8],
-    ImageShape { channels, height, width }: ImageShape,
-    (left, top): (usize, usize),
-    zoom: usize,
-) {
-    for y in 0..height * zoom {
-        for x in 0..width * zoom {
-            let place = y / zoom * width + x / zoom;
-            // Grey has one channel, which all three show.
-            let colour =
-                |channel: usize| pixels[channel.min(channels - 1) * height * width + place];
-            let pixel = Rgb([colour(0), colour(1), colour(2)]);
-            sheet.put_pixel((left + x) as u32, (top + y) as u32, pixel);
-        }
-    }
 }
 
 #[cfg(test)]

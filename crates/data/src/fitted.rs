@@ -63,8 +63,10 @@ impl ImageSource for Fitted {
     }
 }
 
+/// An image of one or three channels.
+///
 /// - `planes`: `[channels, height, width]`
-fn to_image(planes: Vec<u8>, shape: ImageShape) -> DynamicImage {
+pub(crate) fn to_image(planes: Vec<u8>, shape: ImageShape) -> DynamicImage {
     // In every source a side fits in a u32: IDX files declare theirs so, others are smaller.
     let (width, height) = (shape.width as u32, shape.height as u32);
     let whole = "as many pixels as the shape says";
