@@ -124,8 +124,8 @@ pub enum DataError {
         path: PathBuf,
         /// Where its row begins.
         line: u64,
-        /// Which row that is.
-        row: CellRow,
+        /// Where the first row of the training file begins; none in another file.
+        first_line: Option<u64>,
         /// What is wrong with it.
         source: CellError,
     },
@@ -386,17 +386,6 @@ pub enum DataError {
     /// The error of a source that is not this crate's, such as one over a database.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// The row of a cell, which decides what the user can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellRow {
-    /// The first of the training file, which may be a header.
-    First,
-    /// Another of the training file.
-    Training,
-    /// One of another file.
-    Other,
 }
 
 impl DataError {

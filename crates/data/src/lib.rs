@@ -75,7 +75,7 @@ pub use crate::preprocess::{
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
-    error::{CellRow, DataError},
+    error::DataError,
     files::FileError,
     fitted::Fitted,
     images::{ImageSource, ImageSplits, ImagesInMemory, Subset},

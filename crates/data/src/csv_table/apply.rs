@@ -7,7 +7,7 @@ use super::{
     reader::{CsvReader, Row},
 };
 use crate::{
-    CellError, CellRow, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
     preprocess::{
         cell::{self, Cell},
         standardise_target,
@@ -157,7 +157,7 @@ impl<'a> Encoder<'a> {
 }
 
 fn wrong_cell(path: &Path, line: u64, source: CellError) -> DataError {
-    DataError::Cell { path: path.to_owned(), line, row: CellRow::Other, source }
+    DataError::Cell { path: path.to_owned(), line, first_line: None, source }
 }
 
 /// Reads the cells of the target.

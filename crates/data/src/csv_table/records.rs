@@ -8,7 +8,7 @@ use super::{
     schema::{Kind, Schema, TargetPlan},
 };
 use crate::{
-    CellError, CellRow, DataError,
+    CellError, DataError,
     preprocess::cell::{self, Cell},
 };
 
@@ -63,16 +63,18 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
     let mut columns: Vec<Filling> =
         schema.columns.iter().map(|column| Filling::new(&column.name, &column.kind)).collect();
     columns.insert(schema.target.index, Filling::target(schema));
+    let first_line = Some(reader.first_line());
     while let Some(row) = reader.next_row()? {
         for (column, text) in columns.iter_mut().zip(row.cells()) {
-            column.push(text).map_err(|error| match error {
-                PushError::Cell(source) => {
-                    let is_first = row.line == reader.first_line();
-                    let which = if is_first { CellRow::First } else { CellRow::Training };
-                    DataError::Cell { path: path.to_owned(), line: row.line, row: which, source }
-                }
-                PushError::Unknown => changed(),
+            let known = column.push(text).map_err(|source| DataError::Cell {
+                path: path.to_owned(),
+                line: row.line,
+                first_line,
+                source,
             })?;
+            if !known {
+                return Err(changed());
+            }
         }
     }
     let target = columns.remove(schema.target.index).cells;
@@ -86,13 +88,6 @@ struct Filling<'a> {
     name: &'a str,
     cells: Cells,
     codes: HashMap<Cow<'a, str>, u16>,
-}
-
-/// Why a cell is refused.
-enum PushError {
-    Cell(CellError),
-    /// A category that the first pass did not see.
-    Unknown,
 }
 
 impl<'a> Filling<'a> {
@@ -123,21 +118,21 @@ impl<'a> Filling<'a> {
         Self { name, cells: Cells::Codes(Vec::new()), codes }
     }
 
-    fn push(&mut self, text: &str) -> Result<(), PushError> {
+    /// Takes the next cell; false for a category that the first pass did not see.
+    fn push(&mut self, text: &str) -> Result<bool, CellError> {
         match &mut self.cells {
             Cells::Numbers(numbers) => {
-                let number = cell::number(self.name, text).map_err(PushError::Cell)?;
-                numbers.push(number.unwrap_or(f64::NAN));
+                numbers.push(cell::number(self.name, text)?.unwrap_or(f64::NAN));
             }
-            Cells::Codes(codes) => {
-                let code = match cell::category(self.name, text).map_err(PushError::Cell)? {
-                    Some(name) => *self.codes.get(name.as_ref()).ok_or(PushError::Unknown)?,
-                    None => MISSING,
-                };
-                codes.push(code);
-            }
+            Cells::Codes(codes) => match cell::category(self.name, text)? {
+                Some(name) => match self.codes.get(name.as_ref()) {
+                    Some(&code) => codes.push(code),
+                    None => return Ok(false),
+                },
+                None => codes.push(MISSING),
+            },
             Cells::Dropped => {}
         }
-        Ok(())
+        Ok(true)
     }
 }

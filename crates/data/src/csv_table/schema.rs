@@ -9,7 +9,7 @@ use super::{
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
 use crate::{
-    CellError, CellRow, DataError, Task,
+    CellError, DataError, Task,
     preprocess::cell::{self, Cell},
     table::MOST_INTEGER_CLASSES,
 };
@@ -278,8 +278,8 @@ fn plan(
         && let Some(place) = stray
     {
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
-        let row = if place.line == first_line { CellRow::First } else { CellRow::Training };
-        return Err(DataError::Cell { path: path(), line: place.line, row, source });
+        let (line, first_line) = (place.line, Some(first_line));
+        return Err(DataError::Cell { path: path(), line, first_line, source });
     }
 
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);

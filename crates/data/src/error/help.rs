@@ -1,6 +1,6 @@
 //! What the user can do about each error.
 
-use super::{CellRow, DataError};
+use super::DataError;
 use crate::{
     CellError,
     names::{list, nearest},
@@ -54,7 +54,7 @@ impl DataError {
             Self::Ragged { .. } => {
                 "correct the row, or quote cells that contain the delimiter".into()
             }
-            Self::Cell { line, row, source, .. } => cell_help(*line, *row, source)?,
+            Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source)?,
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or set {} to \"categorical\" or \"drop\"",
                 override_key(column)
@@ -135,13 +135,13 @@ impl DataError {
     }
 }
 
-fn cell_help(line: u64, row: CellRow, error: &CellError) -> Option<String> {
+fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> Option<String> {
     let help = error.help()?;
-    Some(match (error, row) {
-        (CellError::NotANumber { .. }, CellRow::First) => {
+    Some(match (error, first_line) {
+        (CellError::NotANumber { .. }, Some(first_line)) if line == first_line => {
             format!("{help}; if line {line} is a header, set `data.header = true`")
         }
-        (CellError::NotANumber { column, .. }, CellRow::Training) => format!(
+        (CellError::NotANumber { column, .. }, Some(_)) => format!(
             "{help}; if the column is not numeric, set {} to \"categorical\", or `data.task` for a \
              target",
             override_key(column)
