@@ -2,6 +2,8 @@
 
 mod help;
 
+pub(crate) use self::help::column_setting;
+
 use std::{
     io,
     path::{Path, PathBuf},

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
     TargetKind, Targets,
+    error::column_setting,
     preprocess::{standardise, standardise_target},
     table::{self, matrix},
 };
@@ -207,13 +208,15 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
             }
             (ColumnKind::Numeric { .. }, _, Some(Place { line, text })) => notes.push(format!(
                 "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
-                 codes, `data.columns.{name:?} = \"categorical\"` tells them apart"
+                 codes, `{}` tells them apart",
+                column_setting(name, "categorical")
             )),
             _ => {}
         }
         if seen.counts_rows {
             notes.push(format!(
-                "column `{name}` numbers the rows; `data.columns.{name:?} = \"drop\"` leaves it out"
+                "column `{name}` numbers the rows; `{}` leaves it out",
+                column_setting(name, "drop")
             ));
         }
     }

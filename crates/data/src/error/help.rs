@@ -56,12 +56,12 @@ impl DataError {
             }
             Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source)?,
             Self::TypeChange { column, .. } => format!(
-                "correct the file, or set {} to \"categorical\" or \"drop\"",
-                override_key(column)
+                "correct the file, or use `{}` (or `drop`)",
+                column_setting(column, "categorical")
             ),
             Self::TextAmongNumbers { column, .. } => format!(
-                "leave the cells empty if their values are missing, or set {} to \"categorical\" or \"drop\"",
-                override_key(column)
+                "leave the cells empty if their values are missing, or use `{}` (or `drop`)",
+                column_setting(column, "categorical")
             ),
             Self::DuplicateColumn { .. } => "rename one in the header".into(),
             Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
@@ -98,8 +98,8 @@ impl DataError {
             }
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
             Self::TooManyCategories { column, .. } => format!(
-                "if these are numbers, remove `data.task` and {}; else drop the column or group its values",
-                override_key(column)
+                "if these are numbers, remove `data.task` and `{}`; else drop the column or group its values",
+                column_key(column)
             ),
             Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
             Self::ColumnCount { .. } => {
@@ -142,9 +142,8 @@ fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> Option<St
             format!("{help}; if line {line} is a header, set `data.header = true`")
         }
         (CellError::NotANumber { column, .. }, Some(_)) => format!(
-            "{help}; if the column is not numeric, set {} to \"categorical\", or `data.task` for a \
-             target",
-            override_key(column)
+            "{help}; if the column is not numeric, use `{}`, or `data.task` for a target",
+            column_setting(column, "categorical")
         ),
         _ => help,
     })
@@ -160,18 +159,42 @@ fn no_features_help(dropped: &[(String, String)]) -> String {
         others => format!(" (and {others} other columns)"),
     };
     format!(
-        "column `{name}` is dropped{others}: {reason}; to keep a column, set {}",
-        override_key(name)
+        "column `{name}` is dropped{others}: {reason}; to keep a column, use `{}`",
+        column_setting(name, "categorical")
     )
 }
 
-fn override_key(column: &str) -> String {
-    format!("`data.columns.{column:?}`")
+/// The key that says what a column is.
+fn column_key(column: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match !column.is_empty() && column.chars().all(bare) {
+        true => format!("data.columns.{column}"),
+        false => format!("data.columns.{column:?}"),
+    }
+}
+
+/// How to say what a column is, to be pasted into a shell.
+pub(crate) fn column_setting(column: &str, kind: &str) -> String {
+    let key = column_key(column);
+    match key.contains('"') {
+        true => format!("--set '{}={kind}'", key.replace('\'', r"'\''")),
+        false => format!("--set {key}={kind}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_setting_of_a_column_can_be_pasted() {
+        let check = |column, expected: &str| assert_eq!(column_setting(column, "drop"), expected);
+        check("zip_code-2", "--set data.columns.zip_code-2=drop");
+        check("zip code", r#"--set 'data.columns."zip code"=drop'"#);
+        check("", r#"--set 'data.columns.""=drop'"#);
+        check("o'clock", r#"--set 'data.columns."o'\''clock"=drop'"#);
+        check(r#"a"b"#, r#"--set 'data.columns."a\"b"=drop'"#);
+    }
 
     #[test]
     fn a_slip_finds_its_column() {

@@ -126,7 +126,7 @@ fn rows_that_are_wrong() {
     check(
         "one,u,0",
         "a.csv:32: column `x`: `one` is not a number",
-        "set `data.columns.\"x\"` to \"categorical\"",
+        "use `--set data.columns.x=categorical`",
     );
     for literal in ["inf", "-Infinity"] {
         let number = format!("a.csv:32: column `x`: `{literal}` is not a finite number");
@@ -170,7 +170,7 @@ fn a_stray_text_in_the_first_row_is_no_header() {
 fn columns_that_change_their_type() {
     let rows: String =
         (0..20).map(|i| format!("{},{}\n", if i < 10 { "7" } else { "seven" }, i % 2)).collect();
-    let (text, key) = (format!("x,y\n{rows}"), "`data.columns.\"x\"`");
+    let (text, key) = (format!("x,y\n{rows}"), "`--set data.columns.x=categorical`");
     check_text(
         &text,
         "a.csv:12: column `x` changes between numbers and text here, at `seven`",
@@ -193,7 +193,7 @@ fn a_text_among_numbers_is_no_category() {
         format!("income,x,y\n{rows}")
     };
     let help = "leave the cells empty if their values are missing, \
-                or set `data.columns.\"income\"` to \"categorical\" or \"drop\"";
+                or use `--set data.columns.income=categorical` (or `drop`)";
     check_text(&text("-"), "a.csv:11: column `income` is 90 % numbers, and `-` here", help);
 
     let columns = |text: String, set: Option<ColumnOverride>| {

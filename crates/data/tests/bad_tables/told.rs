@@ -97,7 +97,7 @@ fn codes_with_zeros_before_them() {
     assert_eq!(splits.preprocessing.target.classes(), ["001", "007"]);
     assert_eq!(splits.train.targets.labels()[..3], [0, 1, 0]);
     let expected = "column `zip` is read as numbers, such as `07030` in line 2; if these are codes, \
-                    `data.columns.\"zip\" = \"categorical\"`";
+                    `--set data.columns.zip=categorical` tells them apart";
     assert!(notes.contains(expected), "{notes}");
 
     // However the classes of another file are written.
