@@ -109,24 +109,27 @@ impl TextError {
                     .into()
             }
             Self::NotUtf8 { .. } => {
-                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`, or read \
-                 it as it is by `data.tokens=bytes`"
+                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`, or train \
+                 with `data.tokens=bytes`"
                     .into()
             }
             Self::ZeroByte { .. } => {
-                "remove such bytes, for example `tr -d '\\000' < IN > OUT`, or read the file as it \
-                 is by `data.tokens=bytes`"
+                "remove such bytes, for example `tr -d '\\000' < IN > OUT`, or train with \
+                 `data.tokens=bytes`"
                     .into()
             }
             Self::NoSequence => "set `data.sequence_length` to 20, for example".into(),
             Self::UnknownId { .. } => "encode the text with the same vocabulary".into(),
             Self::NoStream => "set `training.batch_size` to at least 1".into(),
             Self::TooShort { .. } => {
-                "use a longer text, a smaller `data.sequence_length`, or another `data.validation`"
+                "use a longer text, or train with a smaller `data.sequence_length` or another \
+                 `data.validation`"
                     .into()
             }
             Self::TooShortForStreams { .. } => {
-                "use a longer text, or lower `training.batch_size` or `data.sequence_length`".into()
+                "use a longer text, or train with a smaller `training.batch_size` or \
+                 `data.sequence_length`"
+                    .into()
             }
             Self::Vocabulary { source, .. } => source.help()?,
         })
