@@ -83,6 +83,7 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
+    names::nearest,
     order::{EpochOrder, Order},
     table::{Moments, Table, TableSplits, Targets},
 };

@@ -1,14 +1,19 @@
 //! Names in the help of errors.
 
-/// The candidate that `name` most likely misspells, if one is near.
-pub(crate) fn nearest<'a>(name: &str, candidates: &'a [String]) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate.as_str())
+/// The known word that `word` was probably meant to be.
+///
+/// A third of its letters may differ, ignoring case; beyond that a guess misleads more often than
+/// it helps.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let letters = word.chars().count();
+    let sensible = (letters / 3).max(1);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, _)| distance <= sensible && distance < letters)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
 }
 
 /// The first names of a list, quoted.
@@ -19,4 +24,22 @@ pub(crate) fn list(names: &[String]) -> String {
         list.push(format!("and {} more", names.len() - SHOWN));
     }
     list.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn nearest_knows_slips_of_the_pen_and_does_not_guess_beyond() {
+        let known = ["source", "samples", "features", "kind"];
+        assert_eq!(nearest("sorce", known), Some("source"));
+        assert_eq!(nearest("smaples", known), Some("samples"));
+        assert_eq!(nearest("Kind", known), Some("kind"));
+        assert_eq!(nearest("adamW", ["adam", "adamw"]), Some("adamw"));
+        assert_eq!(nearest("CNN", ["rnn", "cnn"]), Some("cnn"));
+        assert_eq!(nearest("rows", known), None);
+        assert_eq!(nearest("k", known), None);
+        assert_eq!(nearest("", known), None);
+    }
 }

@@ -67,7 +67,7 @@ impl DataError {
             Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
                 format!("only one column is found, `{}`; {DELIMITERS}", columns[0])
             }
-            Self::UnknownColumn { column, columns, .. } => match nearest(column, columns) {
+            Self::UnknownColumn { column, columns, .. } => match nearest(column, columns.iter().map(String::as_str)) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("the columns are {}", list(columns)),
             },
