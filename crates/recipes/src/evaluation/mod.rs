@@ -207,7 +207,6 @@ mod tests {
         let (path, text) = (|| "a".into(), || "`a`".to_owned());
         let missing = "check the path; a relative one starts at the current directory";
         assert_eq!(help(DataError::NotFound { path: path() }), missing);
-        assert_eq!(help(ImageFolderError::NotFound { path: path() }.into()), missing);
         let bad = ImageFolderError::BadImage { path: path(), reason: BadImage::NotAnImage };
         assert_eq!(help(bad.into()), "replace or delete it");
         let short = TextError::TooShort { text: text(), tokens: 3, sequence_length: 9 };
