@@ -81,7 +81,7 @@ impl TensorFile {
     /// As [`TensorFile::read`].
     pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-        parse(&bytes, wanted).map_err(|flaw| flaw.of(path))
+        parse(&bytes, path, wanted)
     }
 
     /// Writes the file, whole or not at all. The same content gives the same bytes.
@@ -127,7 +127,7 @@ impl TensorFile {
     ///
     /// Where they are damaged, or hold numbers of another type.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
-        parse(bytes, |_| true).map_err(|flaw| flaw.of(path))
+        parse(bytes, path, |_| true)
     }
 }
 
@@ -141,37 +141,28 @@ fn serialize<'a, T: View>(
         .map_err(|error| StoreError::Format { path: path.to_owned(), reason: error.to_string() })
 }
 
-/// What is wrong with the content of a file.
-enum Flaw {
-    Truncated,
-    Format(String),
-    Unsupported(String),
-}
-
-impl Flaw {
-    fn of(self, path: &Path) -> StoreError {
-        let path = path.to_owned();
-        match self {
-            Self::Truncated => StoreError::Truncated { path },
-            Self::Format(reason) => StoreError::Format { path, reason },
-            Self::Unsupported(reason) => StoreError::Unsupported { path, reason },
-        }
-    }
-}
-
-fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Flaw> {
+/// Parses the bytes of a file, which errors call `path`.
+fn parse(
+    bytes: &[u8],
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<TensorFile, StoreError> {
+    let format = |reason: String| StoreError::Format { path: path.to_owned(), reason };
     let flaw = |error| match error {
         SafeTensorError::MetadataIncompleteBuffer if has_trailing_bytes(bytes) => {
-            Flaw::Format("there are bytes after its last tensor".to_owned())
+            format("there are bytes after its last tensor".to_owned())
         }
-        SafeTensorError::MetadataIncompleteBuffer => Flaw::Truncated,
-        error => Flaw::Format(error.to_string()),
+        SafeTensorError::MetadataIncompleteBuffer => {
+            StoreError::Truncated { path: path.to_owned() }
+        }
+        error => format(error.to_string()),
     };
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(flaw)?;
     let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
         None => serde_json::Value::Null,
-        Some(text) => serde_json::from_str(text)
-            .map_err(|error| Flaw::Format(format!("metadata: {error}")))?,
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| format(format!("metadata: {error}")))?
+        }
     };
     let file = SafeTensors::deserialize(bytes).map_err(flaw)?;
     let tensors = file
@@ -179,13 +170,13 @@ fn parse(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Flaw
         .filter(|(name, _)| wanted(name))
         .map(|(name, view)| {
             let values = decode(view.dtype(), view.data()).ok_or_else(|| {
-                let dtype = view.dtype();
-                Flaw::Unsupported(format!("`{name}` has numbers of type {dtype:?}"))
+                let reason = format!("`{name}` has numbers of type {:?}", view.dtype());
+                StoreError::Unsupported { path: path.to_owned(), reason }
             })?;
             let tensor = StoredTensor { shape: view.shape().to_vec(), values };
             Ok((name.to_owned(), tensor))
         })
-        .collect::<Result<_, Flaw>>()?;
+        .collect::<Result<_, StoreError>>()?;
     Ok(TensorFile { tensors, metadata })
 }
 
