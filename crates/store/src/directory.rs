@@ -1,13 +1,13 @@
 //! Directories that are whole or absent.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use crate::{
-    StoreError, fault, remove,
-    whole::{PARTIAL, parent, sync_directory, with_ending, write_synced},
+    StoreError, fault, remove, rename,
+    whole::{PARTIAL, sync_directory, with_ending, write_synced},
 };
 
 /// The ending of a directory that another one is about to replace.
@@ -36,8 +36,7 @@ pub fn write_directory(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), Sto
         remove(&previous)?;
         rename(path, &previous)?;
     }
-    rename(&partial, path)?;
-    sync_directory(parent(path))
+    rename(&partial, path)
 }
 
 fn write_files(directory: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
@@ -59,11 +58,6 @@ pub fn previous_name(path: &Path) -> PathBuf {
 /// Whether a name is that of a file or directory whose writing or removal was interrupted.
 pub fn is_unfinished(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == PARTIAL)
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let renamed: io::Result<()> = fault::point().and_then(|()| fs::rename(from, to));
-    renamed.map_err(StoreError::io("rename", from))
 }
 
 #[cfg(test)]
@@ -106,6 +100,6 @@ mod tests {
             assert_eq!(content(&path), Some(both("again")));
             faults += 1;
         }
-        assert_eq!(faults, 13);
+        assert_eq!(faults, 14);
     }
 }
