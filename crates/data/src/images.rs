@@ -133,7 +133,7 @@ impl Subset {
     }
 
     /// Divides a source into one to train on and one to validate on, which has a `fraction` of each
-    /// class, by [`split::stratified`].
+    /// class; a class keeps at least one image to train on.
     ///
     /// # Errors
     ///

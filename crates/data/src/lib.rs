@@ -1,9 +1,9 @@
 //! From the user's files to a batch on the device.
 //!
-//! A source reads the user's files and checks every record on the host, [`split`] divides the
-//! records by seed, and [`order`] gives the order of an epoch. What was learnt from
-//! the training split on the way (means, deviations, categories, classes) is the [`preprocess`]ing;
-//! it is saved with the model, so that prediction encodes a record exactly as training did.
+//! A source reads the user's files, checks every record on the host and divides the records by seed;
+//! an [`Order`] is that of an epoch. What was learnt from the training split on the way (means,
+//! deviations, categories, classes) is the [`preprocess`]ing; it is saved with the model, so that
+//! prediction encodes a record exactly as training did.
 //!
 //! Without the feature `sources` only [`preprocess`], which prediction needs, and [`augment`]
 //! remain.
@@ -59,9 +59,9 @@ mod loader;
 #[cfg(feature = "sources")]
 mod names;
 #[cfg(feature = "sources")]
-pub mod order;
+mod order;
 #[cfg(feature = "sources")]
-pub mod split;
+mod split;
 #[cfg(feature = "sources")]
 mod statistics;
 #[cfg(feature = "sources")]

@@ -4,13 +4,38 @@ use std::collections::BTreeMap;
 
 use backend::random::{Purpose, Random};
 
+use crate::DataError;
+
+/// Checks a fraction of samples to hold out; 0 holds out none.
+pub(crate) fn check_fraction(fraction: f64) -> Result<(), DataError> {
+    match (0.0..1.0).contains(&fraction) {
+        true => Ok(()),
+        false => Err(DataError::Fraction { fraction }),
+    }
+}
+
+/// The samples to train on and those held out; none of these for a fraction of 0.
+///
+/// - `classes`: the class of each sample
+pub(crate) fn hold_out(
+    classes: &[u32],
+    fraction: f64,
+    seed: u64,
+) -> Result<(Vec<usize>, Option<Vec<usize>>), DataError> {
+    if fraction == 0.0 {
+        return Ok(((0..classes.len()).collect(), None));
+    }
+    let split = stratified(classes, fraction, seed).ok_or(DataError::OneSampleEach)?;
+    Ok((split.train, Some(split.held_out)))
+}
+
 /// Two disjoint sets of indices that together hold every sample, each in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub(crate) struct Split {
     /// Samples to train on.
-    pub train: Vec<usize>,
+    pub(crate) train: Vec<usize>,
     /// Samples held out.
-    pub held_out: Vec<usize>,
+    pub(crate) held_out: Vec<usize>,
 }
 
 /// Holds out a `fraction` of the samples, to the nearest sample, and about that fraction of each
@@ -19,7 +44,7 @@ pub struct Split {
 /// `classes` has the class of each sample. A class keeps at least one sample to train on, so a
 /// class of one sample is never held out, and at least one sample is held out. `None` where the
 /// samples are too few for that; `fraction` lies between 0 and 1, both excluded.
-pub fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+pub(crate) fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
     let mut members = BTreeMap::<u32, Vec<usize>>::new();
     for (index, &class) in classes.iter().enumerate() {
         members.entry(class).or_default().push(index);

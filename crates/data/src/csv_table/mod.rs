@@ -37,23 +37,15 @@ pub use self::{
 ///
 /// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
-    if !(0.0..1.0).contains(&options.validation) {
-        return Err(DataError::Fraction { fraction: options.validation });
-    }
+    split::check_fraction(options.validation)?;
     // The training file is read more than once, and all of them again where a run is resumed.
     let others = options.validation_path.iter().chain(&options.test_path);
     [&options.path].into_iter().chain(others).try_for_each(|path| reader::refuse_stream(path))?;
     let schema = schema::infer(options)?;
     let records = records::read(&options.path, &schema)?;
 
-    let hold_out = options.validation_path.is_none() && options.validation > 0.0;
-    let (train_rows, held_out) = if hold_out {
-        let split = split::stratified(&records.classes(), options.validation, seed)
-            .ok_or(DataError::OneSampleEach)?;
-        (split.train, Some(split.held_out))
-    } else {
-        ((0..records.rows()).collect(), None)
-    };
+    let fraction = if options.validation_path.is_some() { 0.0 } else { options.validation };
+    let (train_rows, held_out) = split::hold_out(&records.classes(), fraction, seed)?;
 
     let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {

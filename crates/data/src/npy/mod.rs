@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Table, TablePreprocessing, TableSplits, Target, TargetKind,
+    Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, TableSplits, Target, TargetKind,
     Targets, Task,
     files::Folder,
     preprocess::{standardise, standardise_target},
@@ -48,46 +48,28 @@ pub struct NpyOptions {
 ///
 /// Where a file is missing, damaged, or does not fit the others; names it, and the row.
 pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataError> {
-    if !(0.0..1.0).contains(&options.validation) {
-        return Err(DataError::Fraction { fraction: options.validation });
-    }
+    split::check_fraction(options.validation)?;
     let folder = Folder::open(&options.path)?;
     let arrays =
         find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
     let [features, targets] = read_pair(&arrays)?;
-    let width = features.width;
     let plan = Plan::new(&targets, options.task)?;
     let samples = Samples::new([features, targets], &plan)?;
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
 
-    let (train_rows, held_out) = if validation.is_none() && options.validation > 0.0 {
-        let split = split::stratified(&samples.classes(), options.validation, seed)
-            .ok_or(DataError::OneSampleEach)?;
-        (split.train, Some(split.held_out))
-    } else {
-        (samples.all(), None)
-    };
-    let moments = samples.features.moments(&train_rows);
-    let learnt = Learnt {
-        moments: moments.iter().map(|column| (column.mean(), column.deviation())).collect(),
-        target: plan.kind(&samples.targets, &train_rows),
-    };
-    let train = samples.encode(&train_rows, &learnt)?;
-    let held_out = held_out.map(|rows| samples.encode(&rows, &learnt)).transpose()?;
+    let fraction = if validation.is_some() { 0.0 } else { options.validation };
+    let (train_rows, held_out) = split::hold_out(&samples.classes(), fraction, seed)?;
+    let preprocessing = learn(&samples, &train_rows, &plan);
+    let train = samples.encode(&train_rows, &preprocessing)?;
+    let held_out = held_out.map(|rows| samples.encode(&rows, &preprocessing)).transpose()?;
     drop(samples); // larger than the tables
 
     let other = |arrays: [PathBuf; 2]| -> Result<Table, DataError> {
-        let [features, targets] = read_pair(&arrays)?;
-        if features.width != width {
-            let (path, found) = (features.path, features.width);
-            return Err(NpyError::Width { path, found, expected: width }.into());
-        }
-        let samples = Samples::new([features, targets], &plan)?;
-        samples.encode(&samples.all(), &learnt)
+        let samples = Samples::new(read_pair(&arrays)?, &plan)?;
+        samples.encode(&samples.all(), &preprocessing)
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
-    let preprocessing = learnt.preprocessing();
     let notes = vec![target_note(&preprocessing)];
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
@@ -105,9 +87,8 @@ pub fn read_npy_rows(
     preprocessing: &TablePreprocessing,
 ) -> Result<Vec<f32>, DataError> {
     let array = Array::read(path)?;
-    let learnt = Learnt::of_model(preprocessing, &array)?;
     array.check_finite()?;
-    encode_features(&array, 0..array.rows, &learnt)
+    encode_features(&array, 0..array.rows, preprocessing)
 }
 
 /// Reads the samples of a folder, targets included, as a model encodes them: those of the test
@@ -127,25 +108,63 @@ pub fn read_npy_table(
     for (prefix, split) in splits {
         let Some(arrays) = find_pair(&folder, prefix)? else { continue };
         let [features, targets] = read_pair(&arrays)?;
-        let learnt = Learnt::of_model(preprocessing, &features)?;
         let plan = Plan::of_model(&preprocessing.target, &targets.path)?;
         let samples = Samples::new([features, targets], &plan)?;
-        return Ok((split, samples.encode(&samples.all(), &learnt)?));
+        return Ok((split, samples.encode(&samples.all(), preprocessing)?));
     }
     Err(folder.missing(&["features.npy".to_owned()]))
+}
+
+/// What is learnt from the training split.
+fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
+    let moments = samples.features.moments(rows);
+    let column = |(index, column): (usize, &Moments)| Column {
+        name: format!("x{index}"),
+        kind: ColumnKind::Numeric { mean: column.mean(), deviation: column.deviation() },
+    };
+    TablePreprocessing {
+        header: true,
+        columns: moments.iter().enumerate().map(column).collect(),
+        target: Target {
+            name: TARGET.to_owned(),
+            index: moments.len(),
+            kind: plan.kind(&samples.targets, rows),
+        },
+    }
+}
+
+/// The mean and deviation of each column that was learnt; those of `array` must be as many.
+fn moments(
+    preprocessing: &TablePreprocessing,
+    array: &Array,
+) -> Result<Vec<(f64, f64)>, NpyError> {
+    let moments = preprocessing.columns.iter().map(|column| match column.kind {
+        ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),
+        ColumnKind::Categorical { .. } | ColumnKind::Dropped { .. } => {
+            let what = format!("column `{}`", column.name);
+            Err(NpyError::NotNumbers { path: array.path.clone(), what })
+        }
+    });
+    let moments = moments.collect::<Result<Vec<_>, _>>()?;
+    if moments.len() != array.width {
+        let (path, found) = (array.path.clone(), array.width);
+        return Err(NpyError::Width { path, found, expected: moments.len() });
+    }
+    Ok(moments)
 }
 
 /// The features of some rows, encoded: `[rows, width]`.
 fn encode_features(
     array: &Array,
     rows: impl ExactSizeIterator<Item = usize>,
-    learnt: &Learnt,
+    preprocessing: &TablePreprocessing,
 ) -> Result<Vec<f32>, DataError> {
+    let moments = moments(preprocessing, array)?;
     let mut features = matrix(rows.len(), array.width)?;
     let mut numbers = vec![0.0; array.width];
     for row in rows {
         array.read_row(row, &mut numbers);
-        let columns = numbers.iter().zip(&learnt.moments);
+        let columns = numbers.iter().zip(&moments);
         features.extend(
             columns.map(|(&number, &(mean, deviation))| standardise(Some(number), mean, deviation)),
         );
@@ -208,8 +227,12 @@ impl Samples {
     }
 
     /// Encodes some of the rows, as [`TablePreprocessing::encode`] would their text.
-    fn encode(&self, rows: &[usize], learnt: &Learnt) -> Result<Table, DataError> {
-        let features = encode_features(&self.features, rows.iter().copied(), learnt)?;
+    fn encode(
+        &self,
+        rows: &[usize],
+        preprocessing: &TablePreprocessing,
+    ) -> Result<Table, DataError> {
+        let features = encode_features(&self.features, rows.iter().copied(), preprocessing)?;
         let score = |&row: &usize, mean, deviation| {
             let mut value = [0.0];
             self.targets.read_row(row, &mut value);
@@ -219,7 +242,7 @@ impl Samples {
                 DataError::FarTarget { path, row, value }
             })
         };
-        let targets = match (&self.labels, &learnt.target) {
+        let targets = match (&self.labels, &preprocessing.target.kind) {
             (Some(labels), _) => Targets::Classes(rows.iter().map(|&row| labels[row]).collect()),
             (None, &TargetKind::Regression { mean, deviation }) => {
                 let scores = rows.iter().map(|row| score(row, mean, deviation));
@@ -228,44 +251,5 @@ impl Samples {
             (None, _) => Targets::Values(Vec::new()),
         };
         Ok(Table { features, targets })
-    }
-}
-
-/// What was learnt from the training split.
-struct Learnt {
-    /// Mean and deviation of each feature.
-    moments: Vec<(f64, f64)>,
-    target: TargetKind,
-}
-
-impl Learnt {
-    /// What a model learnt, checked to fit `array`.
-    fn of_model(preprocessing: &TablePreprocessing, array: &Array) -> Result<Self, NpyError> {
-        let moments = preprocessing.columns.iter().map(|column| match column.kind {
-            ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),
-            ColumnKind::Categorical { .. } | ColumnKind::Dropped { .. } => {
-                let what = format!("column `{}`", column.name);
-                Err(NpyError::NotNumbers { path: array.path.clone(), what })
-            }
-        });
-        let moments = moments.collect::<Result<Vec<_>, _>>()?;
-        if moments.len() != array.width {
-            let (path, found) = (array.path.clone(), array.width);
-            return Err(NpyError::Width { path, found, expected: moments.len() });
-        }
-        Ok(Self { moments, target: preprocessing.target.kind.clone() })
-    }
-
-    fn preprocessing(self) -> TablePreprocessing {
-        let index = self.moments.len();
-        let column = |(index, (mean, deviation))| Column {
-            name: format!("x{index}"),
-            kind: ColumnKind::Numeric { mean, deviation },
-        };
-        TablePreprocessing {
-            header: true,
-            columns: self.moments.into_iter().enumerate().map(column).collect(),
-            target: Target { name: TARGET.to_owned(), index, kind: self.target },
-        }
     }
 }

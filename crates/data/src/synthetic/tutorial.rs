@@ -43,9 +43,7 @@ pub enum Labels {
 /// Makes a table and holds out some of it.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation } = options;
-    if !(0.0..1.0).contains(&validation) {
-        return Err(DataError::Fraction { fraction: validation });
-    }
+    split::check_fraction(validation)?;
     if samples == 0 || features == 0 {
         return Err(DataError::NothingToMake { samples, features });
     }
@@ -53,12 +51,9 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
         Labels::Random => random_labels(samples, features)?,
         Labels::Linear => linear_labels(samples, features, seed)?,
     };
-    let (train, held_out) = if validation > 0.0 {
-        let split = split::stratified(table.targets.labels(), validation, seed)
-            .ok_or(DataError::OneSampleEach)?;
-        (table.select(&split.train)?, Some(table.select(&split.held_out)?))
-    } else {
-        (table, None)
+    let (train, held_out) = match split::hold_out(table.targets.labels(), validation, seed)? {
+        (train, Some(held_out)) => (table.select(&train)?, Some(table.select(&held_out)?)),
+        (_, None) => (table, None),
     };
     Ok(TableSplits {
         train,

@@ -33,7 +33,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::{DataError, Vocabulary};
+use crate::{DataError, Vocabulary, split};
 
 pub use self::{
     corpus::Corpus,
@@ -69,9 +69,7 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
     }
-    if !(0.0..1.0).contains(&options.validation) {
-        return Err(DataError::Fraction { fraction: options.validation });
-    }
+    split::check_fraction(options.validation)?;
     let read = |path: &Option<PathBuf>| {
         path.as_deref().map(|path| Text::read(path, options.tokens)).transpose()
     };
