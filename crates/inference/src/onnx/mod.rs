@@ -1,15 +1,8 @@
 //! A trained model as an ONNX file, which other runtimes and languages read.
 //!
 //! The graph is that of the network's `forward`, in evaluation mode, with its weights under their
-//! own names. It takes f32 `images` `[batch, channels, height, width]` that are normalised already,
-//! f32 `features` `[batch, features]` of a table, or i64 `tokens` `[batch, time]`, and gives
-//! `logits`, or the f64 `value` of a regression in the unit of its table. A network that writes text
-//! takes and returns its state as well, so that a caller can continue token by token.
-//!
-//! The file's properties hold what else `predict` needs: `output`, its name; `activation`, what makes
-//! probabilities of it: `softmax`, `sigmoid` or `none`; `classes`, the names in the order of the
-//! logits as a JSON array; `preprocessing`, a JSON object, for images with `size`, `channels`, `scale`,
-//! `mean` and `deviation`, where input = (pixel * scale - mean) / deviation; and `recipe`.
+//! own names. [`Model::to_onnx`](crate::Model::to_onnx) says what it takes and gives, and what the
+//! file's properties hold.
 
 mod graph;
 mod layers;
@@ -107,25 +100,18 @@ fn build(graph: &mut Graph, description: &Description) -> Result<(), InferenceEr
                 }
             }
         }
-        Architecture::Cnn(config) => {
+        network @ (Architecture::Cnn(_)
+        | Architecture::SimpleNet(_)
+        | Architecture::ResNet(_)
+        | Architecture::Vgg(_)) => {
             let images = images(graph, description)?;
-            let logits = networks::cnn(graph, &images);
-            give_logits(graph, &logits, config.classes);
-        }
-        Architecture::SimpleNet(config) => {
-            let images = images(graph, description)?;
-            let logits = networks::simplenet(graph, &images);
-            give_logits(graph, &logits, config.classes);
-        }
-        Architecture::ResNet(config) => {
-            let images = images(graph, description)?;
-            let logits = networks::resnet(graph, config, &images);
-            give_logits(graph, &logits, config.classes);
-        }
-        Architecture::Vgg(config) => {
-            let images = images(graph, description)?;
-            let logits = networks::vgg(graph, config, &images);
-            give_logits(graph, &logits, config.head.outputs);
+            let logits = match network {
+                Architecture::SimpleNet(_) => networks::simplenet(graph, &images),
+                Architecture::ResNet(config) => networks::resnet(graph, config, &images),
+                Architecture::Vgg(config) => networks::vgg(graph, config, &images),
+                _ => networks::cnn(graph, &images),
+            };
+            give_logits(graph, &logits, description.classes.len());
         }
         Architecture::TextLstm(config) => text::text_lstm(graph, config),
     }
