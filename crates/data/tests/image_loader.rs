@@ -17,7 +17,6 @@ use data::{
     Residency,
     image_folder::{ImageFolderOptions, open_image_folder},
 };
-use sha2::{Digest, Sha256};
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 3 };
 
@@ -65,15 +64,6 @@ fn seen(loader: &ImageLoader<Selected>, first_step: usize) -> Vec<(Vec<usize>, P
     loader.batches(2, first_step).map(read).collect()
 }
 
-fn hash(batches: &[(Vec<usize>, Part)]) -> Vec<u8> {
-    let mut hasher = Sha256::new();
-    for (samples, part) in batches {
-        samples.iter().for_each(|&sample| hasher.update((sample as u64).to_le_bytes()));
-        hasher.update(format!("{part:?}"));
-    }
-    hasher.finalize().to_vec()
-}
-
 #[test]
 fn an_epoch_has_one_order() {
     let ways = [
@@ -84,7 +74,8 @@ fn an_epoch_has_one_order() {
         (Residency::Host, 4),
         (Residency::Host, 30),
     ];
-    let mut hashes = ways.map(|(residency, workers)| {
+    let mut first = None;
+    for (residency, workers) in ways {
         let loader = open(numbered(101), 3, residency, workers).unwrap();
         assert_eq!((loader.residency(), loader.steps_per_epoch()), (residency, 13));
         let all = seen(&loader, 0);
@@ -96,18 +87,8 @@ fn an_epoch_has_one_order() {
         // From update 7 on: 3 micro-batches an update lie before it.
         let middle = seen(&loader, 7);
         assert_eq!(middle, all[7 * 3..]);
-        hash(&[all[..7 * 3].to_vec(), middle].concat())
-    });
-    hashes.sort_unstable();
-    assert_eq!(hashes[0], hashes[5]);
-}
-
-#[test]
-fn micro_batches_divide_each_update() {
-    let loader = open(numbered(12), 5, Residency::Host, 2).unwrap();
-    let part = |first, samples, of, last| Part { first, samples, of, last };
-    let parts: Vec<Part> = seen(&loader, 0).into_iter().map(|(_, part)| part).collect();
-    assert_eq!(parts, [part(0, 5, 8, false), part(5, 3, 8, true), part(0, 4, 4, true)]);
+        assert_eq!(&all, first.get_or_insert(all.clone()), "{residency:?}, {workers} workers");
+    }
 }
 
 #[test]

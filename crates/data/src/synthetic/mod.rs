@@ -3,7 +3,4 @@
 mod numpy;
 mod tutorial;
 
-pub use self::{
-    numpy::LegacyRandomState,
-    tutorial::{Labels, SyntheticOptions, linear_labels, random_labels, read_synthetic},
-};
+pub use self::tutorial::{Labels, SyntheticOptions, linear_labels, random_labels, read_synthetic};

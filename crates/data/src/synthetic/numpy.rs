@@ -6,13 +6,8 @@ use rand_mt::Mt;
 ///
 /// It is a stream with a state, unlike all other randomness here, because the tutorial's data come
 /// from NumPy's stream.
-///
-/// ```
-/// let mut random = data::synthetic::LegacyRandomState::new(0);
-/// assert_eq!(random.normal(), 1.764052345967664);
-/// ```
 #[derive(Debug, Clone)]
-pub struct LegacyRandomState {
+pub(crate) struct LegacyRandomState {
     generator: Mt,
     /// The polar method makes two values at a time.
     second_normal: Option<f64>,
@@ -20,19 +15,19 @@ pub struct LegacyRandomState {
 
 impl LegacyRandomState {
     /// The stream that `numpy.random.seed(seed)` starts.
-    pub fn new(seed: u32) -> Self {
+    pub(crate) fn new(seed: u32) -> Self {
         Self { generator: Mt::new(seed), second_normal: None }
     }
 
     /// The next value of `random_sample`: uniform in `[0, 1)`, a multiple of 2^-53.
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         let high = self.generator.next_u32() >> 5; // 27 bits
         let low = self.generator.next_u32() >> 6; // 26 bits
         (f64::from(high) * f64::from(1 << 26) + f64::from(low)) / (1u64 << 53) as f64
     }
 
     /// The next value of `randn`: normal with mean 0 and deviation 1, by Marsaglia's polar method.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         if let Some(normal) = self.second_normal.take() {
             return normal;
         }
@@ -54,7 +49,7 @@ impl LegacyRandomState {
     /// # Panics
     ///
     /// If `bound` is 0.
-    pub fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         assert!(bound > 0, "below: the range is empty");
         let largest = bound - 1;
         if largest == 0 {
@@ -73,7 +68,7 @@ impl LegacyRandomState {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
-    use sha2::{Digest, Sha256};
+    use store::sha256_hex;
 
     use super::*;
 
@@ -94,12 +89,6 @@ mod tests {
         next_uniform: f64,
     }
 
-    fn sha256(bytes: impl Iterator<Item = [u8; 8]>) -> String {
-        let mut hash = Sha256::new();
-        bytes.for_each(|bytes| hash.update(bytes));
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     #[test]
     fn every_bit_is_numpy_s() {
         let golden: Golden =
@@ -108,10 +97,12 @@ mod tests {
             let mut random = LegacyRandomState::new(case.seed);
             let normals: Vec<f64> = (0..case.normals).map(|_| random.normal()).collect();
             assert_eq!(normals[0], case.first_normal);
-            assert_eq!(sha256(normals.iter().map(|x| x.to_le_bytes())), case.normals_sha256);
+            let bytes: Vec<u8> = normals.iter().flat_map(|x| x.to_le_bytes()).collect();
+            assert_eq!(sha256_hex(&bytes), case.normals_sha256);
             let integers: Vec<u32> = (0..case.integers).map(|_| random.below(case.bound)).collect();
-            let bytes = integers.iter().map(|&x| i64::from(x).to_le_bytes());
-            assert_eq!(sha256(bytes), case.integers_sha256);
+            let bytes: Vec<u8> =
+                integers.iter().flat_map(|&x| i64::from(x).to_le_bytes()).collect();
+            assert_eq!(sha256_hex(&bytes), case.integers_sha256);
             assert_eq!(random.uniform(), case.next_uniform);
         }
     }

@@ -3,7 +3,7 @@
 use data::{ImageShape, ImageSplits, ImagesInMemory, idx::read_idx};
 use proptest::prelude::*;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use store::sha256_hex;
 
 use crate::{
     common::shared_data,
@@ -20,10 +20,6 @@ struct Mnist {
     first_images_sha256: Vec<String>,
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[test]
 fn mnist_is_what_python_reads() {
     let Some(folder) = shared_data("mnist") else { return };
@@ -37,7 +33,7 @@ fn mnist_is_what_python_reads() {
     assert_eq!(train.shape, ImageShape { channels: 1, height: 28, width: 28 });
     assert_eq!((train.classes.len(), &*train.classes[9]), (10, "9"));
     let images = train.pixels.chunks_exact(train.shape.bytes());
-    let first: Vec<String> = images.take(10).map(sha256).collect();
+    let first: Vec<String> = images.take(10).map(sha256_hex).collect();
     assert_eq!(first, golden.first_images_sha256);
 }
 
