@@ -170,11 +170,10 @@ fn vocabularies_that_the_text_does_not_fill() {
     let text = format!("{}d e", "a b c ".repeat(6));
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(5));
     let corpus = corpus.unwrap();
-    assert_eq!(corpus.vocabulary.len(), 4);
-    assert!(
-        corpus.notes[0].starts_with("the vocabulary has 4 tokens, not 5: "),
-        "{:?}",
-        corpus.notes
+    assert_eq!((corpus.vocabulary.len(), corpus.train.len()), (4, 18));
+    assert_eq!(
+        corpus.notes[0],
+        "the vocabulary has 4 tokens, not 5: the training part of `a.txt` has no more different words"
     );
     let error = "the training part of `a.txt`: the text has no word";
     check_text(&" ".repeat(20), words(5), error, "has words");

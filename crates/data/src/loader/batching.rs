@@ -124,6 +124,19 @@ mod tests {
     }
 
     #[test]
+    fn micro_batches_divide_each_update() {
+        let part = |first, samples, of, last| Part { first, samples, of, last };
+        let expected = [
+            (0..3, part(0, 3, 4, false)),
+            (3..4, part(3, 1, 4, true)),
+            (4..7, part(0, 3, 4, false)),
+            (7..8, part(3, 1, 4, true)),
+            (8..10, part(0, 2, 2, true)),
+        ];
+        assert_eq!(parts(4, 3, Share::WHOLE), expected);
+    }
+
+    #[test]
     fn shares_make_up_each_update_in_its_order() {
         for (batch_size, micro_batch, of) in
             [(4, 4, 2), (4, 1, 3), (7, 2, 4), (10, 3, 3), (3, 3, 5)]

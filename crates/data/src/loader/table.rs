@@ -209,23 +209,6 @@ mod tests {
     }
 
     #[test]
-    fn micro_batches_divide_each_update() {
-        let parts: Vec<Part> =
-            seen(Order::Shuffled, 3, 0).into_iter().map(|(_, part)| part).collect();
-        let part = |first, samples, of, last| Part { first, samples, of, last };
-        assert_eq!(
-            parts,
-            [
-                part(0, 3, 4, false),
-                part(3, 1, 4, true),
-                part(0, 3, 4, false),
-                part(3, 1, 4, true),
-                part(0, 3, 3, true)
-            ]
-        );
-    }
-
-    #[test]
     fn neither_the_start_nor_the_micro_batch_changes_the_order() {
         let all = labels(&seen(Order::Shuffled, 4, 0));
         assert_eq!(labels(&seen(Order::Shuffled, 1, 0)), all);

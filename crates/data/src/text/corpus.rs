@@ -239,20 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn the_vocabulary_is_that_of_the_training_part() {
-        let text = format!("{}c c d d", "a b ".repeat(8));
-        let corpus = encode(&text, &options(TokenKind::Words, 4, 1)).unwrap();
-        assert_eq!((corpus.train.name(), corpus.train.len()), ("the training part of x", 18));
-        assert_eq!(corpus.notes[2], "100.0 % of the validation part of x are unknown words");
-        let corpus = encode(&text, &options(TokenKind::Words, 5, 1)).unwrap();
-        assert_eq!(corpus.vocabulary.len(), 4);
-        assert_eq!(
-            corpus.notes[0],
-            "the vocabulary has 4 tokens, not 5: the training part of x has no more different words"
-        );
-    }
-
-    #[test]
     fn other_texts_are_read_with_the_same_vocabulary() {
         let text = |content: &'static str, name: &str| Text {
             content: content.as_bytes().into(),
