@@ -31,7 +31,7 @@ pub(crate) fn is_utf16(start: &[u8]) -> bool {
 
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
-const LARGEST_RATIO: u64 = 258 * 8 / 2;
+pub(crate) const LARGEST_RATIO: u64 = 258 * 8 / 2;
 
 /// What is wrong with a folder or with the length of a file, whatever its format.
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +100,8 @@ pub enum FileError {
 
 impl FileError {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::NotAFolder { path } => {
                 match path.parent().filter(|parent| *parent != Path::new("")) {
                     Some(parent) => format!("name the folder, as `{}`", parent.display()),
@@ -117,7 +117,7 @@ impl FileError {
             Self::GzipTooShort { .. } | Self::TooShort { .. } | Self::TooLong { .. } => {
                 "the file is damaged or was not copied to its end; download or save it again".into()
             }
-        })
+        }
     }
 }
 

@@ -129,7 +129,7 @@ impl InferenceError {
             Self::TooLargeForOnnx { .. } => {
                 Some("export it as safetensors: `--format safetensors`".to_owned())
             }
-            Self::Prompt(error) => error.help(),
+            Self::Prompt(error) => Some(error.help()),
         }
     }
 }

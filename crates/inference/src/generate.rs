@@ -3,7 +3,7 @@
 use backend::Backend;
 use backend::functional::LstmState;
 use burn::tensor::{Tensor, TensorData};
-use data::{Decoder, TokenKind, Vocabulary};
+use data::{Decoder, Vocabulary};
 use models::{Pass, TextLstm};
 
 use crate::{InferenceError, Sampling};
@@ -87,14 +87,9 @@ fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, Inferen
     if ids.is_empty() {
         return Err(InferenceError::EmptyPrompt);
     }
-    if vocabulary.kind() == TokenKind::Words
-        && ids.iter().any(|&id| vocabulary.unknown() == Some(id))
-    {
-        let unknown = |word: &&str| {
-            vocabulary
-                .encode(word)
-                .is_ok_and(|ids| ids.iter().any(|&id| vocabulary.unknown() == Some(id)))
-        };
+    let has_unknown = |ids: &[u32]| vocabulary.unknown().is_some_and(|id| ids.contains(&id));
+    if has_unknown(&ids) {
+        let unknown = |word: &&str| vocabulary.encode(word).is_ok_and(|ids| has_unknown(&ids));
         let words = prompt.split_whitespace().filter(unknown).map(str::to_owned).collect();
         let known = vocabulary.len() - 1; // without the unknown one
         let names = (1..).map_while(|id| vocabulary.token(id));

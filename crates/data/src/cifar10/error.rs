@@ -47,8 +47,8 @@ pub enum Cifar10Error {
 
 impl Cifar10Error {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::Length { .. } | Self::Label { .. } | Self::Pickle { .. } => {
                 "take the binary version, `cifar-10-binary.tar.gz`, \
                  not those for Python or Matlab; if it is, download it again"
@@ -57,6 +57,6 @@ impl Cifar10Error {
             Self::Names { .. } => {
                 "write one name a line, or delete the file for the usual names".into()
             }
-        })
+        }
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Summary {
     pub(super) first_padded: Option<Place>,
     /// Names of the values, until they are too many; each with the form of all its cells, if that
     /// is a number with leading zeros.
-    values: Option<HashMap<String, Option<String>>>,
+    values: HashMap<String, Option<String>>,
     overflown: bool,
     /// The different texts, until there are more than [`MOST_MARKERS`].
     markers: Vec<String>,
@@ -118,19 +118,18 @@ impl Summary {
             return;
         }
         let name = cell::name(cell, text);
-        let values = self.values.get_or_insert_default();
-        match values.get_mut(name.as_ref()) {
+        match self.values.get_mut(name.as_ref()) {
             Some(padded) => {
                 padded.take_if(|padded| padded.as_str() != text);
             }
             None => {
                 let padded = cell::is_padded(text).then(|| text.to_owned());
-                values.insert(name.into_owned(), padded);
+                self.values.insert(name.into_owned(), padded);
             }
         }
-        if values.len() > LARGEST_CATEGORIES {
+        if self.values.len() > LARGEST_CATEGORIES {
             self.overflown = true;
-            self.values = None;
+            self.values = HashMap::new();
         }
     }
 
@@ -185,18 +184,14 @@ impl Summary {
 
     /// The number of different values, `None` if more than [`LARGEST_CATEGORIES`].
     pub(super) fn distinct(&self) -> Option<usize> {
-        match (&self.values, self.overflown) {
-            (_, true) => None,
-            (values, false) => Some(values.as_ref().map_or(0, HashMap::len)),
-        }
+        (!self.overflown).then_some(self.values.len())
     }
 
     /// The different values, numbers by size and texts by alphabet, `None` if more than
     /// [`LARGEST_CATEGORIES`].
     pub(super) fn categories(&self) -> Option<Vec<String>> {
         self.distinct()?;
-        let mut categories: Vec<String> =
-            self.values.iter().flat_map(HashMap::keys).cloned().collect();
+        let mut categories: Vec<String> = self.values.keys().cloned().collect();
         categories.sort_by(|a, b| {
             let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
                 (Ok(a), Ok(b)) => a.total_cmp(&b),
@@ -211,11 +206,10 @@ impl Summary {
 
     /// As [`categories`](Self::categories), with the leading zeros that all cells of a class have.
     pub(super) fn classes(&self) -> Option<Vec<String>> {
-        let padded = |name: &str| self.values.as_ref()?.get(name)?.clone();
         let mut classes = self.categories()?;
         for class in &mut classes {
-            if let Some(padded) = padded(class.as_str()) {
-                *class = padded;
+            if let Some(Some(padded)) = self.values.get(class) {
+                class.clone_from(padded);
             }
         }
         Some(classes)

@@ -14,12 +14,12 @@ impl DataError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::File(error) => error.help()?,
-            Self::Cifar10(error) => error.help()?,
-            Self::Idx(error) => error.help()?,
+            Self::File(error) => error.help(),
+            Self::Cifar10(error) => error.help(),
+            Self::Idx(error) => error.help(),
             Self::ImageFolder(error) => error.help()?,
-            Self::Npy(error) => error.help()?,
-            Self::Text(error) => error.help()?,
+            Self::Npy(error) => error.help(),
+            Self::Text(error) => error.help(),
             Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
@@ -54,7 +54,7 @@ impl DataError {
             Self::Ragged { .. } => {
                 "correct the row, or quote cells that contain the delimiter".into()
             }
-            Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source)?,
+            Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or use `{}` (or `drop`)",
                 column_setting(column, "categorical")
@@ -67,10 +67,12 @@ impl DataError {
             Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
                 format!("only one column is found, `{}`; {DELIMITERS}", columns[0])
             }
-            Self::UnknownColumn { column, columns, .. } => match nearest(column, columns.iter().map(String::as_str)) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("the columns are {}", list(columns)),
-            },
+            Self::UnknownColumn { column, columns, .. } => {
+                match nearest(column, columns.iter().map(String::as_str)) {
+                    Some(nearest) => format!("did you mean `{nearest}`?"),
+                    None => format!("the columns are {}", list(columns)),
+                }
+            }
             Self::NoTarget { .. } => {
                 "add the column, or use the file with `recipes predict`".into()
             }
@@ -135,9 +137,9 @@ impl DataError {
     }
 }
 
-fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> Option<String> {
-    let help = error.help()?;
-    Some(match (error, first_line) {
+fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {
+    let help = error.help();
+    match (error, first_line) {
         (CellError::NotANumber { .. }, Some(first_line)) if line == first_line => {
             format!("{help}; if line {line} is a header, set `data.header = true`")
         }
@@ -146,7 +148,7 @@ fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> Option<St
             column_setting(column, "categorical")
         ),
         _ => help,
-    })
+    }
 }
 
 fn no_features_help(dropped: &[(String, String)]) -> String {

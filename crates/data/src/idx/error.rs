@@ -73,8 +73,8 @@ pub enum IdxError {
 
 impl IdxError {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::Magic { found: [0, 0, 8, found], expected: [.., expected], .. } => format!(
                 "it has {found} dimensions instead of {expected}: are images and labels exchanged?"
             ),
@@ -92,7 +92,7 @@ impl IdxError {
                 "labels count from 0, above 9 without gaps, those to test as those to train on"
                     .into()
             }
-        })
+        }
     }
 }
 

@@ -10,15 +10,11 @@ use std::{
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, metadata::Orientation};
 
 use super::{BadImage, Resize, jpeg, resize};
-use crate::ImageShape;
+use crate::{ImageShape, files::LARGEST_RATIO};
 
 /// The most bytes that a file, or the pixels in it, may have: the limit of the `image` crate, and
 /// the 179 million colour pixels from which on Pillow refuses a "decompression bomb".
 const MAX_BYTES: u64 = 512 << 20;
-
-/// The most bytes of pixels for a byte of the file: what deflate can reach. Photographs stay below
-/// a hundred in any format.
-const MAX_EXPANSION: u64 = 1032;
 
 /// The bytes of pixels that a file of any size may have, 4096x4096 in colour among them: a drawing
 /// of one colour is tiny.
@@ -155,7 +151,7 @@ pub(super) fn check_dimensions(
     if width == 0 || height == 0 {
         return Err(BadImage::NoPixels { width, height });
     }
-    let expanded = (file_bytes as u64).saturating_mul(MAX_EXPANSION);
+    let expanded = (file_bytes as u64).saturating_mul(LARGEST_RATIO);
     let allowed = expanded.clamp(EXPANSION_FROM, MAX_BYTES);
     match (width * height).checked_mul(pixel_bytes) {
         Some(bytes) if bytes <= allowed => Ok(()),

@@ -137,27 +137,22 @@ impl<B: Backend> ImageLoader<B> {
         &self,
         epoch: usize,
         first_step: usize,
-    ) -> impl Iterator<Item = Result<ImageBatch<B>, DataError>> + '_ {
+    ) -> Box<dyn Iterator<Item = Result<ImageBatch<B>, DataError>> + '_> {
         let parts = self.batching.samples(self.samples(), epoch, first_step);
-        // Exactly one of the two has batches.
-        let (resident, read) = match &self.images {
-            Images::OnDevice(pixels) => {
-                let gather = move |(samples, part): (Vec<usize>, _)| {
-                    let images = pixels.images_of(&samples);
-                    Ok(self.batch(images, samples, part))
-                };
-                (Some(parts.map(gather)), None)
-            }
+        match &self.images {
+            Images::OnDevice(pixels) => Box::new(parts.map(move |(samples, part)| {
+                let images = pixels.images_of(&samples);
+                Ok(self.batch(images, samples, part))
+            })),
             Images::OnHost(pipeline, packing) => {
                 let upload = move |batch: Result<ReadBatch, DataError>| {
                     let ReadBatch { samples, part, pixels } = batch?;
                     let pixels = Pixels::upload(pixels, self.shape, *packing, &self.device);
                     Ok(self.batch(pixels.images(), samples, part))
                 };
-                (None, Some(pipeline.read(parts).map(upload)))
+                Box::new(pipeline.read(parts).map(upload))
             }
-        };
-        resident.into_iter().flatten().chain(read.into_iter().flatten())
+        }
     }
 
     fn batch(&self, images: Tensor<B, 4>, samples: Vec<usize>, part: Part) -> ImageBatch<B> {

@@ -201,7 +201,8 @@ mod tests {
 
     impl ImageSource for Shapeless {
         fn shape(&self) -> ImageShape {
-            let in_worker = thread::current().name().is_some_and(|name| name.starts_with("images-"));
+            let in_worker =
+                thread::current().name().is_some_and(|name| name.starts_with("images-"));
             assert!(!in_worker, "a bug");
             ImageShape { channels: 1, height: 1, width: 1 }
         }

@@ -70,19 +70,17 @@ impl<B: Backend> TokenLoader<B> {
         &self,
         epoch: usize,
         first_step: usize,
-    ) -> impl Iterator<Item = TokenBatch<B>> + '_ {
-        // Exactly one of the two has batches.
-        let (windows, streams) = match &self.source {
+    ) -> Box<dyn Iterator<Item = TokenBatch<B>> + '_> {
+        match &self.source {
             Source::Windows(windows, batching) => {
                 let parts = batching.samples(windows.len(), epoch, first_step);
-                (Some(parts.map(move |(rows, part)| self.gather(windows, &rows, part))), None)
+                Box::new(parts.map(move |(rows, part)| self.gather(windows, &rows, part)))
             }
             Source::Streams(streams, share) => {
                 let steps = first_step..streams.len();
-                (None, Some(steps.map(move |step| self.slice(streams, *share, step))))
+                Box::new(steps.map(move |step| self.slice(streams, *share, step)))
             }
-        };
-        windows.into_iter().flatten().chain(streams.into_iter().flatten())
+        }
     }
 
     fn gather(&self, windows: &Windows, rows: &[usize], part: Part) -> TokenBatch<B> {
@@ -141,7 +139,7 @@ mod tests {
     use super::*;
     use crate::{
         Order,
-        text::{Ids, Predict, Tokens},
+        text::{Predict, Tokens, tokens::Ids},
     };
 
     /// Inputs, targets, whether states begin, and the part of each batch.

@@ -131,8 +131,8 @@ pub enum NpyError {
 
 impl NpyError {
     /// What the user can do about it, with `a` for the array in NumPy.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::Magic { .. } => {
                 "write the array by `np.save(path, a)`, not by `np.savez` or `pickle`".into()
             }
@@ -173,7 +173,7 @@ impl NpyError {
             Self::UnknownClass { .. } => {
                 "correct the row, or divide the samples so that each class is trained on".into()
             }
-        })
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, TableSplits, Target, TargetKind,
-    Targets, Task,
+    Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, TableSplits, Target,
+    TargetKind, Targets, Task,
     files::Folder,
     preprocess::{standardise, standardise_target},
     split,
@@ -134,10 +134,7 @@ fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
 }
 
 /// The mean and deviation of each column that was learnt; those of `array` must be as many.
-fn moments(
-    preprocessing: &TablePreprocessing,
-    array: &Array,
-) -> Result<Vec<(f64, f64)>, NpyError> {
+fn moments(preprocessing: &TablePreprocessing, array: &Array) -> Result<Vec<(f64, f64)>, NpyError> {
     let moments = preprocessing.columns.iter().map(|column| match column.kind {
         ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),
         ColumnKind::Categorical { .. } | ColumnKind::Dropped { .. } => {

@@ -54,8 +54,8 @@ pub enum CellError {
 
 impl CellError {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::NotANumber { text, .. } if is_dressed_number(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
@@ -65,7 +65,7 @@ impl CellError {
             Self::Count { .. } => {
                 "give one cell for each column of the training file, the target left out".into()
             }
-        })
+        }
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
         ];
         for text in dressed {
             assert!(is_dressed_number(text), "{text}");
-            let help = number("x", text).unwrap_err().help().unwrap();
+            let help = number("x", text).unwrap_err().help();
             assert!(help.contains("1234.5"), "{help}");
         }
         let others = [

@@ -34,7 +34,7 @@ impl Corpus {
     /// A hash of all parts, which changes if any of them does.
     pub fn fingerprint(&self) -> String {
         let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids().to_le_bytes())));
+        let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids.to_le_bytes())));
         // As saved: the order of a map in memory varies.
         let vocabulary = serde_json::to_string(&self.vocabulary).expect("it serialises to JSON");
         sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())

@@ -97,8 +97,8 @@ pub enum TextError {
 
 impl TextError {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::NotAFile { .. } => {
                 "a run may be resumed and read its text again; write it to a file".into()
             }
@@ -131,7 +131,7 @@ impl TextError {
                  `data.sequence_length`"
                     .into()
             }
-            Self::Vocabulary { source, .. } => source.help()?,
-        })
+            Self::Vocabulary { source, .. } => source.help(),
+        }
     }
 }

@@ -24,7 +24,7 @@ mod corpus;
 mod error;
 mod files;
 mod options;
-mod tokens;
+pub(crate) mod tokens;
 
 // What a network reads.
 mod streams;
@@ -40,7 +40,7 @@ pub use self::{
     error::TextError,
     options::TextOptions,
     streams::Streams,
-    tokens::{Ids, Tokens},
+    tokens::Tokens,
     windows::{Predict, Windows},
 };
 

@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text::Ids;
+    use crate::text::tokens::Ids;
 
     fn streams(tokens: u32, streams: usize, sequence_length: usize) -> Result<Streams, TextError> {
         let tokens = Tokens { name: "the text".into(), ids: Ids::U32((0..tokens).collect()) };
@@ -114,7 +114,7 @@ mod tests {
         let check = |tokens, count, sequence_length, expected: &str| {
             let error = streams(tokens, count, sequence_length).unwrap_err();
             assert_eq!(error.to_string(), expected);
-            assert!(error.help().is_some());
+            assert!(!error.help().is_empty());
         };
         check(8, 2, 4, "the text has 8 tokens, too few for 2 streams of 4 or more");
         check(8, 0, 4, "0 streams have nothing to predict");

@@ -14,7 +14,7 @@ pub struct Tokens {
 
 /// Ids, in the smallest type that holds those of the vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ids {
+pub(crate) enum Ids {
     /// Of at most 65,536 tokens.
     U16(Vec<u16>),
     /// Of more.
@@ -70,11 +70,6 @@ impl Tokens {
     /// The name of the part in messages.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The ids, each below the length of the vocabulary.
-    pub fn ids(&self) -> &Ids {
-        &self.ids
     }
 
     /// The number of tokens.
@@ -146,11 +141,11 @@ mod tests {
     fn ids_are_those_of_the_vocabulary() {
         let vocabulary = Vocabulary::characters("abc");
         let tokens = Tokens::new("the text", &[2, 0, 2], &vocabulary).unwrap();
-        assert_eq!((tokens.name(), tokens.ids()), ("the text", &Ids::U16(vec![2, 0, 2])));
+        assert_eq!((tokens.name(), &tokens.ids), ("the text", &Ids::U16(vec![2, 0, 2])));
         let error = Tokens::new("the text", &[2, 3], &vocabulary).unwrap_err();
         let expected = "the text: token 1 has the id 3, the vocabulary has 3 tokens";
         assert_eq!(error.to_string(), expected);
-        assert!(error.help().is_some());
+        assert!(!error.help().is_empty());
         assert!(Tokens::new("the text", &[u32::MAX], &Vocabulary::bytes()).is_err());
     }
 

@@ -43,8 +43,8 @@ impl Windows {
     /// The number of windows, which is at least one.
     #[expect(clippy::len_without_is_empty, reason = "there is always a window")]
     pub fn len(&self) -> usize {
-        // The last token is only ever a target.
-        (self.tokens.len() - 1 - self.sequence_length) / self.stride() + 1
+        // The last token is only ever a target. Windows begin as far apart as one has targets.
+        (self.tokens.len() - 1 - self.sequence_length) / self.targets() + 1
     }
 
     /// Tokens of a window.
@@ -75,24 +75,16 @@ impl Windows {
         assert!(index < self.len(), "window {index} of {}", self.len());
         assert_eq!(inputs.len(), self.sequence_length, "inputs");
         assert_eq!(targets.len(), self.targets(), "targets");
-        let start = index * self.stride();
+        let start = index * self.targets();
         self.tokens.read(start, inputs);
         self.tokens.read(start + self.sequence_length + 1 - targets.len(), targets);
-    }
-
-    /// Tokens from the start of a window to the start of the next.
-    fn stride(&self) -> usize {
-        match self.predict {
-            Predict::Last => 1,
-            Predict::All => self.sequence_length,
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Ids;
+    use crate::text::tokens::Ids;
 
     fn read(tokens: u16, sequence_length: usize, predict: Predict) -> Vec<(Vec<u32>, Vec<u32>)> {
         let tokens = Tokens { name: "x".into(), ids: Ids::U16((0..tokens).collect()) };
