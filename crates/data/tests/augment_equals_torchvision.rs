@@ -180,6 +180,12 @@ fn augmentation(options: &AugmentOptions) -> Augmentation<Selected> {
     Augmentation::new(options, &preprocessing, 5, &Device::default())
 }
 
+#[test]
+#[should_panic(expected = "`horizontal_flip` must be between 0 and 1")]
+fn options_that_cannot_be_are_refused() {
+    augmentation(&AugmentOptions { horizontal_flip: 50.0, ..Default::default() });
+}
+
 fn apply(options: &AugmentOptions, images: Images, samples: &[usize], epoch: usize) -> Vec<f32> {
     let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &Device::default());
     let augmented = augmentation(options).apply(images, labels, samples, epoch);

@@ -84,12 +84,19 @@ impl<B: Backend> Augmented<B> {
 
 impl<B: Backend> Augmentation<B> {
     /// What `options` ask for, drawn from `seed`; normalisation as `preprocessing` says.
+    ///
+    /// # Panics
+    ///
+    /// If the options have [mistakes](AugmentOptions::mistakes).
     pub fn new(
         options: &AugmentOptions,
         preprocessing: &ImagePreprocessing,
         seed: u64,
         device: &B::Device,
     ) -> Self {
+        if let Some((key, expected)) = options.mistakes().first() {
+            panic!("`{key}` must be {expected}");
+        }
         let normalisation = Normalisation::new(preprocessing, device);
         Self { options: options.clone(), seed, normalisation }
     }
