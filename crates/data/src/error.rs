@@ -347,6 +347,24 @@ pub enum DataError {
         /// The number of classes.
         classes: usize,
     },
+    /// Rows whose features are not equally many.
+    #[error("{values} features cannot be divided among {rows} rows")]
+    FeatureCount {
+        /// The features of all rows.
+        values: usize,
+        /// The rows.
+        rows: usize,
+    },
+    /// Pixels that do not make up the images.
+    #[error("{found} bytes are not {images} images of {bytes} bytes each")]
+    PixelCount {
+        /// The bytes of all images.
+        found: usize,
+        /// The images.
+        images: usize,
+        /// The bytes that one should have.
+        bytes: usize,
+    },
     /// Labels to regress, or values to classify.
     #[error("the targets do not suit the task {task}")]
     TargetsOfTask {

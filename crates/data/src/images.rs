@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, ImageShape, split};
+use crate::{DataError, ImageShape, split, table::check_labels};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
 pub trait ImageSource: Send + Sync {
@@ -58,8 +58,9 @@ pub trait ImageSource: Send + Sync {
     }
 }
 
-/// Images that lie in memory.
+/// Images that lie in memory. Made by a source, or by [`ImagesInMemory::new`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ImagesInMemory {
     /// The shape of every image.
     pub shape: ImageShape,
@@ -69,6 +70,31 @@ pub struct ImagesInMemory {
     pub labels: Vec<u32>,
     /// The names of the classes.
     pub classes: Vec<String>,
+}
+
+impl ImagesInMemory {
+    /// Images of one's own.
+    ///
+    /// - `pixels`: `[images, channels, height, width]`
+    /// - `labels`: one for each image, the index of its class
+    /// - `classes`: their names
+    ///
+    /// # Errors
+    ///
+    /// Where there are not the pixels of an image for each label, or a label has no class.
+    pub fn new(
+        shape: ImageShape,
+        pixels: Vec<u8>,
+        labels: Vec<u32>,
+        classes: Vec<String>,
+    ) -> Result<Self, DataError> {
+        let (found, images, bytes) = (pixels.len(), labels.len(), shape.bytes());
+        if images.checked_mul(bytes) != Some(found) {
+            return Err(DataError::PixelCount { found, images, bytes });
+        }
+        check_labels(&labels, classes.len())?;
+        Ok(Self { shape, pixels, labels, classes })
+    }
 }
 
 impl ImageSource for ImagesInMemory {
@@ -177,5 +203,27 @@ impl ImageSource for Subset {
     fn fingerprint(&self) -> Result<String, DataError> {
         let source = self.source.fingerprint()?;
         Ok(sha256_hex(format!("{source}\n{:?}", self.indices).as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_that_do_not_hold_together_are_refused() {
+        let shape = ImageShape { channels: 1, height: 2, width: 3 };
+        let new = |bytes, labels: &[u32]| {
+            let classes = vec!["a".to_owned(), "b".to_owned()];
+            ImagesInMemory::new(shape, vec![0; bytes], labels.to_vec(), classes)
+        };
+        assert_eq!(new(12, &[0, 1]).unwrap().labels(), [0, 1]);
+        let check = |bytes, labels: &[u32], expected: &str| {
+            let error = new(bytes, labels).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.help().is_some());
+        };
+        check(11, &[0, 1], "11 bytes are not 2 images of 6 bytes each");
+        check(12, &[0, 2], "sample 1 has label 2, there are 2 classes");
     }
 }

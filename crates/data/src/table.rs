@@ -8,8 +8,9 @@ use crate::{DataError, TablePreprocessing, TargetKind};
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
 
-/// Samples ready for the device.
+/// Samples ready for the device. Made by a source, or by [`Table::new`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Table {
     /// Encoded features, `[rows, width]`, row by row.
     pub features: Vec<f32>,
@@ -52,6 +53,35 @@ impl TableSplits {
 }
 
 impl Table {
+    /// Samples of one's own.
+    ///
+    /// - `features`: `[rows, width]`, row by row
+    /// - `targets`: one per row
+    /// - `classes`: the number of classes; 0 for values
+    ///
+    /// # Errors
+    ///
+    /// Where the features cannot be divided among the rows, or a label is not below `classes`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use data::{Table, Targets};
+    ///
+    /// let table = Table::new(vec![0.1, 0.2, 0.3, 0.4], Targets::Classes(vec![1, 0]), 2)?;
+    /// assert_eq!(table.rows(), 2);
+    /// assert!(Table::new(vec![0.1, 0.2], Targets::Classes(vec![1, 2]), 2).is_err());
+    /// # Ok::<(), data::DataError>(())
+    /// ```
+    pub fn new(features: Vec<f32>, targets: Targets, classes: usize) -> Result<Self, DataError> {
+        let (values, rows) = (features.len(), targets.len());
+        if !values.is_multiple_of(rows) {
+            return Err(DataError::FeatureCount { values, rows });
+        }
+        check_labels(targets.labels(), classes)?;
+        Ok(Self { features, targets })
+    }
+
     fn fingerprint(&self) -> String {
         /// Values that are hashed at a time.
         const CHUNK: usize = 1 << 20;
@@ -114,6 +144,17 @@ impl Targets {
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Checks that labels are those of so many classes, and fit in an `i32` on the device.
+///
+/// On a device a label out of range is a panic or, worse, none.
+pub(crate) fn check_labels(labels: &[u32], classes: usize) -> Result<(), DataError> {
+    let is_wrong = |label: u32| label as usize >= classes || i32::try_from(label).is_err();
+    match labels.iter().enumerate().find(|&(_, &label)| is_wrong(label)) {
+        Some((sample, &label)) => Err(DataError::LabelOutOfRange { sample, label, classes }),
+        None => Ok(()),
     }
 }
 
@@ -186,5 +227,30 @@ pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
     match preprocessing.target.classes() {
         [] => format!("target `{name}`: {task}"),
         classes => format!("target `{name}`: {task}, {} classes", classes.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_do_not_hold_together_are_refused() {
+        let check = |features, targets, classes, expected: &str| {
+            let error = Table::new(vec![0.5; features], targets, classes).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.help().is_some());
+        };
+        let values = || Targets::Values(vec![1.0; 3]);
+        check(7, values(), 0, "7 features cannot be divided among 3 rows");
+        check(1, Targets::Values(vec![]), 0, "1 features cannot be divided among 0 rows");
+        let labels = || Targets::Classes(vec![0, 3, 1]);
+        check(6, labels(), 3, "sample 1 has label 3, there are 3 classes");
+        let huge = Targets::Classes(vec![1 << 31]);
+        let expected =
+            format!("sample 0 has label {}, there are {} classes", 1u32 << 31, usize::MAX);
+        check(2, huge, usize::MAX, &expected);
+        assert_eq!(Table::new(vec![0.5; 6], values(), 0).unwrap().rows(), 3);
+        assert_eq!(Table::new(vec![0.5; 6], labels(), 4).unwrap().rows(), 3);
     }
 }

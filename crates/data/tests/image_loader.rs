@@ -22,12 +22,10 @@ const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 3 };
 
 /// Images whose bytes tell one from another.
 fn numbered(count: usize) -> ImagesInMemory {
-    ImagesInMemory {
-        shape: SHAPE,
-        pixels: (0..count * SHAPE.bytes()).map(|i| (i * 131 / 7) as u8).collect(),
-        labels: (0..count as u32).map(|i| i % 5).collect(),
-        classes: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
-    }
+    let pixels = (0..count * SHAPE.bytes()).map(|i| (i * 131 / 7) as u8).collect();
+    let labels = (0..count as u32).map(|i| i % 5).collect();
+    let classes = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+    ImagesInMemory::new(SHAPE, pixels, labels, classes).unwrap()
 }
 
 fn batching(micro_batch: usize) -> Batching {

@@ -87,11 +87,11 @@ impl<B: Backend> Frozen<B> {
             && let Some((features, path)) = found
         {
             let note = format!("the features of {images} images come from `{}`", path.display());
-            return Ok((table(features, split.labels()), note));
+            return Ok((table(features, split.as_ref())?, note));
         }
         let features = group.concatenate(self.compute(split, start)?)?;
         if !group.leads() {
-            return Ok((table(features, split.labels()), String::new()));
+            return Ok((table(features, split.as_ref())?, String::new()));
         }
         let metadata = Value::String(hash_of_values(&features));
         let features = StoredTensor::new(vec![images, count], features)?;
@@ -110,7 +110,7 @@ impl<B: Backend> Frozen<B> {
         let features = file.tensors.remove("features").expect("just put there").into_parts().1;
         let seconds = began.elapsed().as_secs_f64();
         let note = format!("the features of {images} images took {seconds:.1} s, {kept}");
-        Ok((table(features, split.labels()), note))
+        Ok((table(features, split.as_ref())?, note))
     }
 
     /// The features of this process's share of the images.
@@ -231,8 +231,9 @@ fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatc
     (Augmented { images, labels, mixed: None }, batch.part)
 }
 
-fn table(features: Vec<f32>, labels: &[u32]) -> Table {
-    Table { features, targets: Targets::Classes(labels.to_vec()) }
+fn table(features: Vec<f32>, split: &dyn ImageSource) -> Result<Table, DataError> {
+    let labels = Targets::Classes(split.labels().to_vec());
+    Table::new(features, labels, split.classes().len())
 }
 
 /// The features in a file; a damaged file counts as none.

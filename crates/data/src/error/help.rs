@@ -120,6 +120,10 @@ impl DataError {
             Self::LabelOutOfRange { classes, .. } => {
                 format!("labels run from 0 to {}", classes.saturating_sub(1))
             }
+            Self::FeatureCount { .. } => "give each row equally many features, and a target".into(),
+            Self::PixelCount { .. } => {
+                "give a label for each image, and `channels * height * width` bytes".into()
+            }
             Self::TargetsOfTask { .. } => {
                 "give values for a regression, and labels for other tasks".into()
             }

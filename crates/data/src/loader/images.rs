@@ -12,7 +12,7 @@ use super::{
     pipeline::{Pipeline, ReadBatch},
     pixels::Pixels,
 };
-use crate::{DataError, ImageShape, ImageSource, images::allocate};
+use crate::{DataError, ImageShape, ImageSource, images::allocate, table::check_labels};
 
 /// Splits of at most this many bytes lie on the device, unless the user says otherwise. CIFAR-10
 /// takes 154 million.
@@ -100,7 +100,8 @@ impl<B: Backend> ImageLoader<B> {
         workers: usize,
         device: &B::Device,
     ) -> Result<Self, DataError> {
-        let labels = checked_labels(&*source)?;
+        check_labels(source.labels(), source.classes().len())?;
+        let labels: Vec<i32> = source.labels().iter().map(|&label| label as i32).collect();
         let shape = source.shape();
         let packing = Packing::of::<B>(device);
         let images = if residency.is_on_device(labels.len().saturating_mul(shape.bytes())) {
@@ -161,16 +162,6 @@ impl<B: Backend> ImageLoader<B> {
         let labels = Tensor::from_data(labels, &self.device);
         ImageBatch { images, labels, samples, part }
     }
-}
-
-/// On a device a label out of range is a panic or, worse, none.
-fn checked_labels(source: &dyn ImageSource) -> Result<Vec<i32>, DataError> {
-    let classes = source.classes().len();
-    let check = |(image, &label): (usize, &u32)| match i32::try_from(label) {
-        Ok(checked) if (label as usize) < classes => Ok(checked),
-        _ => Err(DataError::LabelOutOfRange { sample: image, label, classes }),
-    };
-    source.labels().iter().enumerate().map(check).collect()
 }
 
 fn read_all(source: &dyn ImageSource, images: usize) -> Result<Vec<u8>, DataError> {

@@ -6,7 +6,7 @@ use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Batching;
-use crate::{DataError, EpochOrder, Order, Table, Targets, Task};
+use crate::{DataError, EpochOrder, Order, Table, Targets, Task, table::check_labels};
 
 /// A table on the device, and its batches.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl<B: Backend> TableLoader<B> {
         let numbers = |values| Tensor::from_data(TensorData::new(values, [rows]), device);
         let targets = match (task, table.targets) {
             (Task::Binary, Targets::Classes(labels)) => {
-                check_binary(&labels)?;
+                check_labels(&labels, 2)?; // with others the loss would be wrong
                 TableTargets::Binary(numbers(labels.iter().map(|&label| label as f32).collect()))
             }
             (Task::Multiclass, Targets::Classes(labels)) => {
@@ -120,14 +120,6 @@ impl<B: Backend> TableLoader<B> {
             ),
             part,
         }
-    }
-}
-
-/// Checks that labels are 0 or 1; with others the loss would be wrong.
-fn check_binary(labels: &[u32]) -> Result<(), DataError> {
-    match labels.iter().enumerate().find(|&(_, &label)| label > 1) {
-        Some((sample, &label)) => Err(DataError::LabelOutOfRange { sample, label, classes: 2 }),
-        None => Ok(()),
     }
 }
 

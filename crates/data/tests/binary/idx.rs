@@ -66,15 +66,11 @@ fn idx_with(index: usize, content: Vec<u8>) -> [(&'static str, Vec<u8>); 4] {
 fn files_are_found_plain_or_packed() {
     let shape = ImageShape { channels: 1, height: 2, width: 3 };
     let classes = ["0", "1", "2"].map(str::to_owned).to_vec();
-    let train = ImagesInMemory {
-        shape,
-        pixels: PIXELS.to_vec(),
-        labels: vec![2, 0],
-        classes: classes.clone(),
+    let images = |pixels: &[u8], labels: &[u32]| {
+        ImagesInMemory::new(shape, pixels.to_vec(), labels.to_vec(), classes.clone()).unwrap()
     };
-    let test =
-        Some(ImagesInMemory { shape, pixels: PIXELS[..6].to_vec(), labels: vec![1], classes });
-    let whole = ImageSplits { train: train.clone(), test };
+    let train = images(&PIXELS, &[2, 0]);
+    let whole = ImageSplits { train: train.clone(), test: Some(images(&PIXELS[..6], &[1])) };
 
     assert_eq!(read_idx(folder(&idx_files()).path()).unwrap(), whole);
     let packed = idx_files().map(|(name, content)| (format!("{name}.gz"), gzip(&content)));
