@@ -2,14 +2,17 @@
 #![cfg(feature = "sources")]
 
 mod common;
+#[path = "common/folders.rs"]
+mod folders;
 
-use std::{collections::HashSet, fs, path::MAIN_SEPARATOR};
+use std::{collections::HashSet, fs};
 
 use common::shared_data;
 use data::{
     DataError, TokenKind, Vocabulary,
     text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text, read_tokens},
 };
+use folders::{folder, refused};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -23,10 +26,7 @@ fn read(
     path: &str,
     options: TextOptions,
 ) -> (TempDir, Result<Corpus, DataError>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, content) in files {
-        fs::write(folder.path().join(name), content).expect("a file in it");
-    }
+    let folder = folder(files);
     let path = Some(folder.path().join(path));
     let result = read_text(&TextOptions { path, ..options });
     (folder, result)
@@ -35,11 +35,7 @@ fn read(
 /// Expects an error whose paths are given without their folder, and a part of its help.
 fn check(files: &[(&str, &[u8])], path: &str, options: TextOptions, error: &str, help: &str) {
     let (folder, result) = read(files, path, options);
-    let found = result.expect_err(error);
-    let folder = format!("{}{MAIN_SEPARATOR}", folder.path().display());
-    assert_eq!(found.to_string().replace(&folder, ""), error);
-    let found_help = found.help().unwrap_or_default();
-    assert!(found_help.contains(help), "{error}: {found_help}");
+    refused(folder.path(), result, error, help);
 }
 
 fn check_text(text: &str, options: TextOptions, error: &str, help: &str) {

@@ -1,6 +1,8 @@
 //! The CSV source on what is no good table: an error that says what, where and what to do.
 #![cfg(feature = "sources")]
 
+#[path = "../common/folders.rs"]
+mod folders;
 mod told;
 
 use std::{fs, path::Path};
@@ -9,6 +11,7 @@ use data::{
     DataError, TableSplits, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
 };
+use folders::{folder, refused};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -17,10 +20,7 @@ fn read(
     files: &[(&str, &[u8])],
     set: impl FnOnce(&Path, &mut CsvOptions),
 ) -> (TempDir, Result<TableSplits, DataError>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, content) in files {
-        fs::write(folder.path().join(name), content).expect("a file in it");
-    }
+    let folder = folder(files);
     let path = folder.path().join(files.first().map_or("absent.csv", |(name, _)| name));
     let mut options = CsvOptions::new(path, TargetColumn::Index(-1));
     set(folder.path(), &mut options);
@@ -36,11 +36,7 @@ fn check(
     help: &str,
 ) {
     let (folder, result) = read(files, set);
-    let found = result.expect_err(error);
-    let folder = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
-    assert_eq!(found.to_string().replace(&folder, ""), error);
-    let found_help = found.help().unwrap_or_default();
-    assert!(found_help.contains(help), "{error}: {found_help}");
+    refused(folder.path(), result, error, help);
 }
 
 fn check_text(text: &str, error: &str, help: &str) {

@@ -5,6 +5,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/folders.rs"]
+mod folders;
+
 mod files;
 mod support;
 

@@ -1,28 +1,15 @@
 //! Folders of small files, and what a source may make of them.
 
-use std::{
-    fmt::Debug,
-    fs,
-    io::Write,
-    path::{MAIN_SEPARATOR, Path},
-};
+use std::{fmt::Debug, io::Write, path::Path};
 
 use data::{DataError, ImageSplits, ImagesInMemory};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
-use tempfile::TempDir;
+
+pub(crate) use crate::folders::folder;
+use crate::folders::refused;
 
 pub(crate) type Files<'a> = &'a [(&'a str, Vec<u8>)];
-
-pub(crate) fn folder(files: Files) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-    folder
-}
 
 pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -38,13 +25,7 @@ pub(crate) fn check<T: Debug>(
     help: &str,
 ) {
     let folder = folder(files);
-    let found = read(folder.path()).expect_err(error);
-    let path = folder.path().display().to_string();
-    let inside = format!("{path}{MAIN_SEPARATOR}");
-    let found_error = found.to_string().replace(&inside, "").replace(&path, "FOLDER");
-    assert_eq!(found_error, error);
-    let found_help = found.help().unwrap_or_default();
-    assert!(found_help.contains(help), "{error}: {found_help}");
+    refused(folder.path(), read(folder.path()), error, help);
 }
 
 /// Bytes with some of them changed, and cut somewhere or not.
