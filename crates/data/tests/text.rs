@@ -164,13 +164,12 @@ fn vocabularies_that_the_text_does_not_fill() {
         |vocabulary| TextOptions { vocabulary, sequence_length: 1, ..TextOptions::default() };
     // The last tenth, `d e`, adds nothing to the training part's three words.
     let text = format!("{}d e", "a b c ".repeat(6));
-    let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(5));
+    let (folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", words(5));
     let corpus = corpus.unwrap();
     assert_eq!((corpus.vocabulary.len(), corpus.train.len()), (4, 18));
-    assert_eq!(
-        corpus.notes[0],
-        "the vocabulary has 4 tokens, not 5: the training part of `a.txt` has no more different words"
-    );
+    let part = format!("the training part of `{}`", folder.path().join("a.txt").display());
+    let note = format!("the vocabulary has 4 tokens, not 5: {part} has no more different words");
+    assert_eq!(corpus.notes[0], note);
     let error = "the training part of `a.txt`: the text has no word";
     check_text(&" ".repeat(20), words(5), error, "has words");
     let error = "the training part of `a.txt`: a vocabulary of 1 has no room for a word";
