@@ -45,16 +45,23 @@ impl<B: Backend> Evaluation<B> {
     ///
     /// - `losses`: `[batch]`
     /// - `scores`: `[batch]` for each metric, in the order given to [`Evaluation::new`]
+    ///
+    /// # Panics
+    ///
+    /// If there is not a score for each metric and sample.
     pub fn add(&mut self, losses: Tensor<B, 1>, scores: impl IntoIterator<Item = Tensor<B, 1>>) {
-        self.samples += losses.dims()[0];
-        let scores = std::iter::once(losses).chain(scores);
+        let [samples] = losses.dims();
+        let scores: Vec<_> = std::iter::once(losses).chain(scores).collect();
+        assert_eq!(scores.len(), self.sums.len(), "the loss and a score for each metric");
+        self.samples += samples;
         for (sum, scores) in self.sums.iter_mut().zip(scores) {
+            assert_eq!(scores.dims(), [samples], "a score for each sample");
             // Not with `sum`, which on a GPU may add in another order each time.
             *sum = sum.clone() + scores.sum_dim(0);
         }
     }
 
-    /// The metrics by name, read from the device.
+    /// The metrics by name, read from the device; NaN where there was no sample.
     pub fn finish(self) -> BTreeMap<String, f64> {
         let Ok(metrics) = self.finish_together(|_| Ok::<_, Infallible>(()));
         metrics
@@ -74,7 +81,7 @@ impl<B: Backend> Evaluation<B> {
         let sums = self.sums.into_iter().map(|sum| sum.into_scalar().elem());
         let mut sums: Vec<f64> = std::iter::once(self.samples as f64).chain(sums).collect();
         add(&mut sums)?;
-        let samples = sums[0].max(1.0);
+        let samples = sums[0];
         let named = self.metrics.into_iter().zip(&sums[1..]);
         let metrics = named.map(|((name, summary), sum)| {
             let mean = sum / samples;
@@ -134,6 +141,40 @@ mod tests {
         let perplexity = ("perplexity", 4.0f64.exp());
         let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity, ("r2", 0.5), ("rmse", 20.0)];
         assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).into());
+    }
+
+    /// A perfect loss of 0 would be the best one for good.
+    #[test]
+    fn without_samples_nothing_is_measured() {
+        let metrics = [("accuracy", Summary::Mean), ("rmse", Summary::Root { unit: 1.0 })];
+        let measured = Evaluation::<Selected>::new(&metrics, &Device::default()).finish();
+        assert_eq!(measured.len(), 3);
+        assert!(measured.values().all(|value| value.is_nan()), "{measured:?}");
+    }
+
+    fn add(scores: &[usize]) {
+        let zeros = |samples: usize| Tensor::<Selected, 1>::zeros([samples], &Device::default());
+        let metrics = [("accuracy", Summary::Mean)];
+        let mut evaluation = Evaluation::new(&metrics, &Device::default());
+        evaluation.add(zeros(2), scores.iter().map(|&samples| zeros(samples)));
+    }
+
+    #[test]
+    #[should_panic(expected = "the loss and a score for each metric")]
+    fn a_metric_without_a_score_is_a_mistake() {
+        add(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "the loss and a score for each metric")]
+    fn a_score_without_a_metric_is_a_mistake() {
+        add(&[2, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a score for each sample")]
+    fn a_score_of_other_samples_is_a_mistake() {
+        add(&[3]);
     }
 
     #[test]
