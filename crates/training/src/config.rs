@@ -16,7 +16,8 @@ pub struct TrainerConfig {
     /// Passes over the training data. A resumed run may be given another number of them, as of
     /// `max_steps`, but not one that it has passed; with as many as it has done it ends normally.
     pub epochs: usize,
-    /// Updates in each pass.
+    /// Updates in each pass, such as `steps_per_epoch` of a loader: the length of the run and of its
+    /// schedule follow from it.
     pub steps_per_epoch: usize,
     /// The run ends after this many updates, if that is sooner. A run that ends within an epoch can be
     /// extended: its checkpoint is of that update, before the epoch's validation.
@@ -38,10 +39,11 @@ pub struct TrainerConfig {
     /// Whether [`Trainer::finish`](crate::Trainer::finish) returns the best epoch's model rather
     /// than the last one's.
     pub keep_best: bool,
-    /// When checkpoints are written, if the observer keeps them.
+    /// When checkpoints are written, if the observer keeps them; by default after each epoch.
     pub checkpoint: CheckpointConfig,
     /// Hashes, by name, of what the run depends on besides its settings, such as its data and frozen
-    /// weights. A run does not resume from a checkpoint that depends on something else.
+    /// weights. A run does not resume from a checkpoint that depends on something else; by default it
+    /// depends on nothing.
     pub rests_on: BTreeMap<String, String>,
     /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,
@@ -74,7 +76,10 @@ pub struct ParameterGroup {
 }
 
 impl TrainerConfig {
-    /// A run at a constant learning rate that keeps its last weights, without options.
+    /// A run at a constant learning rate that returns its last weights, without options.
+    ///
+    /// - `epochs`: passes over the training data
+    /// - `steps_per_epoch`: updates in each, the last of which may have fewer samples
     pub fn new(optimizer: OptimizerConfig, epochs: usize, steps_per_epoch: usize) -> Self {
         Self {
             optimizer,

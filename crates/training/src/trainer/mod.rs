@@ -4,7 +4,7 @@ mod checkpoints;
 mod processes;
 mod report;
 
-use std::{cell::Cell, rc::Rc, time::Instant};
+use std::{cell::Cell, fmt, rc::Rc, time::Instant};
 
 use backend::{AutodiffBackend, Part};
 use burn::{module::AutodiffModule, tensor::Tensor};
@@ -74,22 +74,38 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     began_at: u64, // updates made before this process took over
     clock: Clock,
     handover: Rc<Handover>,
+    in_epoch: bool,
     spent: Spent, // since the losses were last read
     keeps: bool,  // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
 }
 
+impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("Trainer");
+        parts.field("config", &self.config).field("step", &self.step_number());
+        parts.finish_non_exhaustive()
+    }
+}
+
 impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// A run from its first step, or from its newest checkpoint if the observer is the
     /// [`Keeper`](crate::Keeper) of any.
+    ///
+    /// Parameters without gradients (`Module::no_grad` of Burn) are not trained, but saved with the
+    /// rest; a [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own.
+    ///
+    /// - `device`: where the model is
+    /// - `interrupt`: what ends the run after an update, for instance on a signal
     ///
     /// # Errors
     ///
     /// [`TrainError::Config`] where a setting is out of range; [`TrainError::OtherRun`] where the
     /// checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run is to
     /// end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it may be whole
-    /// but cannot be read; [`TrainError::Observer`].
+    /// but cannot be read; [`TrainError::NoneUsable`] where all are damaged; [`TrainError::Group`];
+    /// [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -114,6 +130,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             began_at: 0,
             clock: Clock::default(),
             handover: Rc::default(),
+            in_epoch: false,
             spent: Spent::default(),
             keeps: false,
             shelf: None,
@@ -132,6 +149,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
 
     /// Replaces the model by what `map` makes of it, for instance with new running statistics.
     /// Its parameters must stay the same in number, order and shape.
+    ///
+    /// To be called after [`step`](Self::step): a checkpoint is written at the beginning of the next
+    /// `step`, and must not hold what the next batch changed, or the resumed run changes it twice.
+    ///
+    /// With batch normalisation it is `trainer.map_model(|model| pass.update_statistics(model))`;
+    /// without this call the network is evaluated with mean 0 and variance 1.
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
         self.state.map_model(map);
     }
@@ -147,16 +170,23 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.state.carried.get(name).cloned()
     }
 
-    /// Leaves something for the next update of this epoch: `[streams, width]`.
+    /// Leaves something for the next update of this epoch: `[streams, width]`. To be called after
+    /// [`step`](Self::step), as [`map_model`](Self::map_model).
     pub fn carry(&mut self, name: &str, rows: Tensor<B::InnerBackend, 2>) {
         self.state.carried.insert(name.to_owned(), rows);
     }
 
     /// The next pass over the data, none when training is over.
+    ///
+    /// # Panics
+    ///
+    /// If the last one was not ended by [`end_epoch`](Self::end_epoch).
     pub fn next_epoch(&mut self) -> Option<Epoch> {
         if self.stop.requested() || self.state.is_over(&self.config) {
             return None;
         }
+        assert!(!self.in_epoch, "an epoch ends with `end_epoch`");
+        self.in_epoch = true;
         self.clock.start();
         let record = &mut self.state.record;
         if record.position == 0 {
@@ -183,8 +213,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Diverged`], noticed
     /// at the log interval, though no update was made since the first value that was not finite;
-    /// [`TrainError::Observer`]; [`TrainError::Store`] and
-    /// [`TrainError::Unreadable`] where a checkpoint cannot be written.
+    /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
+    /// cannot be written; [`TrainError::Group`] where another process failed.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
         let ([given], samples) = (losses.dims(), part.samples);
         // Without samples, any losses are placeholders.
@@ -241,6 +271,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
     ) -> Result<(), E> {
+        self.in_epoch = false;
         if self.stop.requested() {
             self.clock.stop();
             return Ok(());
@@ -261,6 +292,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         if validation.is_none() {
             self.warn_of_no_validation()?;
+        }
+        if !cut {
+            self.warn_of_another_length()?;
         }
         self.state.end_epoch(validation, model, &self.config);
         self.report_epoch(validation_seconds)?;

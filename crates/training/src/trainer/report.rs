@@ -115,4 +115,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         Ok(())
     }
+
+    /// Warns, at the end of the first epoch, where it had more or fewer updates than was promised.
+    pub(super) fn warn_of_another_length(&mut self) -> Result<(), TrainError> {
+        let (record, promised) = (&self.state.record, self.config.steps_per_epoch);
+        if record.epochs_ended > 0 || record.position == promised {
+            return Ok(());
+        }
+        let message = format!(
+            "the epoch had {} updates, and `steps_per_epoch` is {promised}, from which the length of \
+             the run and its learning-rate schedule follow",
+            record.position
+        );
+        self.tell(&Event::Warning { message })
+    }
 }

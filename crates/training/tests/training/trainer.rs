@@ -243,6 +243,39 @@ fn losses_are_one_for_each_sample_that_counts() {
 }
 
 #[test]
+#[should_panic(expected = "an epoch ends with `end_epoch`")]
+fn a_loop_that_does_not_end_its_epochs_is_a_mistake() {
+    let device = Device::default();
+    let weight = Tensor::<Recorded, 2>::ones([3, 1], &device);
+    let model = LinearModel { weight: Param::from_tensor(weight) };
+    let mut observer = |_: &Event| Ok(());
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let stop = Stop::default();
+    let mut trainer = Trainer::new(model, settings, &device, &mut observer, stop).unwrap();
+    for _ in 0..2 {
+        trainer.next_epoch();
+    }
+}
+
+#[test]
+fn an_epoch_of_another_length_than_promised_is_told_once() {
+    for promised in [1, 2, 3] {
+        let mut recorder = Recorder::default();
+        let settings =
+            TrainerConfig { steps_per_epoch: promised, ..settings(optimizer(OptimizerKind::Sgd)) };
+        train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+        let warning = |event: &Event| match event {
+            Event::Warning { message } => Some(message.clone()),
+            _ => None,
+        };
+        let warnings: Vec<String> = recorder.0.iter().filter_map(warning).collect();
+        assert_eq!(warnings.len(), usize::from(promised != 2), "{warnings:?}");
+        let expected = format!("the epoch had 2 updates, and `steps_per_epoch` is {promised}");
+        assert!(warnings.iter().all(|warning| warning.starts_with(&expected)), "{warnings:?}");
+    }
+}
+
+#[test]
 fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
     settings.schedule =
