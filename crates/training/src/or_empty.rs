@@ -61,20 +61,26 @@ mod tests {
             let text = serde_json::to_string(&schedule).unwrap();
             assert_eq!(serde_json::from_str::<ScheduleConfig>(&text).unwrap(), schedule, "{text}");
         }
+        let none = CheckpointConfig {
+            every_steps: None,
+            every_epochs: None,
+            keep: 1,
+            keep_every_epochs: None,
+        };
         let some = CheckpointConfig {
             every_steps: Some(u64::MAX),
             keep_every_epochs: Some(3),
-            ..CheckpointConfig::default()
+            ..none.clone()
         };
-        for checkpoint in [CheckpointConfig::default(), some] {
+        for checkpoint in [none.clone(), some] {
             let text = serde_json::to_string(&checkpoint).unwrap();
             assert!(text.contains(r#""every_epochs":"""#), "{text}");
             let read: CheckpointConfig = serde_json::from_str(&text).unwrap();
             assert_eq!(read, checkpoint, "{text}");
         }
         let null: CheckpointConfig =
-            serde_json::from_str(r#"{"every_steps": null, "keep": 0}"#).unwrap();
-        assert_eq!(null, CheckpointConfig::default());
+            serde_json::from_str(r#"{"every_steps": null, "keep": 1}"#).unwrap();
+        assert_eq!(null, none);
         assert!(serde_json::from_str::<CheckpointConfig>(r#"{"every_steps": "x"}"#).is_err());
     }
 }

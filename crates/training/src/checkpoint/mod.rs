@@ -46,9 +46,13 @@ pub(crate) use self::{
     shelf::{Newest, Shelf},
 };
 
-/// The table `[checkpoint]`: when checkpoints are written, and how long they are kept. One is always
-/// written when a run ends or is interrupted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The table `[checkpoint]`: when checkpoints are written, and how long they are kept; by default after
+/// each epoch, and the two newest. One is always written when a run ends or is interrupted.
+///
+/// A checkpoint is a directory `step-N` in that of the [`Keeper`](crate::Keeper), which is whole or
+/// absent, even where a write fails or the power does. It is read back before an older one is removed.
+/// A run resumes from the newest that is not damaged, bit for bit as if it had never stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// Updates from one checkpoint to the next.
@@ -63,4 +67,10 @@ pub struct CheckpointConfig {
     /// Besides, writes one after every so many epochs, which is kept for good.
     #[serde(default, with = "crate::or_empty")]
     pub keep_every_epochs: Option<usize>,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every_steps: None, every_epochs: Some(1), keep: 2, keep_every_epochs: None }
+    }
 }

@@ -197,7 +197,7 @@ pub(crate) fn everything(kind: OptimizerKind) -> TrainerConfig {
         threshold: 0.5,
         ..ScheduleConfig::new(ScheduleKind::Plateau)
     };
-    settings.checkpoint = CheckpointConfig { keep: 2, ..CheckpointConfig::default() };
+    settings.checkpoint = CheckpointConfig { every_epochs: None, ..CheckpointConfig::default() };
     settings
 }
 
@@ -372,9 +372,9 @@ fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
         run(&mut kept, settings, Stop::default()).unwrap();
         kept.names()
     };
-    let config = CheckpointConfig { keep: 2, ..CheckpointConfig::default() };
+    let every_epoch = CheckpointConfig::default();
+    let config = CheckpointConfig { every_epochs: None, ..every_epoch.clone() };
     assert_eq!(names(config.clone()), ["step-10"], "there is always one at the end");
-    let every_epoch = CheckpointConfig { every_epochs: Some(1), ..config.clone() };
     assert_eq!(names(every_epoch.clone()), ["step-10", "step-8"]);
     let for_good = CheckpointConfig { keep_every_epochs: Some(2), keep: 1, ..config.clone() };
     assert_eq!(names(for_good), ["step-10", "step-4", "step-8"]);
@@ -462,7 +462,7 @@ fn no_poisoned_state_is_ever_written() {
     settings.optimizer.learning_rate = 1e20;
     settings.log_every_steps = 100;
     settings.checkpoint =
-        CheckpointConfig { every_steps: Some(1), keep: 100, ..CheckpointConfig::default() };
+        CheckpointConfig { every_steps: Some(1), keep: 100, ..settings.checkpoint };
     let mut kept = Kept::new();
     let error = run(&mut kept, settings, Stop::default()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { .. }), "{error}");
