@@ -183,7 +183,7 @@ pub enum EndStatus {
     Finished,
     /// The validation loss has not improved for `training.patience` epochs.
     StoppedEarly,
-    /// A signal asked it to stop.
+    /// A [`Stop`](crate::Stop) was requested, for instance by a signal.
     Interrupted,
     /// A loss or a gradient was not finite.
     Diverged,
@@ -203,7 +203,8 @@ pub struct Best {
 /// The error of an [`Observer`] or a [`Keeper`].
 pub type ObserverError = Box<dyn Error + Send + Sync>;
 
-/// Hears every [`Event`] of a run.
+/// Hears every [`Event`] of a run. A closure is one that keeps no checkpoints:
+/// `|event: &Event| -> Result<(), ObserverError> { .. }`.
 pub trait Observer {
     /// Called on the training thread, so it must be quick.
     ///
@@ -228,6 +229,12 @@ pub trait Observer {
 impl Observer for () {
     fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
         Ok(())
+    }
+}
+
+impl<F: FnMut(&Event) -> Result<(), ObserverError>> Observer for F {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        self(event)
     }
 }
 

@@ -1,19 +1,44 @@
 //! The training state and its steps: optimizers, schedules and the [`Trainer`] that a recipe's loop
 //! drives.
 //!
-//! The loop stays in the recipe. The trainer does the chores of each step (gradients, update,
+//! The loop stays in the program. The trainer does the chores of each step (gradients, update,
 //! learning rate, sums, stopping) and reports to an [`Observer`]:
 //!
-//! ```text
-//! while let Some(epoch) = trainer.next_epoch() {
-//!     for batch in epoch.batches(data.train.batches(epoch.index, epoch.position)) {
-//!         let logits = trainer.model().forward(batch.features);
-//!         trainer.step(cross_entropy(logits, batch.targets), batch.part)?;   // losses [samples]
+//! ```
+//! use backend::{Part, Selected, device};
+//! use burn::{backend::Autodiff, nn::LinearConfig, tensor::Tensor};
+//! use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
+//!
+//! let (device, _) = device::open()?;
+//! let [features, targets] = [3, 1].map(|width| Tensor::<Autodiff<Selected>, 2>::ones([8, width], &device));
+//! let model = LinearConfig::new(3, 1).init(&device);
+//!
+//! let sgd = OptimizerConfig::new(OptimizerKind::Sgd, 0.1);
+//! let config = TrainerConfig::new(sgd, 10, 2); // ten epochs of two updates
+//! let mut print = |event: &Event| {
+//!     if let Event::Epoch { epoch, train_loss, .. } = event {
+//!         println!("epoch {epoch}: loss {train_loss:.4}");
 //!     }
-//!     trainer.end_epoch(|model| evaluate(model, &data.validation))?;
+//!     Ok(())
+//! };
+//! let mut trainer = Trainer::new(model, config, &device, &mut print, Stop::default())?;
+//! while let Some(epoch) = trainer.next_epoch() {
+//!     for first in epoch.batches((4 * epoch.position..8).step_by(4)) {
+//!         let outputs = trainer.model().forward(features.clone().narrow(0, first, 4));
+//!         let errors = outputs - targets.clone().narrow(0, first, 4);
+//!         trainer.step(errors.square().flatten(0, 1), Part::whole(4))?; // a loss for each sample
+//!     }
+//!     trainer.end_epoch(|_| None)?;
 //! }
 //! let trained = trainer.finish()?;
+//! assert!(trained.train_loss < 1e-6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Each epoch ends with [`Trainer::end_epoch`]: its closure returns what a validation measures of the
+//! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer names a
+//! folder for checkpoints ([`Observer::keeper`]), [`Trainer::new`] continues from the newest one there.
+//! [`Stop`] ends a run between two updates.
 //!
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 
