@@ -38,8 +38,18 @@ impl ImportError {
     }
 }
 
+/// Reads all tensors of a file as f32; see [`read_where`].
+///
+/// # Errors
+///
+/// As [`read_where`].
+pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
+    read_where(path, |_| true)
+}
+
 /// Reads those tensors of a file as f32 whose names are `wanted`, and the metadata of this project's
-/// files. The kind of file is recognised by its content, not by its name.
+/// files. The kind of file is recognised by its content, not by its name. PyTorch's counters
+/// `num_batches_tracked` are left out.
 ///
 /// # Errors
 ///

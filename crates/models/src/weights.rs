@@ -3,7 +3,8 @@
 //! A parameter's name is its path in the module (`layer1.0.conv1.weight`), with three differences
 //! between Burn's module and PyTorch's: the weight of a dense layer is `[outputs, inputs]` in a
 //! file, the reverse of Burn's own layout; an LSTM's parameters are `lstm.weight_ih_l0` rather
-//! than `lstm.0.weight_ih`; and the variant of an enum is no part of a name.
+//! than `lstm.0.weight_ih`, or `lstm.weight_ih` where there is a single layer; and the variant of an
+//! enum is no part of a name.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +90,37 @@ pub fn load<B: Backend, M: Module<B>>(
     model: M,
     tensors: BTreeMap<String, StoredTensor>,
 ) -> Result<M, WeightsError> {
-    check(&shapes(&model), &tensors)?;
+    load_part(model, tensors, |_| true)
+}
+
+/// The model with those parameters replaced whose names are `wanted`, for instance all but those of a
+/// new head. The others stay as they are, and tensors of other names are ignored.
+///
+/// ```
+/// use backend::{Selected, device::Device};
+/// use models::{MlpConfig, weights};
+///
+/// let network = |outputs| MlpConfig { inputs: 4, hidden: vec![8], outputs, ..Default::default() };
+/// let trained = network(1).init::<Selected>(0, &Device::default());
+/// let new = network(3).init::<Selected>(1, &Device::default());
+/// let is_body = |name: &str| name.starts_with("layers.0.");
+/// let new = weights::load_part(new, weights::to_tensors(&trained), is_body)?;
+/// # let _ = new;
+/// # Ok::<(), weights::WeightsError>(())
+/// ```
+///
+/// # Errors
+///
+/// Of what is wanted, as [`load`].
+pub fn load_part<B: Backend, M: Module<B>>(
+    model: M,
+    mut tensors: BTreeMap<String, StoredTensor>,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<M, WeightsError> {
+    let mut expected = shapes(&model);
+    expected.retain(|name, _| wanted(name));
+    tensors.retain(|name, _| wanted(name));
+    check(&expected, &tensors)?;
     check_finite(&tensors)?;
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
 }
@@ -153,15 +184,12 @@ impl Path {
         let parts = self.0.iter().filter(|(_, container)| !container.starts_with("Enum:"));
         let mut names: Vec<&str> = parts.map(|(name, _)| name.as_str()).collect();
         let is_lstm = self.0.last().is_some_and(|(_, container)| container == "Struct:Lstm");
-        match (is_lstm, names.as_slice()) {
-            (true, &[.., layer, parameter]) => {
-                names.truncate(names.len() - 2);
-                let parameter = format!("{parameter}_l{layer}");
-                names.push(&parameter);
-                names.join(".")
-            }
-            _ => names.join("."),
-        }
+        let Some(parameter) = names.pop_if(|_| is_lstm) else { return names.join(".") };
+        let is_number = |name: &mut &str| name.parse::<usize>().is_ok();
+        let layer = names.pop_if(is_number).unwrap_or("0");
+        let parameter = format!("{parameter}_l{layer}");
+        names.push(&parameter);
+        names.join(".")
     }
 
     /// Whether the file's layout is the transpose of Burn's.
@@ -266,7 +294,7 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
-    use crate::MlpConfig;
+    use crate::{Initializer, Law, MlpConfig, layers::Lstm};
 
     fn config() -> MlpConfig {
         MlpConfig { inputs: 3, hidden: vec![2], outputs: 1, ..Default::default() }
@@ -289,6 +317,42 @@ mod tests {
             loaded.forward(features.clone()).into_data(),
             model.forward(features).into_data()
         );
+    }
+
+    #[test]
+    fn a_part_is_loaded_and_the_rest_stays() {
+        let device = Device::default();
+        let [trained, new] = [(1, 1), (2, 3)].map(|(seed, outputs)| {
+            MlpConfig { outputs, ..config() }.init::<Selected>(seed, &device)
+        });
+        let (given, before) = (to_tensors(&trained), to_tensors(&new));
+        let is_first = |name: &str| name.starts_with("layers.0.");
+        let after = to_tensors(&load_part(new.clone(), given.clone(), is_first).unwrap());
+        for (name, tensor) in &after {
+            assert_eq!(tensor, if is_first(name) { &given[name] } else { &before[name] }, "{name}");
+        }
+
+        let mut given = given;
+        given.remove("layers.0.bias");
+        let error = load_part(new, given, is_first).unwrap_err().to_string();
+        assert!(error.ends_with("network: `layers.0.bias` [2] is missing"), "{error}");
+    }
+
+    #[test]
+    fn an_lstm_has_pytorchs_names_alone_and_among_layers() {
+        #[derive(Module, Debug)]
+        struct Network<B: Backend> {
+            one: Lstm<B>,
+            several: Vec<Lstm<B>>,
+        }
+
+        let initializer = Initializer::<Selected>::blank(&Device::default());
+        let layer = |name| Lstm::new(&initializer.at(name), Law::Keras, 1, 1);
+        let network = Network { one: layer("one"), several: vec![layer("a"), layer("b")] };
+        let shapes = shapes(&network);
+        let biases: Vec<_> = shapes.keys().filter(|name| name.contains("bias")).collect();
+        assert_eq!(biases, ["one.bias_ih_l0", "several.bias_ih_l0", "several.bias_ih_l1"]);
+        assert!(super::shapes(&network.one).contains_key("weight_ih_l0"));
     }
 
     #[test]
