@@ -3,9 +3,31 @@
 //! They are not averaged: means could be neither accumulated nor divided among devices.
 
 use backend::Backend;
-use burn::tensor::{Tensor, activation::sigmoid};
+use burn::tensor::{
+    Tensor,
+    activation::{log_softmax, sigmoid},
+};
 
 pub use backend::functional::cross_entropy;
+
+/// The losses for labels that give a share of themselves to all classes alike (Szegedy et al., 2016).
+///
+/// - `losses`: the [`cross_entropy`] of each sample, `[batch]`, also of two labels that are mixed
+/// - `logits`: what it was computed from, `[batch, classes]`
+/// - `smoothing`: the share, from 0 to 1; of 0 the losses stay as they are
+/// - returns: `[batch]`
+pub fn label_smoothed<B: Backend>(
+    losses: Tensor<B, 1>,
+    logits: Tensor<B, 2>,
+    smoothing: f64,
+) -> Tensor<B, 1> {
+    if smoothing == 0.0 {
+        return losses;
+    }
+    let [samples, _] = logits.dims();
+    let even = log_softmax(logits, 1).mean_dim(1).neg().reshape([samples]);
+    losses * (1.0 - smoothing) + even * smoothing
+}
 
 /// Binary cross-entropy, in the form that neither overflows nor loses digits:
 /// `max(x, 0) - x y + ln(1 + exp(-|x|))`. Its gradient is `sigmoid(x) - y` everywhere.
@@ -72,6 +94,18 @@ mod tests {
             let expected = TensorData::from(sigmoid.map(|value: f32| value - target));
             gradient.into_data().assert_approx_eq::<f32>(&expected, Tolerance::rel_abs(1e-6, 1e-7));
         }
+    }
+
+    /// `torch.nn.functional.cross_entropy(.., label_smoothing=0.1, reduction="none")`, PyTorch 2.15.
+    #[test]
+    fn label_smoothing_is_pytorchs() {
+        let logits = [[1.0, 2.0, 3.0], [0.5, -0.5, 0.0]];
+        let logits = Tensor::<Selected, 2>::from_floats(logits, &Device::default());
+        let losses = cross_entropy(logits.clone(), Tensor::from_ints([0, 1], &Device::default()));
+        label_smoothed(losses, logits, 0.1).into_data().assert_approx_eq::<f32>(
+            &TensorData::from([2.307_606, 1.630_27]),
+            Tolerance::rel_abs(1e-6, 1e-7),
+        );
     }
 
     /// `torch.nn.functional.cross_entropy(.., reduction="none")`, PyTorch 2.15.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use backend::{Backend, Part};
-use burn::tensor::{Int, Tensor, activation::log_softmax};
+use burn::tensor::{Int, Tensor};
 use data::{
     DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{
-    losses::cross_entropy,
+    losses::{cross_entropy, label_smoothed},
     metrics::{Evaluation, Summary as MetricSummary, hits},
 };
 use training::{Group, Metrics};
@@ -30,12 +30,7 @@ pub(crate) fn image_losses<B: Backend>(
     label_smoothing: f64,
 ) -> Tensor<B, 1> {
     let losses = batch.losses(|labels| cross_entropy(logits.clone(), labels));
-    if label_smoothing == 0.0 {
-        return losses;
-    }
-    let [samples, _] = logits.dims();
-    let even = log_softmax(logits, 1).mean_dim(1).neg().reshape([samples]);
-    losses * (1.0 - label_smoothing) + even * label_smoothing
+    label_smoothed(losses, logits, label_smoothing)
 }
 
 /// The mean loss and the accuracy of a network on batches of its inputs, without gradients.

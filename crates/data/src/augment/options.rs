@@ -41,7 +41,8 @@ pub struct AugmentOptions {
     /// How much to replace of an image by another's, the parameter of a symmetric beta
     /// distribution; 0 for none. With `mixup`, each image has one of the two.
     pub cutmix: f64,
-    /// The share of its label that an image gives to all classes alike. The loss does it.
+    /// The share of its label that an image gives to all classes alike. The loss of the program does
+    /// it, as with `models::losses::label_smoothed`.
     pub label_smoothing: f64,
 }
 
