@@ -161,12 +161,12 @@ fn equal(what: &str, of_data: usize, of_network: usize) -> Result<(), String> {
 }
 
 impl InputKind {
-    /// How to use a model that reads this.
-    pub(crate) fn command(self) -> &'static str {
+    /// What to call of a model that reads this.
+    pub(crate) fn method(self) -> &'static str {
         match self {
-            Self::Rows => "name CSV files: `recipes predict RUN rows.csv`",
-            Self::Images => "name image files or folders: `recipes predict RUN picture.jpg`",
-            Self::Text => "let it write: `recipes generate RUN --prompt TEXT`",
+            Self::Rows => "Model::predict_rows",
+            Self::Images => "Model::predict_images",
+            Self::Text => "Model::generate",
         }
     }
 }

@@ -95,6 +95,16 @@ pub enum InferenceError {
         /// What it would take.
         bytes: usize,
     },
+    /// A setting of [`Sampling`](crate::Sampling) is out of its range.
+    #[error("the `{setting}` of sampling is {value}, and must be {expected}")]
+    Sampling {
+        /// Its name.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// The prompt cannot be read.
     #[error("the prompt: {0}")]
     Prompt(VocabularyError),
@@ -112,7 +122,7 @@ impl InferenceError {
             Self::Inconsistent { .. } => {
                 Some("copy `model.safetensors` from its run again, or train again".to_owned())
             }
-            Self::Kind { is, .. } => Some(is.command().to_owned()),
+            Self::Kind { is, .. } => Some(format!("call `{}`", is.method())),
             Self::Length { inputs, of, .. } => {
                 Some(format!("give {of} values for each of the {inputs}, as the description says"))
             }
@@ -127,8 +137,9 @@ impl InferenceError {
                 such_as.join(", ")
             )),
             Self::TooLargeForOnnx { .. } => {
-                Some("export it as safetensors: `--format safetensors`".to_owned())
+                Some("write it as safetensors, with `model_file`".to_owned())
             }
+            Self::Sampling { .. } => None, // the message says it
             Self::Prompt(error) => Some(error.help()),
         }
     }

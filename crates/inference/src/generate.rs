@@ -1,5 +1,7 @@
 //! Text from a trained language model, token by token.
 
+use std::fmt;
+
 use backend::Backend;
 use backend::functional::LstmState;
 use burn::tensor::{Tensor, TensorData};
@@ -23,12 +25,20 @@ pub struct Generator<'a, B: Backend> {
     position: u64,
 }
 
+impl<B: Backend> fmt::Debug for Generator<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("Generator");
+        parts.field("sampling", &self.sampling).field("position", &self.position);
+        parts.finish_non_exhaustive()
+    }
+}
+
 impl<'a, B: Backend> Generator<'a, B> {
     /// Reads the prompt.
     ///
     /// # Errors
     ///
-    /// If the prompt is empty, or not within the vocabulary.
+    /// If the prompt is empty, or not within the vocabulary, or `sampling` is out of its range.
     pub fn new(
         network: &'a TextLstm<B>,
         vocabulary: &'a Vocabulary,
@@ -36,6 +46,7 @@ impl<'a, B: Backend> Generator<'a, B> {
         sampling: Sampling,
         device: &B::Device,
     ) -> Result<Self, InferenceError> {
+        sampling.check()?;
         let ids = prompt_ids(prompt, vocabulary)?;
         let mut generator = Self {
             network,

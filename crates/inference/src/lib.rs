@@ -4,10 +4,11 @@
 //! that was learnt from the training data. It runs on any backend, whichever one trained it.
 //!
 //! ```no_run
-//! use backend::{Selected, device::Device};
+//! use backend::{Selected, device};
 //! use inference::{Model, Prediction};
 //!
-//! let model = Model::<Selected>::read("runs/mlp/model.safetensors".as_ref(), &Device::default())?;
+//! let (device, _) = device::open()?;
+//! let model = Model::<Selected>::read("runs/mlp/model.safetensors".as_ref(), &device)?;
 //! let mut features = Vec::new();
 //! model.description().table()?.encode(&["5.1", "3.5", "1.4", "0.2"], &mut features)?;
 //! for prediction in model.predict_rows(&features)? {
@@ -18,8 +19,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Model::from_bytes`] reads it where there are no files, as in a web page.
+//! [`Model::predict_images`] takes pixels; `data::image_folder::decode_image`, with the feature `sources`
+//! of `data`, makes them of a picture's file. [`Model::generate`] continues a text.
+//! [`Model::from_bytes`] reads a model where there are no files, as in a web page, and
 //! [`Model::to_onnx`] converts it for other runtimes and languages.
+//!
+//! # In a server
+//!
+//! Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so calls
+//! at once gain little: gather inputs into one. A [`Generator`] borrows the model, so one thread runs it
+//! to its end. Open the device with [`backend::device::open`], which finds a missing driver before it
+//! is used and keeps the threads from each having memory of its own on a GPU; do not call
+//! [`backend::device::prepare_process`], which is for a thread that trains.
 
 mod description;
 mod error;

@@ -29,13 +29,34 @@ pub struct Model<B: Backend> {
     device: B::Device,
 }
 
+/// What errors call a model that is not read from a file.
+const IN_MEMORY: &str = "model in memory";
+
 /// The file of a trained network, ready to be written.
+///
+/// - `network`: the one that `description.architecture` describes; for another one write a
+///   [`TensorFile`] with metadata of its own
 pub fn model_file<B: Backend, M: Module<B>>(network: &M, description: &Description) -> TensorFile {
     let metadata = serde_json::to_value(description).expect("a description has a form in JSON");
     TensorFile { tensors: weights::to_tensors(network), metadata }
 }
 
 impl<B: Backend> Model<B> {
+    /// A trained network, as it would be read from its [`model_file`].
+    ///
+    /// - `network`: the one that `description.architecture` describes
+    ///
+    /// # Errors
+    ///
+    /// If the description contradicts itself, or is not the network's.
+    pub fn new(
+        network: &impl Module<B>,
+        description: &Description,
+        device: &B::Device,
+    ) -> Result<Self, InferenceError> {
+        Self::from_file(model_file(network, description), Path::new(IN_MEMORY), device)
+    }
+
     /// Reads a model file.
     ///
     /// # Errors
@@ -52,7 +73,7 @@ impl<B: Backend> Model<B> {
     ///
     /// As [`Model::read`].
     pub fn from_bytes(bytes: &[u8], device: &B::Device) -> Result<Self, InferenceError> {
-        let name = Path::new("model in memory");
+        let name = Path::new(IN_MEMORY);
         Self::from_file(TensorFile::from_bytes(bytes, name)?, name, device)
     }
 
@@ -207,7 +228,7 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not write text, or does not know the prompt.
+    /// If the model does not write text or does not know the prompt, or `sampling` is out of its range.
     pub fn generate(
         &self,
         prompt: &str,

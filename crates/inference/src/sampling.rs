@@ -2,15 +2,17 @@
 
 use backend::random::{Purpose, Random};
 
+use crate::InferenceError;
+
 /// How the next token is chosen; the choice depends on the logits, the seed and the position only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// Divides the logits: below 1 it favours likely tokens, at 0 the likeliest always wins.
+    /// Divides the logits, at least 0: below 1 it favours likely tokens, at 0 the likeliest always wins.
     pub temperature: f64,
     /// Only this many of the likeliest tokens may be chosen.
     pub top_k: Option<usize>,
-    /// Only the likeliest tokens whose probabilities together reach this share may be chosen (Holtzman
-    /// et al., 2020, "nucleus sampling").
+    /// Only the likeliest tokens whose probabilities together reach this share, above 0 and at most 1,
+    /// may be chosen (Holtzman et al., 2020, "nucleus sampling").
     pub top_p: Option<f64>,
     /// The seed of the choices.
     pub seed: u64,
@@ -23,6 +25,23 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// # Errors
+    ///
+    /// Where a value is out of its range; the least likely tokens might be chosen.
+    pub(crate) fn check(&self) -> Result<(), InferenceError> {
+        let wrong =
+            |setting, value, expected| Err(InferenceError::Sampling { setting, value, expected });
+        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
+            return wrong("temperature", self.temperature, "a number of at least 0");
+        }
+        match self.top_p {
+            Some(share) if !(share > 0.0 && share <= 1.0) => {
+                wrong("top_p", share, "above 0 and at most 1")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The token for `position`, from logits of which at least one is finite.
     pub(crate) fn choose(&self, logits: &[f32], position: u64) -> u32 {
         let mut candidates: Vec<(u32, f64)> =

@@ -9,7 +9,8 @@ use data::{
     TablePreprocessing, Target, TargetKind, Vocabulary,
 };
 use inference::{
-    Description, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
+    Description, InferenceError, Model, Prediction, Preprocessing, Probability, Sampling,
+    model_file,
 };
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
@@ -198,6 +199,49 @@ fn a_model_is_read_from_memory() {
     let error = read(&bytes[..bytes.len() - 4]).unwrap_err();
     assert!(matches!(error, InferenceError::Store(_)), "{error}");
     assert!(error.to_string().contains("`model in memory`"), "{error}");
+}
+
+#[test]
+fn a_network_is_a_model_without_a_file() {
+    let device = Device::default();
+    let file = image();
+    let description: Description = serde_json::from_value(file.metadata.clone()).unwrap();
+    let network =
+        |classes| CnnConfig { channels: 1, size: 18, classes }.init::<Selected>(0, &device);
+    let model = Model::new(&network(2), &description, &device).unwrap();
+    let read = whole(file);
+    assert_eq!(model.predict_images(&[7; 324]).unwrap(), read.predict_images(&[7; 324]).unwrap());
+    let error = Model::new(&network(3), &description, &device).unwrap_err();
+    assert!(matches!(error, InferenceError::Weights { .. }), "{error}");
+}
+
+/// A server has a model for all of its threads.
+#[test]
+fn threads_may_share_a_model() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Model<Selected>>();
+}
+
+#[test]
+fn predictions_are_plain_json() {
+    let top = vec![Probability { class: "a", probability: 0.75 }];
+    let json = serde_json::to_value([Prediction::Class { top }, Prediction::Value(1.5)]).unwrap();
+    assert_eq!(json, json!([{"top": [{"class": "a", "probability": 0.75}]}, 1.5]));
+}
+
+#[test]
+fn sampling_out_of_its_range_is_refused() {
+    let model = whole(text());
+    let check = |sampling, expected: &str| {
+        let error = model.generate("ab", sampling).err().unwrap();
+        assert_eq!(error.to_string(), expected);
+    };
+    let sampling = |temperature| Sampling { temperature, ..Sampling::default() };
+    let least = "the `temperature` of sampling is";
+    check(sampling(-0.5), &format!("{least} -0.5, and must be a number of at least 0"));
+    check(sampling(f64::NAN), &format!("{least} NaN, and must be a number of at least 0"));
+    let nothing = Sampling { top_p: Some(0.0), ..Sampling::default() };
+    check(nothing, "the `top_p` of sampling is 0, and must be above 0 and at most 1");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use data::DataError;
-use inference::InferenceError;
+use inference::{InferenceError, InputKind};
 use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
 use training::{GroupError, ObserverError, TrainError};
@@ -96,7 +96,23 @@ impl From<WeightsError> for Failure {
 
 impl From<InferenceError> for Failure {
     fn from(error: InferenceError) -> Self {
-        Self::of(ExitCode::UserData, &error, error.help())
+        // Where the crate's help names a method, it is a command here.
+        let command = match &error {
+            InferenceError::Kind { is: InputKind::Rows, .. } => {
+                "name CSV files: `recipes predict RUN rows.csv`"
+            }
+            InferenceError::Kind { is: InputKind::Images, .. } => {
+                "name image files or folders: `recipes predict RUN picture.jpg`"
+            }
+            InferenceError::Kind { is: InputKind::Text, .. } => {
+                "let it write: `recipes generate RUN --prompt TEXT`"
+            }
+            InferenceError::TooLargeForOnnx { .. } => {
+                "export it as safetensors: `--format safetensors`"
+            }
+            _ => return Self::of(ExitCode::UserData, &error, error.help()),
+        };
+        Self::of(ExitCode::UserData, &error, Some(command.to_owned()))
     }
 }
 
