@@ -65,7 +65,8 @@ pub struct DeviceReport {
     pub kernels: Option<PathBuf>,
 }
 
-/// The device to train on, and its name.
+/// The device to compute on, and its name. On a GPU this also sets CubeCL up, so that the threads of a
+/// program share one pool of the GPU's memory; `Device::default()` does not.
 ///
 /// # Errors
 ///
@@ -148,12 +149,13 @@ pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Prepares a program that computes on the CPU and allocates with mimalloc; to be called once, first
-/// of all.
+/// Prepares a program that trains on the CPU and allocates with mimalloc; to be called once, first of
+/// all, from the thread that trains.
 ///
 /// The calling thread becomes one of those that compute, so that it takes part in each operation
 /// instead of waking another and being woken by it; and memory that is freed is kept, since the
-/// next step takes it again.
+/// next step takes it again. A server should not call this: a thread that waits for requests computes
+/// nothing, and its core would lie idle.
 ///
 /// - `share`: what of the processor's cores is this process's own
 pub fn prepare_process(share: Share) {

@@ -307,7 +307,8 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 /// Cross-entropy of the softmax, one value per sample.
 ///
 /// - `logits`: `[batch, classes]`
-/// - `targets`: `[batch]`, below `classes`
+/// - `targets`: `[batch]`, below `classes`; with others it panics on the CPU, and on a GPU the loss is
+///   undefined
 /// - returns: `[batch]`
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
     tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))

@@ -1,10 +1,4 @@
 //! The arithmetic in which training computes products.
-//!
-//! With [`Precision::Bf16`] and [`Precision::F16`] convolutions, dense layers and LSTM layers round
-//! their inputs and weights, and so do their backward passes. Their results are f32 again, and so is
-//! all else: weights, statistics, losses, sums of gradients and updates. This is mixed precision
-//! (Micikevicius et al., 2018). The range of f16 is so narrow that losses have to be scaled. Backends
-//! that record no gradients are not affected: a model is measured as it will be used.
 
 use std::{
     fmt,
@@ -19,7 +13,13 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// The arithmetic of products; see [`set_precision`].
+/// The arithmetic in which training computes products; see [`set_precision`].
+///
+/// With [`Bf16`](Self::Bf16) and [`F16`](Self::F16) convolutions, dense layers and LSTM layers round
+/// their inputs and weights, and so do their backward passes. Their results are f32 again, and so is
+/// all else: weights, statistics, losses, sums of gradients and updates. This is mixed precision
+/// (Micikevicius et al., 2018). Backends that record no gradients are not affected: a model is measured
+/// as it will be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
@@ -28,7 +28,8 @@ pub enum Precision {
     F32,
     /// 8 bits of precision with f32's range, which tensor cores multiply at several times the speed.
     Bf16,
-    /// 11 bits of precision, for numbers between 6e-8 and 65504: for GPUs that have it but no bf16.
+    /// 11 bits of precision, for numbers between 6e-8 and 65504: for GPUs that have it but no bf16. The
+    /// range is so narrow that losses have to be scaled, by `TrainerConfig::loss_scaling`.
     F16,
 }
 
@@ -61,7 +62,10 @@ impl fmt::Display for Precision {
 
 static CHOSEN: AtomicU8 = AtomicU8::new(Precision::F32 as u8);
 
-/// Chooses how this process trains from now on; [`Precision::F32`] at first.
+/// Chooses how this process trains from now on, with every trainer; [`Precision::F32`] at first.
+///
+/// It does not check [`Precision::is_supported`], without which products fail. With
+/// [`Precision::F16`] the trainer has to scale losses, by `TrainerConfig::loss_scaling`.
 pub fn set_precision(precision: Precision) {
     CHOSEN.store(precision as u8, Ordering::Relaxed);
 }

@@ -13,7 +13,7 @@ pub enum Purpose {
     Order = 2,
     /// The division into training, validation and test data.
     Split = 3,
-    /// Dropout masks; the stream is the step.
+    /// Dropout masks; the stream is the step times 2^16, plus the layer's number in the pass.
     Dropout = 4,
     /// Augmentation; the stream is the epoch, the index that of the sample.
     Augmentation = 5,

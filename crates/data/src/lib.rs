@@ -1,21 +1,31 @@
 //! From the user's files to a batch on the device.
 //!
-//! A source reads the user's files, checks every record on the host and divides the records by seed;
-//! an [`Order`] is that of an epoch. What was learnt from the training split on the way (means,
-//! deviations, categories, classes) is the [`preprocess`]ing; it is saved with the model, so that
+//! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
+//! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
+//! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split on the way
+//! (means, deviations, categories, classes) is the [`preprocess`]ing; it is saved with the model, so that
 //! prediction encodes a record exactly as training did.
+//!
+//! An [`ImageLoader`], a [`TableLoader`] or a [`TokenLoader`] makes batches on the device, as [`Batching`]
+//! says; [`augment`] changes and normalises images there.
 //!
 //! Without the feature `sources` only [`preprocess`], which prediction needs, and [`augment`]
 //! remain.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
+//! use backend::{Selected, device};
 //! use data::synthetic::{Labels, SyntheticOptions, read_synthetic};
+//! use data::{Batching, Order, TableLoader, Task};
 //!
 //! let options = SyntheticOptions { samples: 100, features: 20, labels: Labels::Linear, validation: 0.2 };
 //! let splits = read_synthetic(&options, 7)?;
-//! assert_eq!(splits.train.rows(), 80);
-//! assert_eq!(splits.preprocessing.width(), 20);
+//!
+//! let (device, _) = device::open()?;
+//! let batching = Batching::new(Order::Shuffled, 7, 32);
+//! let train = TableLoader::<Selected>::new(splits.train, Task::Binary, batching, &device)?;
+//! let sizes: Vec<usize> = train.batches(0, 0).map(|batch| batch.features.dims()[0]).collect();
+//! assert_eq!(sizes, [32, 32, 16]); // of 80 samples; a fifth is held out
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -21,7 +21,7 @@ pub enum Architecture {
     Mlp(MlpConfig),
     /// The convolutional network of Keras's tutorial.
     Cnn(CnnConfig),
-    /// The small convolutional network of the second tutorial.
+    /// LeNet with kernels of 3x3.
     #[serde(rename = "simplenet")]
     SimpleNet(SimpleNetConfig),
     /// A residual network for small images.
@@ -41,7 +41,7 @@ pub enum Network<B: Backend> {
     Mlp(Mlp<B>),
     /// The convolutional network of Keras's tutorial.
     Cnn(Cnn<B>),
-    /// The small convolutional network of the second tutorial.
+    /// LeNet with kernels of 3x3.
     SimpleNet(SimpleNet<B>),
     /// A residual network for small images.
     ResNet(ResNet<B>),

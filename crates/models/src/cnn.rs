@@ -47,7 +47,8 @@ impl CnnConfig {
         ArchitectureError::unless_large("cnn", self.size, Self::SMALLEST)
     }
 
-    /// The network with its initial weights, from Keras's distributions.
+    /// The network with its initial weights, from Keras's distributions; [`check`](Self::check) says
+    /// whether it can read an image.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Cnn<B> {
         self.build(&Initializer::seeded(seed, device))
     }

@@ -41,6 +41,38 @@ enum Spread {
 }
 
 /// The source of initial weights: a seed, and the path of the module to build.
+///
+/// A value depends on the seed, the path of its layer, and its place in the layer, so a network starts
+/// with the same weights on every backend. Two layers at one path start alike: each needs its own.
+///
+/// ```
+/// use backend::{Backend, Selected, device::Device};
+/// use burn::{module::Module, tensor::Tensor};
+/// use models::{Initializer, Law, layers::Linear};
+///
+/// #[derive(Module, Debug)]
+/// struct Network<B: Backend> {
+///     fc1: Linear<B>,
+///     fc2: Linear<B>,
+/// }
+///
+/// impl<B: Backend> Network<B> {
+///     fn new(initializer: &Initializer<B>) -> Self {
+///         Self {
+///             fc1: Linear::new(&initializer.at("fc1"), Law::Pytorch, 20, 10),
+///             fc2: Linear::new(&initializer.at("fc2"), Law::Pytorch, 10, 1),
+///         }
+///     }
+///
+///     fn forward(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+///         self.fc2.forward(self.fc1.forward_relu(features))
+///     }
+/// }
+///
+/// let device = Device::default();
+/// let network = Network::<Selected>::new(&Initializer::seeded(0, &device));
+/// assert_eq!(network.forward(Tensor::zeros([40, 20], &device)).dims(), [40, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Initializer<B: Backend> {
     seed: Option<u64>,
@@ -60,7 +92,7 @@ impl<B: Backend> Initializer<B> {
         Self { seed: None, path: String::new(), device: device.clone() }
     }
 
-    /// The same, for a part of the module.
+    /// The same, for the part of the module with this name.
     pub fn at(&self, name: &str) -> Self {
         let path =
             if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };

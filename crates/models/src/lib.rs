@@ -1,18 +1,25 @@
 //! Networks as plain Burn modules that return logits, and what belongs to them.
 //!
-//! An [`Architecture`] is the serializable description from which any network is rebuilt; its
-//! weights travel by name ([`weights`]), in PyTorch's names and layout.
-//!
 //! ```
-//! use backend::{Selected, device::Device};
+//! use backend::{Selected, device};
 //! use burn::tensor::Tensor;
 //! use models::MlpConfig;
 //!
+//! let (device, _) = device::open()?;
 //! let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
-//! let model = config.init::<Selected>(0, &Device::default());
-//! let logits = model.forward(Tensor::zeros([40, 20], &Device::default()));
+//! let model = config.init::<Selected>(0, &device);
+//! let logits = model.forward(Tensor::zeros([40, 20], &device));
 //! assert_eq!(logits.dims(), [40, 1]);
+//! # Ok::<(), device::DeviceError>(())
 //! ```
+//!
+//! A network of your own is built from [`layers`], whose weights an [`Initializer`] draws. Those with
+//! dropout or batch normalisation take a [`Pass`], which says whether they train. [`losses`] are one for
+//! each sample; [`metrics`] are over a whole split.
+//!
+//! Weights travel by name, in PyTorch's names and layout: [`weights`] takes them from a module and puts
+//! them into one, [`import`] reads safetensors and PyTorch's checkpoints. An [`Architecture`] is the
+//! serializable description from which any network of this crate is rebuilt.
 
 // What networks are made of.
 mod initialization;

@@ -16,7 +16,7 @@ use burn::{
 const MOMENTUM: f64 = 0.1;
 
 /// One pass through a network: whether it trains, and if so what dropout draws from and which
-/// statistics the batch has.
+/// statistics the batch has. Each batch has its own.
 ///
 /// ```
 /// use backend::{Selected, device::Device};
@@ -53,8 +53,10 @@ impl<B: Backend> Pass<B> {
         Self { training: None, dropouts: 0, statistics: HashMap::new() }
     }
 
-    /// Batch normalisation by the batch, and dropout by (`seed`, `step`, sample), where the
-    /// batch's samples count from `first_sample` in the whole update.
+    /// Batch normalisation by the batch, and dropout by (`seed`, `step`, sample).
+    ///
+    /// - `step`: updates made so far, a trainer's `step_number()`
+    /// - `first_sample`: the place of the batch's first sample in the whole update, `part.first`
     pub fn training(seed: u64, step: u64, first_sample: usize) -> Self {
         let training = Some(Training { seed, step, first_sample, over_processes: None });
         Self { training, ..Self::evaluation() }
@@ -77,7 +79,8 @@ impl<B: Backend> Pass<B> {
         Some(over_all.unwrap_or(Normalization::Batch))
     }
 
-    /// Moves the running statistics of `model` towards those of its batch.
+    /// Moves the running statistics of `model` towards those of its batch. After the trainer's `step`:
+    /// `trainer.map_model(|model| pass.update_statistics(model))`.
     pub fn update_statistics<M: Module<B>>(self, model: M) -> M {
         if self.statistics.is_empty() {
             return model;

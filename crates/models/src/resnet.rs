@@ -85,7 +85,7 @@ impl ResNetConfig {
     }
 
     /// The network with its initial weights: convolutions from He's distribution, the dense layer from
-    /// PyTorch's, as in torchvision.
+    /// PyTorch's, as in torchvision. Of a depth that [`check`](Self::check) refuses it has fewer layers.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> ResNet<B> {
         self.build(&Initializer::seeded(seed, device))
     }

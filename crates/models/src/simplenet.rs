@@ -1,4 +1,4 @@
-//! The small convolutional network of the second tutorial, corrected so that it runs.
+//! A small convolutional network: LeNet (LeCun et al., 1998) with kernels of 3x3.
 
 use backend::Backend;
 use burn::{module::Module, tensor::Tensor};
@@ -9,7 +9,7 @@ use crate::{
     layers::{Conv2d, Conv2dConfig, Linear},
 };
 
-/// The sizes of a [`SimpleNet`]; by default the tutorial's.
+/// The sizes of a [`SimpleNet`]; by default LeNet's, for grey images of 32x32.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimpleNetConfig {
     /// Channels of an image.
@@ -47,7 +47,8 @@ impl SimpleNetConfig {
         ArchitectureError::unless_large("simplenet", self.size, Self::SMALLEST)
     }
 
-    /// The network with its initial weights, from PyTorch's distributions.
+    /// The network with its initial weights, from PyTorch's distributions; [`check`](Self::check) says
+    /// whether it can read an image.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> SimpleNet<B> {
         self.build(&Initializer::seeded(seed, device))
     }

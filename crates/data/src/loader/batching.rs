@@ -7,6 +7,10 @@ use backend::{Part, Share};
 use crate::{EpochOrder, Order};
 
 /// How the samples of a split are divided and ordered.
+///
+/// It is the same for every kind of sample, and a function of the seed and the epoch: neither the
+/// number of workers, nor where the samples lie, nor a start in the middle of an epoch changes the
+/// samples of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     /// The order of the samples.
