@@ -1,6 +1,6 @@
 //! Images of a source, brought to another shape when they are read.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use image::{DynamicImage, GrayImage, RgbImage};
 
@@ -28,6 +28,14 @@ impl Fitted {
             assert!(matches!(shape.channels, 1 | 3) && shape.bytes() > 0, "{shape:?}");
         }
         Self { source, shape, resize }
+    }
+}
+
+impl fmt::Debug for Fitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("Fitted");
+        parts.field("shape", &self.shape).field("resize", &self.resize);
+        parts.finish_non_exhaustive()
     }
 }
 

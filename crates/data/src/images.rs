@@ -1,6 +1,6 @@
 //! Images on the host: what a source of them can do, and parts of one.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use rayon::prelude::*;
 use store::sha256_hex;
@@ -176,6 +176,12 @@ impl Subset {
             split::stratified(source.labels(), fraction, seed).ok_or(DataError::OneImageEach)?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(split.train), part(split.held_out)))
+    }
+}
+
+impl fmt::Debug for Subset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subset").field("indices", &self.indices).finish_non_exhaustive()
     }
 }
 

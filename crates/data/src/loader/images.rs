@@ -1,6 +1,6 @@
 //! Batches of images, from a source on the host or from a copy on the device.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use backend::{Backend, Packing, Part};
 use burn::tensor::{Int, Tensor, TensorData};
@@ -83,6 +83,14 @@ pub struct ImageBatch<B: Backend> {
     pub samples: Vec<usize>,
     /// The share of the update.
     pub part: Part,
+}
+
+impl<B: Backend> fmt::Debug for ImageLoader<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("ImageLoader");
+        parts.field("samples", &self.samples()).field("batching", &self.batching);
+        parts.finish_non_exhaustive()
+    }
 }
 
 impl<B: Backend> ImageLoader<B> {

@@ -124,6 +124,18 @@ impl<B: Backend> TableLoader<B> {
 }
 
 impl<B: Backend> TableTargets<B> {
+    /// The labels 0 and 1 of two classes, as numbers: `[batch]`.
+    ///
+    /// # Panics
+    ///
+    /// If the task is not [`Task::Binary`].
+    pub fn binary(self) -> Tensor<B, 1> {
+        match self {
+            Self::Binary(labels) => labels,
+            Self::Classes(_) | Self::Values(_) => panic!("targets of a binary task"),
+        }
+    }
+
     fn map(
         &self,
         numbers: impl FnOnce(Tensor<B, 1>) -> Tensor<B, 1>,

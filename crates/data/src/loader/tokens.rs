@@ -10,11 +10,13 @@ use super::{
 use crate::text::{Streams, Windows};
 
 /// A text, and its batches.
+#[derive(Debug)]
 pub struct TokenLoader<B: Backend> {
     source: Source,
     device: B::Device,
 }
 
+#[derive(Debug)]
 enum Source {
     Windows(Windows, Batching),
     Streams(Streams, Share),
