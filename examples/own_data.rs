@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Threads draw these pictures ahead of training; yours may come from anywhere. The trained network
-//! is written to a model file, as the recipes do, and predicts from there.
+//! then predicts, as the model of a recipe's run does.
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::sync::Arc;
 
 use backend::{
     Selected, Share,
@@ -21,10 +21,10 @@ use data::{
     Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Order,
     Residency, Resize,
 };
-use inference::{Description, Model, Prediction, Preprocessing, model_file};
+use inference::{Description, Model, Prediction, Preprocessing};
 use mimalloc::MiMalloc;
 use models::{Architecture, CnnConfig, losses::cross_entropy};
-use training::{Event, Observer, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
+use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
 // Reuses memory from step to step.
 #[global_allocator]
@@ -79,29 +79,14 @@ impl ImageSource for Stripes {
     }
 }
 
-/// Prints each epoch.
-struct Printer;
-
-impl Observer for Printer {
-    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
-        if let Event::Epoch { epoch, train_loss, .. } = event {
-            println!("epoch {epoch}: loss {train_loss:.4}");
-        }
-        Ok(())
-    }
-}
-
 fn main() -> anyhow::Result<()> {
     device::prepare_process(Share::WHOLE); // first, since this thread computes as well
-    let file = std::env::temp_dir().join("stripes.safetensors");
-    learn(600, 4, &file)?;
-    println!("accuracy on new pictures: {:.3}", accuracy(&file)?);
-    println!("the model is in {}", file.display());
+    println!("accuracy on new pictures: {:.3}", accuracy(&learn(600, 4)?)?);
     Ok(())
 }
 
-/// Makes `epochs` passes over `pictures`, and writes the model to a file.
-fn learn(pictures: u32, epochs: usize, file: &Path) -> anyhow::Result<()> {
+/// Makes `epochs` passes over `pictures`.
+fn learn(pictures: u32, epochs: usize) -> anyhow::Result<Model<Selected>> {
     let (device, _) = device::open()?;
     let batching = Batching::new(Order::Shuffled, 0, 32);
     let source = Arc::new(Stripes::new(pictures, 0));
@@ -118,8 +103,13 @@ fn learn(pictures: u32, epochs: usize, file: &Path) -> anyhow::Result<()> {
     let network = NETWORK.init::<Autodiff<Selected>>(0, &device);
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-3);
     let config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
-    let mut printer = Printer;
-    let mut trainer = Trainer::new(network, config, &device, &mut printer, Stop::default())?;
+    let mut print = |event: &Event| {
+        if let Event::Epoch { epoch, train_loss, .. } = event {
+            println!("epoch {epoch}: loss {train_loss:.4}");
+        }
+        Ok(())
+    };
+    let mut trainer = Trainer::new(network, config, &device, &mut print, Stop::default())?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let batch = batch?;
@@ -128,13 +118,12 @@ fn learn(pictures: u32, epochs: usize, file: &Path) -> anyhow::Result<()> {
         }
         trainer.end_epoch(|_| None)?;
     }
-    Ok(model_file(&trainer.finish()?.model, &description).write(file)?)
+    // `model_file` makes the file of it that `Model::read` and `recipes predict` read.
+    Ok(Model::new(&trainer.finish()?.model, &description, &device)?)
 }
 
-/// The accuracy of the model in a file on new pictures.
-fn accuracy(file: &Path) -> anyhow::Result<f64> {
-    let (device, _) = device::open()?;
-    let model = Model::<Selected>::read(file, &device)?;
+/// The accuracy on new pictures.
+fn accuracy(model: &Model<Selected>) -> anyhow::Result<f64> {
     let new = Stripes::new(150, 1);
     let mut pixels = vec![0; new.labels.len() * new.shape().bytes()];
     for (index, pixels) in pixels.chunks_exact_mut(new.shape().bytes()).enumerate() {
@@ -151,9 +140,6 @@ fn accuracy(file: &Path) -> anyhow::Result<f64> {
 
 #[test]
 fn stripes_are_told_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("stripes.safetensors");
-    learn(300, 2, &file).unwrap();
-    let accuracy = accuracy(&file).unwrap();
+    let accuracy = accuracy(&learn(300, 2).unwrap()).unwrap();
     assert!(accuracy > 0.9, "{accuracy}");
 }

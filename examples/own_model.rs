@@ -9,23 +9,22 @@
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::{error::Error, path::Path};
+use std::path::Path;
 
 use backend::{
-    Part, Selected, Share,
+    Backend, Part, Selected, Share,
     device::{self, Allocator},
 };
 use burn::{
     backend::Autodiff,
     module::Module,
-    nn::{Linear, LinearConfig},
-    tensor::{ElementConversion, Tensor, backend::Backend},
+    tensor::{ElementConversion, Tensor},
 };
 use mimalloc::MiMalloc;
-use models::{losses::squared_error, weights};
+use models::{Initializer, Law, layers::Linear, losses::squared_error, weights};
 use store::TensorFile;
 use training::{
-    Event, Observer, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
+    Event, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
     TrainerConfig,
 };
 
@@ -35,7 +34,7 @@ static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 type Recorded = Autodiff<Selected>;
 
-const SAMPLES: usize = 256;
+const SAMPLES: usize = 250;
 const BATCH: usize = 64;
 
 #[derive(Module, Debug)]
@@ -45,10 +44,12 @@ struct Wave<B: Backend> {
 }
 
 impl<B: Backend> Wave<B> {
-    fn new(device: &B::Device) -> Self {
+    /// A layer's weights follow from the seed and its name. Burn's own layers, of `burn::nn`, may be
+    /// used as well.
+    fn new(initializer: &Initializer<B>) -> Self {
         Self {
-            hidden: LinearConfig::new(1, 64).init(device),
-            output: LinearConfig::new(64, 1).init(device),
+            hidden: Linear::new(&initializer.at("hidden"), Law::Pytorch, 1, 64),
+            output: Linear::new(&initializer.at("output"), Law::Pytorch, 64, 1),
         }
     }
 
@@ -56,20 +57,6 @@ impl<B: Backend> Wave<B> {
     /// - returns: `[batch]`
     fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 1> {
         self.output.forward(self.hidden.forward(x).tanh()).flatten(0, 1)
-    }
-}
-
-/// Prints every hundredth epoch.
-struct Printer;
-
-impl Observer for Printer {
-    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
-        if let Event::Epoch { epoch, train_loss, .. } = event
-            && epoch.is_multiple_of(100)
-        {
-            println!("epoch {epoch}: mean squared error {train_loss:.5}");
-        }
-        Ok(())
     }
 }
 
@@ -84,35 +71,38 @@ fn main() -> anyhow::Result<()> {
 /// Trains for `epochs` passes, and returns the error of the network as written to `file`.
 fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     let (device, _) = device::open()?;
-    Recorded::seed(&device, 0); // Burn's own layers draw their weights from its global generator
     let xs: Vec<f32> = (0..SAMPLES).map(|i| i as f32 / SAMPLES as f32 * 6.0 - 3.0).collect();
     let ys: Vec<f32> = xs.iter().map(|x| x.sin()).collect();
     let x = Tensor::<Recorded, 1>::from_floats(xs.as_slice(), &device).reshape([SAMPLES, 1]);
     let y = Tensor::<Recorded, 1>::from_floats(ys.as_slice(), &device);
 
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 0.01);
-    let mut config = TrainerConfig::new(adam, epochs, SAMPLES / BATCH);
+    let mut config = TrainerConfig::new(adam, epochs, SAMPLES.div_ceil(BATCH));
     config.schedule = ScheduleConfig::new(ScheduleKind::Cosine); // ends calmly, without Adam's spikes
-    let mut printer = Printer;
-    let mut trainer = Trainer::new(
-        Wave::<Recorded>::new(&device),
-        config,
-        &device,
-        &mut printer,
-        Stop::default(),
-    )?;
+    let mut print = |event: &Event| {
+        if let Event::Epoch { epoch, train_loss, .. } = event
+            && epoch.is_multiple_of(100)
+        {
+            println!("epoch {epoch}: mean squared error {train_loss:.5}");
+        }
+        Ok(())
+    };
+    let wave = Wave::new(&Initializer::seeded(0, &device));
+    let mut trainer = Trainer::new(wave, config, &device, &mut print, Stop::default())?;
     while let Some(epoch) = trainer.next_epoch() {
         for start in epoch.batches((0..SAMPLES).step_by(BATCH)) {
-            let outputs = trainer.model().forward(x.clone().narrow(0, start, BATCH));
-            let losses = squared_error(outputs, y.clone().narrow(0, start, BATCH));
-            trainer.step(losses, Part::whole(BATCH))?;
+            let samples = BATCH.min(SAMPLES - start); // the last batch is smaller
+            let outputs = trainer.model().forward(x.clone().narrow(0, start, samples));
+            let losses = squared_error(outputs, y.clone().narrow(0, start, samples));
+            trainer.step(losses, Part::whole(samples))?;
         }
         trainer.end_epoch(|_| None)?;
     }
     let model: Wave<Selected> = trainer.finish()?.model;
     TensorFile { tensors: weights::to_tensors(&model), ..TensorFile::default() }.write(file)?;
 
-    let model = weights::load(Wave::<Selected>::new(&device), TensorFile::read(file)?.tensors)?;
+    let blank = Wave::<Selected>::new(&Initializer::blank(&device));
+    let model = weights::load(blank, TensorFile::read(file)?.tensors)?;
     let error = squared_error(model.forward(x.inner()), y.inner()).mean();
     Ok(error.into_scalar().elem())
 }

@@ -8,16 +8,13 @@
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::{
-    error::Error,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use backend::{Selected, device, device::Device};
 use burn::backend::Autodiff;
 use data::{
-    Batching, Order, TableLoader, TableSplits, TableTargets, Task,
+    Batching, Order, TableLoader, TableSplits, Task,
     synthetic::{Labels, SyntheticOptions, read_synthetic},
 };
 use inference::{Description, Preprocessing, model_file};
@@ -27,8 +24,8 @@ use models::{
     metrics::{Evaluation, Summary, binary_hits},
 };
 use training::{
-    EndStatus, Event, Keeper, Metrics, Observer, OptimizerConfig, OptimizerKind, Stop, Trained,
-    Trainer, TrainerConfig,
+    EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerConfig, OptimizerKind,
+    Stop, Trained, Trainer, TrainerConfig,
 };
 
 const EPOCHS: usize = 20;
@@ -39,7 +36,7 @@ struct Run {
 }
 
 impl Observer for Run {
-    fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         match event {
             Event::Resume { step, .. } => println!("goes on after update {step}"),
             Event::Epoch { epoch, train_loss, validation, .. } => {
@@ -77,7 +74,9 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let (device, _) = device::open()?;
     let options =
         SyntheticOptions { samples: 500, features: 20, labels: Labels::Linear, validation: 0.2 };
-    let TableSplits { train, validation, preprocessing, .. } = read_synthetic(&options, 0)?;
+    let splits = read_synthetic(&options, 0)?;
+    let fingerprint = splits.fingerprint();
+    let TableSplits { train, validation, preprocessing, .. } = splits;
     let validation = validation.context("a fifth was held out")?;
 
     // Each update is computed from 50 samples, at most 20 at a time.
@@ -90,7 +89,8 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-2);
     let mut config = TrainerConfig::new(adam, EPOCHS, train.steps_per_epoch());
     config.keep_best = true;
-    config.checkpoint.every_epochs = Some(1);
+    // A checkpoint is written after each epoch, and no run resumes from it with other data.
+    config.rests_on.insert("data".to_owned(), fingerprint);
 
     let mut run = Run { checkpoints: folder.join("checkpoints") };
     let stop = Stop::default(); // a signal handler may set `stop.flag()`
@@ -101,9 +101,8 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let mut trainer = Trainer::new(model, config, &device, &mut run, stop)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let TableTargets::Binary(labels) = batch.targets else { unreachable!("two classes") };
             let logits = trainer.model().forward(batch.features).flatten(0, 1);
-            trainer.step(binary_cross_entropy(logits, labels), batch.part)?;
+            trainer.step(binary_cross_entropy(logits, batch.targets.binary()), batch.part)?;
         }
         trainer.end_epoch(|model| Some(measure(model, &validation, &device)))?;
     }
@@ -126,7 +125,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
 fn measure(model: &Mlp<Selected>, split: &TableLoader<Selected>, device: &Device) -> Metrics {
     let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
     for batch in split.batches(0, 0) {
-        let TableTargets::Binary(labels) = batch.targets else { unreachable!("two classes") };
+        let labels = batch.targets.binary();
         let logits = model.forward(batch.features).flatten(0, 1);
         let losses = binary_cross_entropy(logits.clone(), labels.clone());
         evaluation.add(losses, [binary_hits(logits, labels)]);

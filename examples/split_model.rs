@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A network that does not fit on one device can be split like this: each part's weights are on their
-//! own device, and only the activations between them move. With a single device, it takes both parts,
-//! and the program says so.
+//! own device, and only the activations between them move. This is the forward pass; `Trainer` needs
+//! all parameters on one device. With a single device, it takes both parts, and the program says so.
 
 #![allow(clippy::print_stdout)] // A program's result.
 

@@ -1,0 +1,164 @@
+//! Your own network on your own pictures: batch normalisation, dropout, augmentation, a learning-rate
+//! schedule, and a validation on pictures that are held out.
+//!
+//! ```text
+//! cargo run --release -p examples --example own_pictures
+//! ```
+//!
+//! Drawn shapes stand for your pictures. For a folder of them take
+//! `data::image_folder::open_image_folder`, for any other source see `own_data`.
+
+#![allow(clippy::print_stdout)] // A program's result.
+
+use std::sync::Arc;
+
+use backend::{
+    Backend, Selected, Share,
+    device::{self, Allocator, Device},
+    functional::{PoolOptions, max_pool2d},
+};
+use burn::{backend::Autodiff, module::Module, tensor::Tensor};
+use data::{
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Order,
+    Residency, Resize, Subset,
+    augment::{AugmentOptions, Augmentation},
+    drawn,
+};
+use mimalloc::MiMalloc;
+use models::{
+    Initializer, Law, Pass,
+    layers::{BatchNorm2d, Conv2d, Conv2dConfig, Dropout, Linear},
+    losses::cross_entropy,
+    metrics::{Evaluation, Summary, hits},
+};
+use training::{
+    Event, Metrics, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trained,
+    Trainer, TrainerConfig,
+};
+
+// Reuses memory from step to step.
+#[global_allocator]
+static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
+
+/// Of the initial weights, the split, the order of the pictures, augmentation and dropout.
+const SEED: u64 = 0;
+
+/// Three convolutions with batch normalisation, each followed by pooling, and a dense layer.
+#[derive(Module, Debug)]
+struct Net<B: Backend> {
+    conv1: Conv2d<B>,
+    bn1: BatchNorm2d<B>,
+    conv2: Conv2d<B>,
+    bn2: BatchNorm2d<B>,
+    conv3: Conv2d<B>,
+    bn3: BatchNorm2d<B>,
+    dropout: Dropout,
+    fc: Linear<B>,
+}
+
+impl<B: Backend> Net<B> {
+    /// Each layer has a name, from which and the seed its weights follow.
+    fn new(initializer: &Initializer<B>, classes: usize) -> Self {
+        let conv = |name, inputs, outputs| {
+            let sizes = Conv2dConfig::three_by_three(inputs, outputs);
+            // The normalisation that follows has a bias.
+            let sizes = Conv2dConfig { padding: 1, bias: false, ..sizes };
+            sizes.build(&initializer.at(name), Law::He)
+        };
+        let norm = |name, channels| BatchNorm2d::new(&initializer.at(name), channels);
+        Self {
+            conv1: conv("conv1", 3, 16),
+            bn1: norm("bn1", 16),
+            conv2: conv("conv2", 16, 32),
+            bn2: norm("bn2", 32),
+            conv3: conv("conv3", 32, 64),
+            bn3: norm("bn3", 64),
+            dropout: Dropout::new(0.2),
+            fc: Linear::new(&initializer.at("fc"), Law::Pytorch, 4 * 4 * 64, classes),
+        }
+    }
+
+    /// - `images`: `[batch, 3, 32, 32]`
+    /// - returns logits: `[batch, classes]`
+    fn forward(&self, images: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 2> {
+        let half = |maps| max_pool2d(maps, &PoolOptions::square(2));
+        let maps = half(self.bn1.forward_relu(self.conv1.forward(images), pass)); // [batch, 16, 16, 16]
+        let maps = half(self.bn2.forward_relu(self.conv2.forward(maps), pass)); // [batch, 32, 8, 8]
+        let maps = half(self.bn3.forward_relu(self.conv3.forward(maps), pass)); // [batch, 64, 4, 4]
+        self.fc.forward(self.dropout.forward(maps.flatten(1, 3), pass))
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    device::prepare_process(Share::WHOLE); // first, since this thread computes as well
+    let trained = train(Arc::new(drawn::shapes(0..2000, SEED)?), 10)?;
+    println!("the best epoch's network is kept: {:?}", trained.best);
+    Ok(())
+}
+
+/// Trains on four fifths of the pictures, and returns the network that is best on the others.
+fn train(pictures: Arc<dyn ImageSource>, epochs: usize) -> anyhow::Result<Trained<Net<Selected>>> {
+    let (device, _) = device::open()?;
+    let (train, held_out) = Subset::divide(&pictures, 0.2, SEED)?;
+    let preprocessing = ImagePreprocessing::measured(&train, Resize::Crop)?;
+    let batching = Batching::new(Order::Shuffled, SEED, 50);
+    let train = ImageLoader::new(Arc::new(train), batching, Residency::Auto, 2, &device)?;
+    let batching = Batching::evaluation(100);
+    let held_out = ImageLoader::new(Arc::new(held_out), batching, Residency::Auto, 2, &device)?;
+
+    let options = AugmentOptions { crop_padding: 4, horizontal_flip: 0.5, ..Default::default() };
+    let augmentation = Augmentation::new(&options, &preprocessing, SEED, &device);
+    let plain = Augmentation::new(&AugmentOptions::default(), &preprocessing, SEED, &device);
+
+    let adam = OptimizerConfig::new(OptimizerKind::AdamW, 3e-3);
+    let mut config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
+    config.schedule = ScheduleConfig::new(ScheduleKind::OneCycle);
+    config.keep_best = true;
+    let mut print = |event: &Event| {
+        if let Event::Epoch { epoch, train_loss, validation: Some(held_out), .. } = event {
+            println!("epoch {epoch}: loss {train_loss:.4}, held out {held_out:.4?}");
+        }
+        Ok(())
+    };
+    let initializer = Initializer::<Autodiff<Selected>>::seeded(SEED, &device);
+    let net = Net::new(&initializer, pictures.classes().len());
+    let mut trainer = Trainer::new(net, config, &device, &mut print, Stop::default())?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
+            let ImageBatch { images, labels, samples, part } = batch?;
+            let batch = augmentation.apply(images, labels, &samples, epoch.index);
+            let mut pass = Pass::training(SEED, trainer.step_number(), part.first);
+            let logits = trainer.model().forward(batch.images.clone(), &mut pass);
+            // Where `mixup` or `cutmix` mixes pictures, each has two labels.
+            let losses = batch.losses(|labels| cross_entropy(logits.clone(), labels));
+            trainer.step(losses, part)?;
+            trainer.map_model(|net| pass.update_statistics(net)); // after the step
+        }
+        trainer.try_end_epoch(|net| anyhow::Ok(Some(measure(net, &held_out, &plain, &device)?)))?;
+    }
+    Ok(trainer.finish()?)
+}
+
+/// The mean loss and the accuracy on a split.
+fn measure(
+    net: &Net<Selected>,
+    split: &ImageLoader<Selected>,
+    plain: &Augmentation<Selected>,
+    device: &Device,
+) -> Result<Metrics, DataError> {
+    let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
+    for batch in split.batches(0, 0) {
+        let ImageBatch { images, labels, .. } = batch?;
+        let logits = net.forward(plain.normalise(images), &mut Pass::evaluation());
+        let losses = cross_entropy(logits.clone(), labels.clone());
+        evaluation.add(losses, [hits(logits, labels)]);
+    }
+    Ok(evaluation.finish())
+}
+
+#[test]
+fn shapes_are_learned() {
+    let trained = train(Arc::new(drawn::shapes(0..1000, SEED).unwrap()), 5).unwrap();
+    let accuracy = trained.validation.unwrap()["accuracy"];
+    assert!(accuracy > 0.5, "{accuracy}");
+}
