@@ -23,6 +23,8 @@ use crate::{
 
 /// The setting that may differ within a row.
 const SEED: &str = "training.seed";
+/// The digits of a hash that tell data apart.
+const DIGITS: usize = 8;
 
 /// The results of runs, and the settings in which they differ.
 #[derive(Debug, Serialize)]
@@ -34,7 +36,7 @@ pub(crate) struct Comparison {
     pub(crate) notes: Vec<String>,
 }
 
-/// A run, or several that differ only in their seeds.
+/// A run, or several that differ only in their seeds and in what those choose of the data.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) runs: Vec<String>,
@@ -48,6 +50,8 @@ pub(crate) struct Row {
     pub(crate) samples_per_second: Spread,
     #[serde(skip)]
     settings: BTreeMap<String, Value>,
+    #[serde(skip)]
+    data: Value, // the hash of the first run's samples
     #[serde(skip)]
     order: Vec<String>, // of the metrics, for display
 }
@@ -107,7 +111,8 @@ impl Runs {
     pub(crate) fn compare(&self) -> Comparison {
         let mut groups: Vec<Vec<&Finished>> = Vec::new();
         for run in &self.finished {
-            match groups.iter_mut().find(|group| group[0].settings == run.settings) {
+            let takes = |group: &Vec<&Finished>| group.iter().all(|other| other.repeated_by(run));
+            match groups.iter_mut().find(|group| takes(group)) {
                 Some(group) => group.push(run),
                 None => groups.push(vec![run]),
             }
@@ -187,6 +192,13 @@ impl Finished {
         Self { record, summary, settings }
     }
 
+    /// Whether a run differs from this one in its seed at most: with the same seed its samples are
+    /// the same too.
+    fn repeated_by(&self, run: &Self) -> bool {
+        let has_other_seed = self.summary.seed != run.summary.seed;
+        self.settings == run.settings && (has_other_seed || self.data() == run.data())
+    }
+
     /// The hash of the samples, split by split.
     fn data(&self) -> &Value {
         &self.record.environment["data"]
@@ -258,6 +270,7 @@ impl Row {
                 run.summary.samples as f64 / run.summary.seconds_training.max(1e-9)
             }),
             settings: group[0].settings.clone(),
+            data: group[0].data().clone(),
             order,
         }
     }
@@ -357,7 +370,8 @@ pub(crate) fn told(value: &Value) -> String {
     }
 }
 
-/// The settings that differ, without those that only some rows have, at their recipe's own values.
+/// The settings that differ, without those that only some rows have, at their recipe's own values;
+/// and the data, by the beginning of their hash, where rows differ in nothing else.
 fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
     let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
     let keys = rows.iter().flat_map(|row| row.settings.keys());
@@ -372,7 +386,15 @@ fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
         own && values.iter().any(Value::is_null)
     };
     let keys = keys.into_iter();
-    keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect()
+    let mut found: BTreeMap<String, Vec<Value>> =
+        keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect();
+    let settings: Vec<_> = rows.iter().map(|row| &row.settings).collect();
+    if (1..rows.len()).any(|place| settings[..place].contains(&settings[place])) {
+        let beginning = |row: &Row| row.data.as_str().map(|hash| hash.chars().take(DIGITS).collect());
+        let hashes = rows.iter().map(|row| beginning(row).map_or(Value::Null, Value::String));
+        found.insert("data".to_owned(), hashes.collect());
+    }
+    found
 }
 
 #[cfg(test)]
@@ -472,6 +494,19 @@ mod tests {
         };
         assert_eq!(notes(["same", "same"]), [""; 0]);
         assert!(notes(["one", "other"])[0].starts_with("with another seed other samples"));
+    }
+
+    #[test]
+    fn runs_of_one_seed_on_different_data_are_two_rows() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.1, 0.6), run("c", 1, 0.1, 0.7)];
+        for (run, data) in runs.iter_mut().zip(["0123456789ab", "fedcba987654", "another seed's"]) {
+            run.record.environment = json!({ "data": data });
+        }
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        let seeds: Vec<&[u64]> = comparison.rows.iter().map(|row| row.seeds.as_slice()).collect();
+        assert_eq!(seeds, [[0, 1].as_slice(), &[0]]);
+        let hashes = ["01234567", "fedcba98"].map(Value::from).to_vec();
+        assert_eq!(comparison.differences, [("data".to_owned(), hashes)].into());
     }
 
     #[test]
