@@ -58,6 +58,7 @@ pub(crate) struct RunDirectory {
     events: Option<AppendLog>,  // once it is known where they continue
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
     scalars: Option<Scalars>,   // as `events`, where `output.tensorboard` asks for it
+    scalars_bytes: u64,         // where it resumed, which an earlier process may have written
 }
 
 /// What a run stores in each of its checkpoints.
@@ -111,6 +112,7 @@ impl RunDirectory {
             events: None,
             metrics: None,
             scalars: None,
+            scalars_bytes: 0,
         })
     }
 
@@ -154,9 +156,9 @@ impl RunDirectory {
             }
             _ => remove(&metrics)?,
         }
+        self.scalars_bytes = mark.map_or(0, |mark| mark.scalars_bytes);
         if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
-            let length = mark.map_or(0, |mark| mark.scalars_bytes);
-            self.scalars = Some(Scalars::open(&self.path, length)?);
+            self.scalars = Some(Scalars::open(&self.path, self.scalars_bytes)?);
         }
         Ok(())
     }
@@ -285,7 +287,7 @@ impl Keeper for RunDirectory {
             seconds: self.seconds_before + self.opened.elapsed().as_secs_f64(),
             events_bytes: length(&mut self.events)?,
             metrics_bytes: length(&mut self.metrics)?,
-            scalars_bytes: self.scalars.as_mut().map_or(Ok(0), Scalars::sync)?,
+            scalars_bytes: self.scalars.as_mut().map_or(Ok(self.scalars_bytes), Scalars::sync)?,
         })?)
     }
 

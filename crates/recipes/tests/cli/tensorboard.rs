@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::Path,
     process::{Command, Stdio},
 };
@@ -83,6 +84,15 @@ fn tensorboard_reads_the_curves_of_a_resumed_run() {
     if tensorboard_is_there() {
         assert_eq!(read_by_tensorboard(&folder.path("run/tb")), told);
     }
+
+    // A run that goes on without curves keeps those that it has.
+    let curves = || fs::read(folder.path("run/tb/events.out.tfevents.0")).unwrap();
+    let before = curves();
+    for (epochs, tensorboard) in [(5, false), (6, true)] {
+        let settings = format!("training.epochs={epochs} --set output.tensorboard={tensorboard}");
+        folder.run(&format!("resume run --set {settings}")).succeeded();
+    }
+    assert!(curves().starts_with(&before) && curves().len() > before.len());
 
     folder.run(&format!("{train}-without --set output.tensorboard=false")).succeeded();
     assert!(!folder.path("run-without/tb").exists());
