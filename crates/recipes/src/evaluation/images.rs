@@ -35,6 +35,7 @@ pub(super) fn examine(
     let (split, GivenImages { source, split: given_split, notes }) = match data {
         Some(path) => {
             config.data.path = Some(path.to_owned());
+            config.data.cache = None; // of the run's own images
             if config.data.source == ImageOrigin::Synthetic {
                 config.data.source = ImageOrigin::ImageFolder;
             }

@@ -301,6 +301,13 @@ fn a_folder_that_moved_or_is_cached_is_the_same_data() {
     fs::rename(folder.path("photos"), folder.path("moved")).unwrap();
     let resume = "resume run --set data.path=moved --set data.cache=decoded --progress quiet";
     folder.run(&format!("{resume} --set training.max_steps=5")).succeeded();
+    // Other pictures do not belong into the run's cache.
+    let cached = || fs::read_dir(folder.path("decoded")).unwrap().count();
+    let before = cached();
+    fs::create_dir_all(folder.path("other/dark")).unwrap();
+    folder.write("other/dark/1.bmp", bmp(24, [9; 3]));
+    folder.run("eval run --data other").succeeded();
+    assert_eq!(cached(), before);
     folder.run(&format!("{resume} --set data.cache= --set training.max_steps=7")).succeeded();
 }
 
