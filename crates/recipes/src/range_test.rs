@@ -115,6 +115,7 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> 
         "training.patience=".to_owned(),
         "checkpoint.every_steps=".to_owned(),
         "checkpoint.every_epochs=".to_owned(),
+        "checkpoint.keep_every_epochs=".to_owned(),
         "output.log_every_steps=1".to_owned(),
         "output.model=final".to_owned(),
     ];
@@ -303,6 +304,19 @@ mod tests {
         let layers = settings.map(Layer::set).to_vec();
         let summary = (crate::mlp::RECIPE.train)(layers, start).unwrap();
         assert_eq!((epochs.0, summary.validation), (vec![false; 2], None));
+    }
+
+    #[test]
+    fn no_checkpoint_is_written() {
+        let recipe = &crate::mlp::RECIPE;
+        let kept = ["every_steps=2", "every_epochs=1", "keep_every_epochs=1"];
+        let mut layers = kept.map(|setting| Layer::set(&format!("checkpoint.{setting}"))).to_vec();
+        layers.extend(of_the_test(recipe, RANGE));
+        for key in ["every_steps", "every_epochs", "keep_every_epochs"] {
+            let key = format!("checkpoint.{key}");
+            let last = layers.iter().rev().find_map(|layer| layer.value(&key));
+            assert_eq!(last.as_deref(), Some(""), "{key}");
+        }
     }
 
     #[test]
