@@ -13,7 +13,7 @@ use training::{EndStatus, Metrics};
 use crate::{
     ExitCode, Failure, Summary,
     chart::{self, Chart},
-    console::{grouped, rounded},
+    numbers::{grouped, rounded},
     record::{End, Record},
     registry::{self, Recipe},
     report::{overlaid, same, shown},

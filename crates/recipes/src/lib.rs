@@ -58,6 +58,7 @@ pub mod resume_check;
 mod chart;
 pub mod cli;
 mod console;
+mod numbers;
 mod text_chart;
 
 pub use crate::{

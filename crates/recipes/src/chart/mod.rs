@@ -7,6 +7,7 @@ mod scale;
 use std::fmt::Write as _;
 
 use self::scale::Scale;
+use crate::numbers::significant;
 
 /// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -43,6 +44,8 @@ const LETTER: f64 = 7.0;
 const COLOURS: usize = 8;
 /// Lines with up to so many points have them marked, with their values on hover.
 const MOST_MARKED: usize = 40;
+/// The digits of those values.
+const DIGITS: usize = 5;
 /// The columns of a longer line; of the points in one only the lowest and the highest are drawn.
 const COLUMNS: usize = 400;
 
@@ -204,8 +207,8 @@ fn drawn(line: &Line, points: &[(f64, f64)], x: &Scale, y: &Scale, index: usize)
                 across(x, point.0),
                 down(y, point.1),
                 escaped(&line.name),
-                scale::plain(point.0),
-                scale::plain(point.1)
+                significant(point.0, DIGITS),
+                significant(point.1, DIGITS)
             );
         }
     }

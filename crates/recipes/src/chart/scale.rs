@@ -1,6 +1,6 @@
 //! Maps values to places along an axis, and chooses its ticks.
 
-use crate::console::grouped;
+use crate::numbers::grouped;
 
 /// The largest magnitude that has a place; the span of two such values is finite.
 pub(super) const LARGEST: f64 = 1e300;
@@ -155,17 +155,6 @@ impl Step {
     }
 }
 
-/// A value in about five digits.
-pub(super) fn plain(value: f64) -> String {
-    match value.abs() {
-        whole if whole.fract() == 0.0 && whole < 1e9 => grouped(value),
-        1e-3..1.0 => format!("{value:.5}"),
-        1.0..1e4 => format!("{value:.3}"),
-        1e4..1e9 => grouped(value),
-        _ => format!("{value:.4e}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,11 +221,5 @@ mod tests {
             }
         }
         assert_eq!(Scale::logarithmic([7.0].into_iter()).place(7.0), 0.5);
-    }
-
-    #[test]
-    fn values_are_told_in_a_few_digits() {
-        let told = [0.0, 7.0, 0.12, 2.34567, 12_345.6, 1.2345e-5].map(plain);
-        assert_eq!(told, ["0", "7", "0.12000", "2.346", "12,346", "1.2345e-5"]);
     }
 }

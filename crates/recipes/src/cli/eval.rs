@@ -11,8 +11,8 @@ use inference::Model;
 use super::{output::Output, predict::model_of};
 use crate::{
     Console, Failure, Progress,
-    console::{grouped, rounded},
     evaluation::{EvaluationReport, evaluate},
+    numbers::{counted, percent, rounded},
 };
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
     };
-    let mut text = format!("{measured}, {} samples\n", grouped(report.samples as f64));
+    let mut text = format!("{measured}, {}\n", counted(report.samples as u64, "sample"));
     text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {

@@ -25,7 +25,10 @@ use super::{
     augmented,
     output::{Output, refuse_existing},
 };
-use crate::{Console, ExitCode, Failure, Progress, console::grouped};
+use crate::{
+    Console, ExitCode, Failure, Progress,
+    numbers::{counted, grouped, percent},
+};
 
 /// Samples that are drawn to be looked at.
 const DRAWN: usize = 1000;
@@ -337,8 +340,8 @@ fn describe(inspection: &Inspection) -> String {
         text += &format!("column {name:<17} {}\n", column(kind));
     }
     for (class, count) in &inspection.classes {
-        let share = 100.0 * *count as f64 / inspection.samples.max(1) as f64;
-        text += &format!("class {class:<18} {:>9} ({share:.1} %)\n", grouped(*count as f64));
+        let share = percent(*count as f64 / inspection.samples.max(1) as f64);
+        text += &format!("class {class:<18} {:>9} ({share})\n", grouped(*count as f64));
     }
     for note in &inspection.notes {
         text += &format!("note: {note}\n");
@@ -359,7 +362,7 @@ fn column(kind: &ColumnKind) -> String {
                 CategoryEncoding::OneHot => "a feature each",
                 CategoryEncoding::Index => "an index to embed",
             };
-            format!("category, {} values, {becomes}", categories.len())
+            format!("category, {}, {becomes}", counted(categories.len() as u64, "value"))
         }
         ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
     }

@@ -12,7 +12,7 @@ use crate::{
     Console, ExitCode, Failure,
     chart::{Chart, Line},
     config::Layer,
-    console::rounded,
+    numbers::rounded,
     range_test::{Point, Range, RangeTest, range_test},
     registry::Recipe,
     shell::quoted,

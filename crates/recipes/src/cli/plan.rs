@@ -14,7 +14,7 @@ use crate::{
     Console, Failure, MemoryBytes, Plan,
     chart::{Chart, Line},
     config::Layer,
-    console::{duration, grouped, size},
+    numbers::{counted, duration, grouped, size},
     peaks::{self, known_peaks},
     text_chart::text_chart,
 };
@@ -146,19 +146,16 @@ fn layers(plan: &Plan) -> String {
 }
 
 fn steps(plan: &Plan) -> String {
-    let count = |number: u64, unit: &str| {
-        format!("{} {unit}{}", grouped(number as f64), if number == 1 { "" } else { "s" })
-    };
     let positions =
         if plan.losses_of_a_sample > 1 { ", counting each position of a text" } else { "" };
     format!(
         "\n{}{} of {}, {} in total; batches of {}, {}{positions}\n",
         if plan.may_stop_early { "at most " } else { "" },
-        count(plan.epochs, "epoch"),
-        count(plan.steps_per_epoch, "step"),
-        count(plan.steps, "step"),
+        counted(plan.epochs, "epoch"),
+        counted(plan.steps_per_epoch, "step"),
+        counted(plan.steps, "step"),
         plan.batch_size,
-        count(plan.samples, "sample"),
+        counted(plan.samples, "sample"),
     )
 }
 

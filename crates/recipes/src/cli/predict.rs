@@ -20,7 +20,7 @@ use training::{EndStatus, newest_step};
 use super::output::{self, Output};
 use crate::{
     ExitCode, Failure,
-    console::told_apart,
+    numbers::{percent, told_apart},
     record::{End, Record},
     report::stable,
     run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
@@ -275,10 +275,10 @@ fn text(line: &Line<'_>, deviation: f64) -> String {
     let (input, predicted) = match line {
         Line::Value { input, value } => (input, told_apart(*value, DIGITS, deviation)),
         Line::Class { input, top, .. } => {
-            let percent = |Probability { class, probability }: &Probability<'_>| {
-                format!("{class} ({:.1} %)", probability * 100.0)
+            let named = |Probability { class, probability }: &Probability<'_>| {
+                format!("{class} ({})", percent(f64::from(*probability)))
             };
-            let named: Vec<String> = top.iter().map(percent).collect();
+            let named: Vec<String> = top.iter().map(named).collect();
             (input, named.join(", "))
         }
     };

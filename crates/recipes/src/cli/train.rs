@@ -18,12 +18,12 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Start, Summary,
     config::Layer,
-    console::{duration, grouped, rounded},
     environment::command_line,
+    numbers::{counted, duration, grouped, listed},
     record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, measures_at_the_end, stopped_early},
-    run_directory::{CONFIG, Reserved, ordered, refuse_if_used},
+    run_directory::{CONFIG, Reserved, refuse_if_used},
     shell::quoted_path,
 };
 
@@ -154,9 +154,9 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         ("test", summary.test.as_ref()),
     ];
     let mut text = format!(
-        "trained {} for {} steps in {}, {} samples/s, on {}{}\n",
+        "trained {} for {} in {}, {} samples/s, on {}{}\n",
         summary.recipe,
-        grouped(summary.steps as f64),
+        counted(summary.steps, "step"),
         duration(summary.seconds_training),
         grouped(summary.samples as f64 / summary.seconds_training.max(1e-9)),
         summary.device,
@@ -170,16 +170,12 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     }
     for (split, metrics) in splits {
         let Some(metrics) = metrics else { continue };
-        let values: Vec<String> = ordered(metrics)
-            .iter()
-            .map(|(name, value)| format!("{name} {}", rounded(*value)))
-            .collect();
         let epoch = match summary.kept_before_last() {
             None => String::new(),
             Some(_) if split == "train" => format!(" (epoch {}, the last)", summary.epochs),
             Some(kept) => format!(" (epoch {kept}, kept)"),
         };
-        text += &format!("  {split:<10} {}{epoch}\n", values.join(", "));
+        text += &format!("  {split:<10} {}{epoch}\n", listed(metrics));
     }
     text += &format!("the run is in {shown}");
     text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };

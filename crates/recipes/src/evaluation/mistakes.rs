@@ -4,7 +4,7 @@ use backend::Backend;
 use burn::tensor::{Int, Tensor, activation::softmax};
 use data::{ColumnKind, TablePreprocessing};
 
-use crate::console::told_apart;
+use crate::numbers::told_apart;
 
 /// How many are kept.
 pub(super) const MOST: usize = 12;

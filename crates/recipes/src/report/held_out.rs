@@ -7,12 +7,10 @@ use inference::{Model, Sampling};
 
 use crate::{
     Failure,
-    console::grouped,
     evaluation::{EvaluationReport, Examined, examine},
     image_set::Progress,
+    numbers::{counted, percent},
 };
-
-use super::verdict::percent;
 
 /// Tokens that a text model generates.
 const WRITTEN: usize = 200;
@@ -63,8 +61,8 @@ impl HeldOut {
 
     /// `10,000 held-out samples`
     pub(super) fn samples(&self) -> String {
-        let what = if self.vocabulary.is_some() { "tokens" } else { "samples" };
-        format!("{} held-out {what}", grouped(self.report().samples as f64))
+        let unit = if self.vocabulary.is_some() { "held-out token" } else { "held-out sample" };
+        counted(self.report().samples as u64, unit)
     }
 
     /// The trivial guess that is about as good, if one is.

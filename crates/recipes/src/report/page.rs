@@ -11,13 +11,13 @@ use super::{
     curves::curves,
     held_out::{HeldOut, Written},
     times::{Spent, times},
-    verdict::{Verdict, percent},
+    verdict::Verdict,
 };
 use crate::{
     Failure,
     chart::{self, Chart},
-    console::{duration, grouped, rounded, size},
     evaluation::{EvaluationReport, Mistake, Sample},
+    numbers::{counted, duration, grouped, percent, rounded, size},
     record::{Record, SampleRecord},
     run_directory::{CONFIG, ordered},
     shell::quoted_path,
@@ -204,7 +204,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         facts.extend(last.percent_of_peak.map(of_peak));
     }
     if record.resumed > 0 {
-        facts.push(("resumed", format!("{} times", record.resumed)));
+        facts.push(("resumed", counted(record.resumed as u64, "time")));
     }
     if let Some(started) = environment("started") {
         // Without seconds: `2026-01-31 12:00 UTC`.
@@ -287,8 +287,7 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
     pairs.sort_by_key(|&(count, ..)| std::cmp::Reverse(count));
     pairs.truncate(MOST_PAIRS);
     let told = |(count, truth, column): (u64, usize, usize)| {
-        let times =
-            if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as f64)) };
+        let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
         format!("{} as {} ({times})", classes[truth], classes[column])
     };
     pairs.into_iter().map(told).collect()

@@ -1,7 +1,7 @@
 //! Where the time of a run went.
 
 use crate::{
-    console::duration,
+    numbers::duration,
     record::{EpochRecord, Record},
 };
 

@@ -6,7 +6,7 @@ use training::{EndStatus, Metrics};
 use super::{changes::shown, held_out::HeldOut};
 use crate::{
     Failure, Summary,
-    console::{duration, grouped, rounded},
+    numbers::{counted, duration, grouped, percent, rounded},
     record::{EpochRecord, Record, held_out},
     settings::longer,
     shell::quoted_path,
@@ -63,10 +63,8 @@ pub(super) fn verdict(
     notes.extend(still_falls(record, summary));
     notes.extend(stopped_early(record).map(|why| format!("It stopped early: {why}.")));
     if summary.skipped_records > 0 {
-        notes.push(format!(
-            "{} records could not be used; see the notes.",
-            grouped(summary.skipped_records as f64)
-        ));
+        let records = counted(summary.skipped_records as u64, "record");
+        notes.push(format!("{records} could not be used; see the notes."));
     }
     Verdict { sentence, notes }
 }
@@ -87,14 +85,10 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
         Some(best) => Some(summary.epochs.saturating_sub(best.epoch) as u64),
         None => setting("training.patience").and_then(Value::as_u64),
     };
-    let epochs = match epochs {
-        Some(1) => " for 1 epoch".to_owned(),
-        Some(epochs) => format!(" for {epochs} epochs"),
-        None => String::new(),
-    };
+    let epochs = epochs.map(|epochs| format!(" for {}", counted(epochs, "epoch")));
     let kept = summary.kept_before_last().map(|epoch| format!("; epoch {epoch} was kept"));
     let least = least.map(|least| format!(" by at least {}", shown(&least.into())));
-    let [least, kept] = [least, kept].map(Option::unwrap_or_default);
+    let [least, epochs, kept] = [least, epochs, kept].map(Option::unwrap_or_default);
     Some(format!("the validation loss had not improved{least}{epochs}{kept}"))
 }
 
@@ -149,10 +143,6 @@ pub(crate) fn stable(record: &Record) -> String {
 
 /// `5 epochs`, or steps where those were limited.
 fn length(record: &Record, summary: &Summary) -> String {
-    let counted = |count: u64, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{} {what}s", grouped(count as f64)),
-    };
     if limited(record) {
         counted(summary.steps, "step")
     } else {
@@ -237,10 +227,6 @@ fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
             longer(&record.directory, &record.settings, summary)
         )
     })
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 #[cfg(test)]
@@ -379,6 +365,8 @@ mod tests {
                 "1,200 records could not be used; see the notes."
             ]
         );
+        run.summary.as_mut().unwrap().skipped_records = 1;
+        assert_eq!(told(&run).1[1], "1 record could not be used; see the notes.");
         let more = json!({
             "status": "stopped_early", "validation": {"loss": 0.2}, "epochs": 5,
             "best": {"epoch": 4, "metric": "loss", "value": 0.2},

@@ -101,7 +101,7 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     fs::create_dir_all(folder.path("one/7")).unwrap();
     folder.write("one/7/a.bmp", bmp(28, [0; 3]));
     let text = folder.run("eval run --data one").succeeded().stdout;
-    assert!(text.starts_with("`one`, 1 samples\n"), "{text}");
+    assert!(text.starts_with("`one`, 1 sample\n"), "{text}");
     fs::create_dir_all(folder.path("splits/test")).unwrap();
     fs::rename(folder.path("one"), folder.path("splits/train")).unwrap();
     fs::create_dir_all(folder.path("splits/test/7")).unwrap();

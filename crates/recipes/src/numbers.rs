@@ -1,0 +1,141 @@
+//! Numbers as people read them.
+
+use training::Metrics;
+
+use crate::run_directory::ordered;
+
+/// Of values that lie close together, this many digits of their deviation are shown.
+const DIGITS_OF_DEVIATION: f64 = 4.0;
+
+/// More digits carry no information.
+const DIGITS_OF_F64: f64 = 17.0;
+
+/// A count with commas between the thousands.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// `1 epoch`, `2,000 steps`
+///
+/// - `unit`: of one
+pub(crate) fn counted(number: u64, unit: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {unit}{ending}", grouped(number as f64))
+}
+
+/// A share as `99.1 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.
+pub(crate) fn size(bytes: f64) -> String {
+    match bytes {
+        0.0..1e3 => counted(bytes as u64, "byte"),
+        1e3..1e6 => format!("{:.1} kB", bytes / 1e3),
+        1e6..1e9 => format!("{:.1} MB", bytes / 1e6),
+        _ => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+/// Seconds as `35 ms`, `0.8 s`, `2 min 5 s` or `3 h 20 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0 if (5e-4..0.05).contains(&seconds) => format!("{:.0} ms", 1e3 * seconds),
+        0..10 => format!("{seconds:.1} s"),
+        10..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// A metric in at least four significant digits: four decimals, more after leading zeros, and none
+/// for large values.
+pub(crate) fn rounded(value: f64) -> String {
+    match value.abs() {
+        0.0 | 0.1..1000.0 => format!("{value:.4}"),
+        0.01..0.1 => format!("{value:.5}"),
+        0.001..0.01 => format!("{value:.6}"),
+        0.0..0.001 => format!("{value:.3e}"),
+        _ => grouped(value),
+    }
+}
+
+/// Metrics as `loss 0.4812, accuracy 0.7662`.
+pub(crate) fn listed(metrics: &Metrics) -> String {
+    let told = |(name, value): (&str, f64)| format!("{name} {}", rounded(value));
+    ordered(metrics).into_iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// A value of a table in so many significant digits, without trailing zeros, but with all digits
+/// before the point; with an exponent only where there would be many zeros.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    let kept: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
+    match kept.abs() {
+        0.0 | 1e-4..1e15 if kept.abs() >= 10f64.powi(digits as i32) => value.round().to_string(),
+        0.0 | 1e-4..1e15 => kept.to_string(),
+        _ => format!("{kept:e}"),
+    }
+}
+
+/// As [`significant`], with more digits where values differ only in later ones.
+///
+/// - `deviation`: the standard deviation of the values
+pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
+    let place = |number: f64| number.abs().log10().floor();
+    let needed = DIGITS_OF_DEVIATION + place(value) - place(deviation);
+    let needed = if needed.is_finite() { needed.clamp(0.0, DIGITS_OF_F64) as usize } else { 0 };
+    significant(value, digits.max(needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(-999.0), "-999");
+        assert_eq!(grouped(1000.0), "1,000");
+        assert_eq!(counted(1, "epoch"), "1 epoch");
+        assert_eq!([0, 2000].map(|steps| counted(steps, "step")), ["0 steps", "2,000 steps"]);
+        assert_eq!([1.0, 999.0, 3500.0].map(size), ["1 byte", "999 bytes", "3.5 kB"]);
+        assert_eq!(percent(0.99149), "99.1 %");
+        assert_eq!(rounded(0.47651), "0.4765");
+        assert_eq!(rounded(68_628.3), "68,628");
+        assert_eq!(rounded(0.0), "0.0000");
+        assert_eq!(rounded(-0.020_501), "-0.02050");
+        assert_eq!(rounded(0.001_234_56), "0.001235");
+        assert_eq!(rounded(0.000_012_34), "1.234e-5");
+        assert_eq!(rounded(f64::NAN), "NaN");
+        assert_eq!(significant(1234.561, 6), "1234.56");
+        assert_eq!(significant(f64::from(0.1_f32), 6), "0.1");
+        assert_eq!(significant(-12_345_678.9, 6), "-12345679");
+        assert_eq!(significant(0.000_012_345_678, 6), "1.23457e-5");
+        assert_eq!(significant(3e-9, 5), "3e-9");
+        assert_eq!(significant(0.0, 6), "0");
+        assert_eq!([0.2149, 12.6, 1234.0].map(|value| significant(value, 2)), ["0.21", "13", "1234"]);
+        assert_eq!(significant(f64::NAN, 2), "NaN");
+        assert_eq!(significant(f64::INFINITY, 6), "inf");
+        assert_eq!(told_apart(1_700_000_123.456, 6, 200.0), "1700000123.5");
+        assert_eq!(told_apart(100.000_012_346, 6, 2e-5), "100.00001235");
+        assert_eq!(told_apart(275_000.4, 6, 50_000.0), "275000");
+        assert_eq!(told_apart(1.0, 6, 1e-30), "1");
+        for (value, deviation) in [(0.5, 0.0), (0.5, 1e30)] {
+            assert_eq!(told_apart(value, 6, deviation), "0.5");
+        }
+        assert_eq!(told_apart(0.0, 6, 1.0), "0");
+        assert_eq!([0.0, 0.0354, 0.84].map(duration), ["0.0 s", "35 ms", "0.8 s"]);
+        assert_eq!(duration(125.0), "2 min 5 s");
+        assert_eq!(duration(12_000.0), "3 h 20 min");
+    }
+}
