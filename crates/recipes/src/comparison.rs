@@ -8,17 +8,17 @@ use std::{
 use askama::Template;
 use serde::Serialize;
 use serde_json::{Value, json};
-use training::{EndStatus, Metrics};
+use training::EndStatus;
 
 use crate::{
     ExitCode, Failure, Summary,
     chart::{self, Chart},
-    numbers::{grouped, rounded},
     record::{End, Record},
     registry::{self, Recipe},
     report::{overlaid, same, shown},
     run_directory::ordered,
     shell::quoted_path,
+    spread::Spread,
 };
 
 /// The setting that may differ within a row.
@@ -54,15 +54,6 @@ pub(crate) struct Row {
     data: Value, // the hash of the first run's samples
     #[serde(skip)]
     order: Vec<String>, // of the metrics, for display
-}
-
-/// The mean of a value over runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) mean: f64,
-    /// The sample standard deviation, n - 1 in its denominator; none of a single run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) deviation: Option<f64>,
 }
 
 /// A run with its results.
@@ -206,15 +197,11 @@ impl Finished {
 
     /// The metrics of all splits, in display order.
     fn metrics(&self) -> Vec<(String, f64)> {
-        let Summary { train, validation, test, .. } = &self.summary;
-        let splits =
-            [("train", Some(train)), ("validation", validation.as_ref()), ("test", test.as_ref())];
-        let named = |(split, metrics): (&str, &Metrics)| -> Vec<(String, f64)> {
+        let named = |(split, metrics)| {
             let metrics = ordered(metrics).into_iter();
-            metrics.map(|(name, value)| (format!("{split}_{name}"), value)).collect()
+            metrics.map(move |(name, value)| (format!("{split}_{name}"), value))
         };
-        let there = splits.into_iter().filter_map(|(split, metrics)| Some((split, metrics?)));
-        there.flat_map(named).collect()
+        self.summary.splits().flat_map(named).collect()
     }
 }
 
@@ -266,9 +253,7 @@ impl Row {
             steps: spread(&|run| run.summary.steps as f64),
             metrics: order.iter().map(|name| (name.clone(), of_metric(name))).collect(),
             seconds: spread(&|run| run.summary.seconds),
-            samples_per_second: spread(&|run| {
-                run.summary.samples as f64 / run.summary.seconds_training.max(1e-9)
-            }),
+            samples_per_second: spread(&|run| run.summary.samples_per_second()),
             settings: group[0].settings.clone(),
             data: group[0].data().clone(),
             order,
@@ -326,41 +311,6 @@ impl Comparison {
     }
 }
 
-impl Spread {
-    /// - `values`: at least one
-    fn of(values: &[f64]) -> Self {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
-        Self { mean, deviation }
-    }
-
-    fn with(self, text: impl Fn(f64) -> String) -> String {
-        match self.deviation {
-            Some(deviation) if deviation > 0.0 => {
-                format!("{} ± {}", text(self.mean), text(deviation))
-            }
-            _ => text(self.mean),
-        }
-    }
-
-    /// As a metric.
-    fn told(self) -> String {
-        self.with(rounded)
-    }
-
-    /// With one decimal.
-    fn short(self) -> String {
-        self.with(|value| format!("{value:.1}"))
-    }
-
-    /// As a whole number.
-    fn count(self) -> String {
-        self.with(grouped)
-    }
-}
-
 /// A setting for display.
 pub(crate) fn told(value: &Value) -> String {
     match value {
@@ -400,15 +350,10 @@ fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::example;
 
     fn run(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finished {
-        let summary = json!({
-            "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
-            "seed": seed, "epochs": 2, "steps": 40, "samples": 1000, "parameters": 9,
-            "trainable_parameters": 9, "seconds": 12.0, "seconds_training": 10.0,
-            "train": {"loss": 0.25}, "test": {"loss": 0.5, "accuracy": accuracy},
-            "skipped_records": 0,
-        });
+        let test = json!({"loss": 0.5, "accuracy": accuracy});
         let settings = [
             ("recipe", json!("cnn")),
             ("data.path", json!("")),
@@ -421,7 +366,7 @@ mod tests {
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
             ..Record::default()
         };
-        Finished::of(record, serde_json::from_value(summary).unwrap())
+        Finished::of(record, example(&json!({"seed": seed, "test": test})))
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod comparison;
 mod confusion;
 pub mod evaluation;
 mod report;
+mod spread;
 
 // Before a run.
 pub mod range_test;

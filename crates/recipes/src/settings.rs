@@ -124,6 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::summary::example;
 
     fn settings(epochs: u64, max_steps: Value, rate: f64) -> Value {
         json!({
@@ -162,13 +163,7 @@ mod tests {
     #[test]
     fn a_run_is_made_longer_by_what_ended_it() {
         let check = |max_steps: Value, status: &str, epochs: u64, steps: u64, expected: &str| {
-            let summary = json!({
-                "recipe": "mlp", "status": status, "backend": "cpu", "device": "a CPU", "seed": 0,
-                "epochs": epochs, "steps": steps, "samples": 9, "parameters": 9,
-                "trainable_parameters": 9, "seconds": 1.0, "seconds_training": 1.0,
-                "train": {"loss": 0.25}, "skipped_records": 0,
-            });
-            let summary = serde_json::from_value(summary).unwrap();
+            let summary = example(&json!({"status": status, "epochs": epochs, "steps": steps}));
             let command =
                 longer(Path::new("runs/a"), &leaves(&settings(5, max_steps, 0.1)), &summary);
             assert_eq!(command, format!("recipes resume runs/a {expected}"));

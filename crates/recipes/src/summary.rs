@@ -1,6 +1,6 @@
 //! The result of a run: `summary.json`.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, iter, path::Path};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use training::{Best, EndStatus, Measured, Metrics};
@@ -73,6 +73,33 @@ impl Summary {
         let is_measured = self.validation.as_ref()?.get(&best.metric) == Some(&best.value);
         is_measured.then_some(best.epoch)
     }
+
+    /// The metrics of each split that was measured, in display order.
+    pub(crate) fn splits(&self) -> impl Iterator<Item = (&'static str, &Metrics)> {
+        let held_out = [("validation", &self.validation), ("test", &self.test)];
+        let held_out = held_out.into_iter();
+        let held_out = held_out.filter_map(|(split, metrics)| Some((split, metrics.as_ref()?)));
+        iter::once(("train", &self.train)).chain(held_out)
+    }
+
+    /// While it trained.
+    pub(crate) fn samples_per_second(&self) -> f64 {
+        self.samples as f64 / self.seconds_training.max(1e-9)
+    }
+}
+
+/// The summary of a finished run of `cnn` for tests, with these values in place of its own.
+#[cfg(test)]
+pub(crate) fn example(values: &serde_json::Value) -> Summary {
+    let mut summary = serde_json::json!({
+        "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "seed": 0,
+        "epochs": 2, "steps": 40, "samples": 1000, "parameters": 9, "trainable_parameters": 9,
+        "seconds": 12.0, "seconds_training": 10.0, "train": {"loss": 0.25}, "skipped_records": 0,
+    });
+    for (key, value) in values.as_object().unwrap() {
+        summary[key] = value.clone();
+    }
+    serde_json::from_value(summary).unwrap()
 }
 
 fn one() -> usize {
@@ -118,25 +145,9 @@ mod tests {
     fn what_is_not_finite_is_written_and_read_again() {
         let metrics = |loss| Metrics::from([("loss".to_owned(), loss), ("rmse".to_owned(), 2.0)]);
         let summary = Summary {
-            recipe: "mlp".to_owned(),
-            status: EndStatus::Finished,
-            backend: "cpu".to_owned(),
-            device: "a CPU".to_owned(),
-            ranks: 1,
-            seed: 0,
-            epochs: 1,
-            steps: 1,
-            samples: 1,
-            parameters: 1,
-            trainable_parameters: 1,
-            seconds: 1.0,
-            seconds_training: 1.0,
-            seconds_measuring: None,
             train: metrics(f64::NAN),
             validation: Some(metrics(f64::NEG_INFINITY)),
-            test: None,
-            best: None,
-            skipped_records: 0,
+            ..example(&serde_json::json!({}))
         };
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(SUMMARY), serde_json::to_vec(&summary).unwrap()).unwrap();

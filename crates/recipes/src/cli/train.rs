@@ -148,17 +148,12 @@ fn is_file(named: &str) -> bool {
 
 pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
-    let splits = [
-        ("train", Some(&summary.train)),
-        ("validation", summary.validation.as_ref()),
-        ("test", summary.test.as_ref()),
-    ];
     let mut text = format!(
         "trained {} for {} in {}, {} samples/s, on {}{}\n",
         summary.recipe,
         counted(summary.steps, "step"),
         duration(summary.seconds_training),
-        grouped(summary.samples as f64 / summary.seconds_training.max(1e-9)),
+        grouped(summary.samples_per_second()),
         summary.device,
         if summary.ranks > 1 { format!(", {} ranks", summary.ranks) } else { String::new() },
     );
@@ -168,8 +163,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     {
         text += &format!("stopped early: {why}\n");
     }
-    for (split, metrics) in splits {
-        let Some(metrics) = metrics else { continue };
+    for (split, metrics) in summary.splits() {
         let epoch = match summary.kept_before_last() {
             None => String::new(),
             Some(_) if split == "train" => format!(" (epoch {}, the last)", summary.epochs),
@@ -201,18 +195,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::summary::example;
 
     #[test]
     fn measures_of_two_epochs_say_of_which() {
         let told = |best: usize| {
-            let summary = json!({
-                "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
-                "seed": 0, "epochs": 5, "steps": 40, "samples": 100, "parameters": 9,
-                "trainable_parameters": 9, "seconds": 1.0, "seconds_training": 1.0,
-                "train": {"loss": 0.25}, "validation": {"loss": 0.5}, "test": {"loss": 0.75},
-                "best": {"epoch": best, "metric": "loss", "value": 0.5}, "skipped_records": 0,
-            });
-            describe(&serde_json::from_value(summary).unwrap(), Path::new("a"), false)
+            let summary = example(&json!({
+                "epochs": 5, "validation": {"loss": 0.5}, "test": {"loss": 0.75},
+                "best": {"epoch": best, "metric": "loss", "value": 0.5},
+            }));
+            describe(&summary, Path::new("a"), false)
         };
         for line in [
             "  train      loss 0.2500 (epoch 5, the last)\n",
@@ -227,16 +219,10 @@ mod tests {
     #[test]
     fn a_report_without_mistakes_says_how_to_add_them() {
         let summary_of = |seconds_training: f64, held_out: bool| -> Summary {
-            let mut summary = json!({
-                "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU",
-                "seed": 0, "epochs": 1, "steps": 40, "samples": 100, "parameters": 9,
-                "trainable_parameters": 9, "seconds": 100.0, "seconds_training": seconds_training,
-                "train": {"loss": 0.25}, "skipped_records": 0,
-            });
-            if held_out {
-                summary["validation"] = json!({"loss": 0.5});
-            }
-            serde_json::from_value(summary).unwrap()
+            let validation = if held_out { json!({"loss": 0.5}) } else { json!(null) };
+            example(&json!({
+                "seconds": 100.0, "seconds_training": seconds_training, "validation": validation,
+            }))
         };
         let told = |seconds_training, held_out| {
             describe(&summary_of(seconds_training, held_out), Path::new("my runs/a"), false)

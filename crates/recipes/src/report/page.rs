@@ -189,11 +189,10 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
                 format!("{}, {} of them trained", count(summary.parameters), count(trained))
             }
         };
-        let speed = summary.samples as f64 / summary.seconds_training.max(1e-9);
         facts.extend([
             ("parameters", parameters),
             ("samples seen", grouped(summary.samples as f64)),
-            ("samples/s", grouped(speed)),
+            ("samples/s", grouped(summary.samples_per_second())),
             ("time", duration(summary.seconds)),
         ]);
     }

@@ -237,19 +237,13 @@ mod tests {
     use crate::{
         ExitCode,
         record::{End, Plan, StepRecord},
+        summary::example,
     };
 
     /// A run with these training and validation losses, an epoch each.
     fn record(losses: &[(f64, f64)], more: serde_json::Value) -> Record {
-        let mut summary = json!({
-            "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "seed": 0,
-            "epochs": losses.len(), "steps": 40, "samples": 100, "parameters": 9,
-            "trainable_parameters": 9, "seconds": 126.0, "seconds_training": 100.0,
-            "train": {"loss": 0.25}, "skipped_records": 0,
-        });
-        for (key, value) in more.as_object().unwrap() {
-            summary[key] = value.clone();
-        }
+        let mut values = json!({"epochs": losses.len(), "seconds": 126.0});
+        values.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let epoch = |(index, &(train, validation)): (usize, &(f64, f64))| EpochRecord {
             epoch: index + 1,
             train_loss: Some(train),
@@ -259,7 +253,7 @@ mod tests {
         Record {
             directory: "runs/a".into(),
             recipe: "cnn".to_owned(),
-            summary: serde_json::from_value(summary).unwrap(),
+            summary: Some(example(&values)),
             epochs: losses.iter().enumerate().map(epoch).collect(),
             settings: [("training.epochs".to_owned(), json!(losses.len()))].into(),
             ..Record::default()
