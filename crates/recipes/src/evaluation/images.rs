@@ -10,7 +10,7 @@ use training::Group;
 use super::{
     AnyModel, EvaluationReport, Examined, hold_data,
     mistakes::{Mistakes, Sample},
-    of_given, or_elsewhere,
+    or_elsewhere,
 };
 use crate::{
     ExitCode, Failure,
@@ -39,8 +39,7 @@ pub(super) fn examine(
             if config.data.source == ImageOrigin::Synthetic {
                 config.data.source = ImageOrigin::ImageFolder;
             }
-            let given = read_given(&config.data, config.training.seed, progress);
-            ("given", given.map_err(of_given)?)
+            ("given", read_given(&config.data, config.training.seed, progress)?)
         }
         None => {
             let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)

@@ -159,29 +159,6 @@ fn or_elsewhere(error: impl Into<Failure>) -> Failure {
     failure
 }
 
-/// The error for data named by `--data`: its help without a run's settings, which `eval` does not
-/// take.
-fn of_given(error: impl Into<Failure>) -> Failure {
-    let mut failure = error.into();
-    for problem in &mut failure.problems {
-        problem.help = problem.help.take().map(without_settings);
-    }
-    failure
-}
-
-/// A help up to the clause that names a setting.
-fn without_settings(mut help: String) -> String {
-    let setting = ["`data.", "`training."].iter().filter_map(|table| help.find(table)).min();
-    match setting.map(|at| help[..at].rfind([',', ';'])) {
-        None => help,
-        Some(None) => "name other data: `--data PATH`".to_owned(),
-        Some(Some(end)) => {
-            help.truncate(end);
-            help
-        }
-    }
-}
-
 /// The error for data that has changed since the model was trained.
 fn changed(description: &Description) -> Failure {
     Failure::new(
@@ -189,29 +166,4 @@ fn changed(description: &Description) -> Failure {
         "the run's data has changed since it was trained",
         format!("restore it, or name other {} to evaluate on: `--data PATH`", description.input()),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use data::{
-        DataError,
-        image_folder::{BadImage, ImageFolderError},
-        text::TextError,
-    };
-
-    use super::*;
-
-    #[test]
-    fn help_on_given_data_names_no_setting() {
-        let help = |error: DataError| of_given(error).problems[0].help.clone().unwrap();
-        let (path, text) = (|| "a".into(), || "`a`".to_owned());
-        let missing = "check the path; a relative one starts at the current directory";
-        assert_eq!(help(DataError::NotFound { path: path() }), missing);
-        let bad = ImageFolderError::BadImage { path: path(), reason: BadImage::NotAnImage };
-        assert_eq!(help(bad.into()), "replace or delete it");
-        let short = TextError::TooShort { text: text(), tokens: 3, sequence_length: 9 };
-        assert_eq!(help(short.into()), "use a longer text");
-        let empty = TextError::Empty { path: path() };
-        assert_eq!(help(empty.into()), "name other data: `--data PATH`");
-    }
 }

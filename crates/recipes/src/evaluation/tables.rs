@@ -11,7 +11,7 @@ use training::Group;
 use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, Mistakes, decoded_row, short},
-    of_given, or_elsewhere,
+    or_elsewhere,
 };
 use crate::{
     ExitCode, Failure,
@@ -33,7 +33,7 @@ pub(super) fn examine(
         return Err(changed(model.description()));
     };
     let (split, GivenTable { split: given_split, table, notes }) = match data {
-        Some(path) => ("given", read_given(path, preprocessing, &config).map_err(of_given)?),
+        Some(path) => ("given", read_given(path, preprocessing, &config)?),
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed).map_err(or_elsewhere)?;

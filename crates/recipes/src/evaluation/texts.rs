@@ -11,7 +11,7 @@ use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{AnyModel, EvaluationReport, Examined, changed, hold_data, of_given, or_elsewhere};
+use super::{AnyModel, EvaluationReport, Examined, changed, hold_data, or_elsewhere};
 use crate::{
     ExitCode, Failure,
     config::{Config, TextData},
@@ -35,7 +35,7 @@ pub(super) fn examine(
     let mut notes = Vec::new();
     let (split, tokens) = match data {
         Some(path) => {
-            let (tokens, told) = read_tokens(path, vocabulary, length).map_err(of_given)?;
+            let (tokens, told) = read_tokens(path, vocabulary, length)?;
             notes = told;
             ("given", tokens)
         }
@@ -49,14 +49,14 @@ pub(super) fn examine(
     let beginning = beginning(&tokens, vocabulary);
     let loader = match architecture.predict {
         Positions::Last => {
-            let windows = Windows::new(tokens, length, Predict::Last)
-                .map_err(|error| of_given(DataError::from(error)))?;
+            let windows =
+                Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
             let batching = config.training.evaluation_batching(EVALUATION_BATCH);
             TokenLoader::windows(windows, batching, device)
         }
         Positions::All => {
             let rows = config.training.batch_size;
-            let streams = evaluation_streams(tokens, rows, length).map_err(of_given)?;
+            let streams = evaluation_streams(tokens, rows, length)?;
             TokenLoader::streams(streams, Share::WHOLE, device)
         }
     };
