@@ -44,7 +44,6 @@ mod time;
 
 // After a run.
 mod comparison;
-mod confusion;
 pub mod evaluation;
 mod report;
 mod spread;

@@ -9,13 +9,13 @@ use training::Group;
 
 use super::{
     AnyModel, EvaluationReport, Examined, hold_data,
-    mistakes::{Mistakes, Sample},
+    mistakes::Sample,
     or_elsewhere,
+    tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
-    confusion::Confusion,
     image_evaluation::ImageEvaluation,
     image_set::{GivenImages, Progress, read_given, read_held_out},
 };
@@ -52,13 +52,10 @@ pub(super) fn examine(
     let samples = source.labels().len();
     let images = Arc::clone(&source);
     let evaluation = ImageEvaluation::new(images, &config, preprocessing, &Group::alone(), device)?;
-    let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
+    let mut tally = Tally::new(classes.len());
     let metrics = evaluation.measure_each(
         |images| model.image_logits(images).expect("the model reads images"),
-        |logits, labels| {
-            confusion.add(logits.clone(), labels.clone());
-            mistakes.add(logits, labels);
-        },
+        |logits, labels| tally.add(logits, labels),
     )?;
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
@@ -67,15 +64,15 @@ pub(super) fn examine(
         Ok::<_, DataError>(Sample::Image { png, name: source.name(index) })
     };
     Ok(Examined {
+        mistakes: tally.mistakes(classes, shown)?,
         report: EvaluationReport {
             classes: classes.clone(),
-            per_class: confusion.scores(classes),
-            confusion: confusion.into_counts(),
+            per_class: tally.scores(classes),
+            confusion: tally.counts,
             given_split,
             notes,
             ..EvaluationReport::of(split, samples, metrics)
         },
-        mistakes: mistakes.with_samples(classes, shown)?,
         beginning: None,
     })
 }

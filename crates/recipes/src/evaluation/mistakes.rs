@@ -1,7 +1,5 @@
 //! The worst mispredicted samples.
 
-use backend::Backend;
-use burn::tensor::{Int, Tensor, activation::softmax};
 use data::{ColumnKind, TablePreprocessing};
 
 use crate::numbers::told_apart;
@@ -33,66 +31,6 @@ pub(crate) enum Sample {
     },
     /// Columns with their values.
     Row(Vec<(String, String)>),
-}
-
-/// Misclassified samples so far, the most confident first.
-#[derive(Debug, Default)]
-pub(super) struct Mistakes {
-    seen: usize,
-    worst: Vec<Mistaken>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Mistaken {
-    index: usize,
-    truth: usize,
-    prediction: usize,
-    probability: f32,
-}
-
-impl Mistakes {
-    /// Looks through the next batch of the split.
-    ///
-    /// - `logits`: `[batch, classes]`
-    /// - `labels`: `[batch]`
-    pub(super) fn add<B: Backend>(&mut self, logits: Tensor<B, 2>, labels: Tensor<B, 1, Int>) {
-        let [_, classes] = logits.dims();
-        let probabilities: Vec<f32> = softmax(logits, 1).into_data().iter().collect();
-        let rows = probabilities.chunks_exact(classes.max(1));
-        for (row, truth) in rows.zip(labels.into_data().iter::<i64>()) {
-            let (index, truth) = (self.seen, truth as usize);
-            self.seen += 1;
-            let likeliest = row.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-            if let Some((prediction, probability)) = likeliest
-                && prediction != truth
-            {
-                self.worst.push(Mistaken { index, truth, prediction, probability });
-            }
-        }
-        self.worst.sort_by(|a, b| b.probability.total_cmp(&a.probability));
-        self.worst.truncate(MOST);
-    }
-
-    /// The worst, each with its sample, which `read` finds by its index in the split.
-    ///
-    /// # Errors
-    ///
-    /// That of `read`.
-    pub(super) fn with_samples<E>(
-        self,
-        classes: &[String],
-        read: impl Fn(usize) -> Result<Sample, E>,
-    ) -> Result<Vec<Mistake>, E> {
-        let mistake = |found: Mistaken| {
-            Ok(Mistake {
-                truth: classes[found.truth].clone(),
-                prediction: classes[found.prediction].clone(),
-                probability: Some(found.probability),
-                sample: read(found.index)?,
-            })
-        };
-        self.worst.into_iter().map(mistake).collect()
-    }
 }
 
 /// The first columns of an encoded row, decoded up to rounding; a missing number is the mean of its
@@ -139,35 +77,9 @@ pub(super) fn short(value: f64, mean: f64, deviation: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use backend::{Selected, device::Device};
     use data::{CategoryEncoding, Column, Target, TargetKind};
 
     use super::*;
-
-    #[test]
-    fn the_most_confident_mistakes_are_kept_with_their_places() {
-        let device = Device::default();
-        let mut mistakes = Mistakes::default();
-        // Right, wrong by a little, wrong by much; then more than are kept.
-        let logits =
-            Tensor::<Selected, 2>::from_floats([[1.0, 0.0], [0.5, 0.0], [3.0, 0.0]], &device);
-        mistakes.add(logits, Tensor::from_ints([0, 1, 1], &device));
-        for step in 0..MOST as i32 {
-            let logits =
-                Tensor::<Selected, 2>::from_floats([[0.0, 1.0 + step as f32 / 10.0]], &device);
-            mistakes.add(logits, Tensor::from_ints([0], &device));
-        }
-        let classes = ["cat", "dog"].map(str::to_owned);
-        let image = |index: usize| Sample::Image { png: vec![index as u8], name: None };
-        let worst = mistakes.with_samples(&classes, |index| Ok::<_, ()>(image(index))).unwrap();
-        assert_eq!(worst.len(), MOST);
-        assert_eq!((worst[0].truth.as_str(), worst[0].prediction.as_str()), ("dog", "cat"));
-        assert_eq!(worst[0].sample, image(2));
-        assert!((worst[0].probability.unwrap() - 0.952_574).abs() < 1e-5);
-        assert_eq!(worst[1].sample, image(2 + MOST));
-        assert!(worst.is_sorted_by(|a, b| a.probability >= b.probability));
-        assert!(!worst.iter().any(|mistake| mistake.sample == image(1)));
-    }
 
     #[test]
     fn small_numbers_are_told_from_0() {

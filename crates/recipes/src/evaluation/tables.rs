@@ -10,13 +10,13 @@ use training::Group;
 
 use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
-    mistakes::{MOST, Mistakes, decoded_row, short},
+    mistakes::{MOST, decoded_row, short},
     or_elsewhere,
+    tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
     config::{Config, Source, TableData},
-    confusion::Confusion,
     mlp,
     table_evaluation::TableEvaluation,
 };
@@ -46,24 +46,22 @@ pub(super) fn examine(
     };
     let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
     let classes = preprocessing.target.classes();
-    let (mut confusion, mut mistakes) = (Confusion::new(classes.len()), Mistakes::default());
-    let metrics = evaluation.measure_each(network, |logits, labels| {
-        confusion.add(logits.clone(), labels.clone());
-        mistakes.add(logits, labels);
-    })?;
+    let mut tally = Tally::new(classes.len());
+    let metrics =
+        evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
     let width = preprocessing.width();
     let row = |index: usize| decoded_row(preprocessing, &table.features[index * width..][..width]);
     let mistakes = if classes.is_empty() {
         furthest_off(model, &table, row)?
     } else {
-        mistakes.with_samples(classes, |index| Ok::<_, Failure>(row(index)))?
+        tally.mistakes(classes, |index| Ok::<_, Failure>(row(index)))?
     };
     Ok(Examined {
         report: EvaluationReport {
             given_split,
             classes: classes.to_vec(),
-            per_class: confusion.scores(classes),
-            confusion: confusion.into_counts(),
+            per_class: tally.scores(classes),
+            confusion: tally.counts,
             notes,
             ..EvaluationReport::of(split, table.rows(), metrics)
         },

@@ -1,0 +1,169 @@
+//! Which classes are taken for which.
+
+use backend::Backend;
+use burn::tensor::{Int, Tensor};
+use serde::Serialize;
+
+use super::mistakes::{MOST, Mistake, Sample};
+
+/// The predicted classes of a split so far.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Samples by the true class and the predicted one: `[true class][predicted class]`.
+    pub(super) counts: Vec<Vec<u64>>,
+    seen: usize,
+    /// Misclassified samples, the most confident first.
+    worst: Vec<Mistaken>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mistaken {
+    index: usize,
+    truth: usize,
+    prediction: usize,
+    probability: f32,
+}
+
+/// How well a class is recognised.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassScores {
+    /// Its name.
+    pub class: String,
+    /// Samples of it.
+    pub samples: u64,
+    /// The share of predictions of it that are right; none if it was never predicted.
+    pub precision: Option<f64>,
+    /// The share of its samples that are predicted as it; none if it has none.
+    pub recall: Option<f64>,
+}
+
+impl Tally {
+    pub(super) fn new(classes: usize) -> Self {
+        Self { counts: vec![vec![0; classes]; classes], seen: 0, worst: Vec::new() }
+    }
+
+    /// Counts the next batch of the split.
+    ///
+    /// - `logits`: `[batch, classes]`
+    /// - `labels`: `[batch]`
+    pub(super) fn add<B: Backend>(&mut self, logits: Tensor<B, 2>, labels: Tensor<B, 1, Int>) {
+        let [_, classes] = logits.dims();
+        let logits: Vec<f32> = logits.into_data().iter().collect();
+        for (logits, truth) in logits.chunks_exact(classes).zip(labels.into_data().iter::<i64>()) {
+            let (index, truth) = (self.seen, truth as usize);
+            let prediction = first_largest(logits);
+            self.seen += 1;
+            self.counts[truth][prediction] += 1;
+            if prediction != truth {
+                let probability = probability(logits, prediction);
+                self.worst.push(Mistaken { index, truth, prediction, probability });
+            }
+        }
+        self.worst.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        self.worst.truncate(MOST);
+    }
+
+    pub(super) fn scores(&self, classes: &[String]) -> Vec<ClassScores> {
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let scores = |(index, class): (usize, &String)| {
+            let hits = self.counts[index][index];
+            let samples = self.counts[index].iter().sum();
+            let predicted = self.counts.iter().map(|row| row[index]).sum();
+            let (precision, recall) = (share(hits, predicted), share(hits, samples));
+            ClassScores { class: class.clone(), samples, precision, recall }
+        };
+        classes.iter().enumerate().map(scores).collect()
+    }
+
+    /// The worst mistakes, each with its sample, which `read` finds by its index in the split.
+    ///
+    /// # Errors
+    ///
+    /// That of `read`.
+    pub(super) fn mistakes<E>(
+        &self,
+        classes: &[String],
+        read: impl Fn(usize) -> Result<Sample, E>,
+    ) -> Result<Vec<Mistake>, E> {
+        let mistake = |found: &Mistaken| {
+            Ok(Mistake {
+                truth: classes[found.truth].clone(),
+                prediction: classes[found.prediction].clone(),
+                probability: Some(found.probability),
+                sample: read(found.index)?,
+            })
+        };
+        self.worst.iter().map(mistake).collect()
+    }
+}
+
+/// The predicted class; of equal logits the first counts, as for the accuracy.
+fn first_largest(logits: &[f32]) -> usize {
+    (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best })
+}
+
+/// The softmax at the predicted class, whose logit is the largest.
+fn probability(logits: &[f32], prediction: usize) -> f32 {
+    let largest = logits[prediction];
+    1.0 / logits.iter().map(|logit| (logit - largest).exp()).sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    fn tally<const CLASSES: usize, const SAMPLES: usize>(
+        logits: [[f32; CLASSES]; SAMPLES],
+        labels: [i32; SAMPLES],
+    ) -> Tally {
+        let device = Device::default();
+        let mut tally = Tally::new(CLASSES);
+        let logits = Tensor::<Selected, 2>::from_floats(logits, &device);
+        tally.add(logits, Tensor::from_ints(labels, &device));
+        tally
+    }
+
+    #[test]
+    fn counts_become_precision_and_recall() {
+        let logits = [[2.0, 1.0, 0.0], [0.0, 1.0, 0.0], [3.0, 1.0, 0.0], [0.0, 5.0, 1.0]];
+        let tally = tally(logits, [0, 0, 1, 1]);
+        let scores = tally.scores(&["a", "b", "c"].map(str::to_owned));
+        let expected = [(2, Some(0.5), Some(0.5)), (2, Some(0.5), Some(0.5)), (0, None, None)];
+        for (scores, expected) in scores.iter().zip(expected) {
+            assert_eq!((scores.samples, scores.precision, scores.recall), expected, "{scores:?}");
+        }
+        assert_eq!(tally.counts, [[1, 1, 0], [1, 1, 0], [0, 0, 0]]);
+    }
+
+    #[test]
+    fn what_counts_as_right_is_no_mistake() {
+        // Equal logits, and different ones with equal probabilities.
+        let tally = tally([[1.0, 1.0], [1e-9, 0.0], [0.0, 1e-9]], [0, 0, 0]);
+        assert_eq!(tally.counts, [[2, 1], [0, 0]]);
+        assert_eq!(tally.worst, [Mistaken { index: 2, truth: 0, prediction: 1, probability: 0.5 }]);
+    }
+
+    #[test]
+    fn the_most_confident_mistakes_are_kept_with_their_places() {
+        // Right, wrong by a little, wrong by much; then more than are kept.
+        let mut tally = tally([[1.0, 0.0], [0.5, 0.0], [3.0, 0.0]], [0, 1, 1]);
+        let device = Device::default();
+        for step in 0..MOST as i32 {
+            let logits =
+                Tensor::<Selected, 2>::from_floats([[0.0, 1.0 + step as f32 / 10.0]], &device);
+            tally.add(logits, Tensor::from_ints([0], &device));
+        }
+        let classes = ["cat", "dog"].map(str::to_owned);
+        let image = |index: usize| Sample::Image { png: vec![index as u8], name: None };
+        let worst = tally.mistakes(&classes, |index| Ok::<_, ()>(image(index))).unwrap();
+        assert_eq!(worst.len(), MOST);
+        assert_eq!((worst[0].truth.as_str(), worst[0].prediction.as_str()), ("dog", "cat"));
+        assert_eq!(worst[0].sample, image(2));
+        assert!((worst[0].probability.unwrap() - 0.952_574).abs() < 1e-5);
+        assert_eq!(worst[1].sample, image(2 + MOST));
+        assert!(worst.is_sorted_by(|a, b| a.probability >= b.probability));
+        assert!(!worst.iter().any(|mistake| mistake.sample == image(1)));
+    }
+}
