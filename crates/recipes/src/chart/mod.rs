@@ -4,10 +4,10 @@
 
 mod scale;
 
-use std::fmt::Write as _;
+use askama::Template;
 
 use self::scale::Scale;
-use crate::numbers::significant;
+use crate::{console::printable, numbers::significant};
 
 /// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -33,9 +33,11 @@ pub(crate) struct Line {
 // In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
 const LEFT: f64 = 76.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 34.0;
-const PLOT_HEIGHT: f64 = 200.0;
+const BOTTOM: f64 = TOP + 200.0;
+const MIDDLE: f64 = (LEFT + RIGHT) / 2.0;
+const CENTRE: f64 = (TOP + BOTTOM) / 2.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
 /// The approximate width of a letter.
@@ -49,51 +51,79 @@ const DIGITS: usize = 5;
 /// The columns of a longer line; of the points in one only the lowest and the highest are drawn.
 const COLUMNS: usize = 400;
 
+/// A chart with its places, as the template draws it.
+#[derive(Template)]
+#[template(path = "chart.svg")]
+struct Drawing<'a> {
+    /// In a file of its own, which needs it.
+    style: Option<&'static str>,
+    title: &'a str,
+    x_label: &'a str,
+    y_label: &'a str,
+    height: f64,
+    /// Where across, and what stands there.
+    x_ticks: Vec<(f64, &'a str)>,
+    /// Where down, and what stands there.
+    y_ticks: Vec<(f64, &'a str)>,
+    lines: Vec<DrawnLine>,
+    is_empty: bool,
+}
+
+struct DrawnLine {
+    name: String,
+    /// Its CSS classes.
+    colour: String,
+    points: Vec<DrawnPoint>,
+    /// Where its name stands below the chart, if there are several lines: the left end and the
+    /// height of the row.
+    legend: Option<(f64, f64)>,
+}
+
+struct DrawnPoint {
+    x: f64,
+    y: f64,
+    /// Shown on hover.
+    value: String,
+}
+
 impl Chart {
     /// As a file.
     pub(crate) fn svg(&self) -> String {
-        let head = format!(
-            "<style>{STYLE}</style><rect class=\"chart-paper\" width=\"100%\" height=\"100%\"/>"
-        );
-        self.draw("xmlns=\"http://www.w3.org/2000/svg\" ", &head)
+        self.draw(Some(STYLE))
     }
 
     /// For a page that has [`STYLE`] already.
     pub(crate) fn inline(&self) -> String {
-        self.draw("", "")
+        self.draw(None)
     }
 
-    /// - `namespace`: makes the element SVG outside a page
-    /// - `head`: what it begins with
-    fn draw(&self, namespace: &str, head: &str) -> String {
-        let lines: Vec<(&Line, Vec<(f64, f64)>)> =
-            self.lines.iter().map(|line| (line, self.drawable(&line.points))).collect();
-        let points = || lines.iter().flat_map(|(_, points)| points);
+    fn draw(&self, style: Option<&'static str>) -> String {
+        let lines: Vec<Vec<(f64, f64)>> =
+            self.lines.iter().map(|line| self.drawable(&line.points)).collect();
+        let points = || lines.iter().flatten();
         let (x, y) = (points().map(|point| point.0), points().map(|point| point.1));
         let x = if self.logarithmic_x { Scale::logarithmic(x) } else { Scale::tight(x) };
         let y = Scale::rounded(y);
         let legend = self.legend();
-        let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + legend.height;
-        let title = escaped(&self.title);
-        let mut svg = format!(
-            "<svg {namespace}class=\"chart\" role=\"img\" \
-             viewBox=\"0 0 {WIDTH} {height}\"><title>{title}</title>{head}\
-             <text class=\"chart-title\" x=\"{LEFT}\" y=\"20\">{title}</text>"
-        );
-        svg += &self.axes(&x, &y);
-        for (index, (line, points)) in lines.iter().enumerate() {
-            svg += &drawn(line, points, &x, &y, index);
-        }
-        if points().next().is_none() {
-            let (middle, centre) = ((LEFT + WIDTH - RIGHT) / 2.0, TOP + PLOT_HEIGHT / 2.0);
-            // Writing to a `String` cannot fail, here and below.
-            let _ = write!(
-                svg,
-                "<text class=\"chart-label\" text-anchor=\"middle\" x=\"{middle}\" y=\"{centre}\">\
-                 nothing was recorded</text>"
-            );
-        }
-        svg + &legend.svg + "</svg>"
+        let end = legend.last().map(|(_, centre)| centre + LEGEND_ROW / 2.0 + 6.0);
+        let drawn = |(index, points): (usize, &Vec<(f64, f64)>)| DrawnLine {
+            name: printable(&self.lines[index].name),
+            colour: colour(index),
+            points: points.iter().map(|&point| DrawnPoint::of(point, &x, &y)).collect(),
+            legend: legend.get(index).copied(),
+        };
+        let drawing = Drawing {
+            style,
+            title: &self.title,
+            x_label: &self.x_label,
+            y_label: &self.y_label,
+            height: end.unwrap_or(BOTTOM + AXIS_HEIGHT),
+            x_ticks: x.ticks().iter().map(|tick| (across(&x, tick.value), tick.text.as_str())).collect(),
+            y_ticks: y.ticks().iter().map(|tick| (down(&y, tick.value), tick.text.as_str())).collect(),
+            lines: lines.iter().enumerate().map(drawn).collect(),
+            is_empty: points().next().is_none(),
+        };
+        drawing.render().expect("a template fails only where its writer does, and a string does not")
     }
 
     /// The points that have a place, thinned to what can be told apart.
@@ -108,111 +138,46 @@ impl Chart {
         if points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
 
-    fn axes(&self, x: &Scale, y: &Scale) -> String {
-        let (right, bottom) = (WIDTH - RIGHT, TOP + PLOT_HEIGHT);
-        let mut svg = String::new();
-        for tick in x.ticks() {
-            let place = across(x, tick.value);
-            let _ = write!(
-                svg,
-                "<path class=\"chart-grid\" d=\"M{place:.1} {TOP}V{bottom}\"/>\
-                 <text class=\"chart-tick\" text-anchor=\"middle\" x=\"{place:.1}\" y=\"{:.1}\">{}</text>",
-                bottom + 15.0,
-                tick.text
-            );
-        }
-        for tick in y.ticks() {
-            let place = down(y, tick.value);
-            let _ = write!(
-                svg,
-                "<path class=\"chart-grid\" d=\"M{LEFT} {place:.1}H{right}\"/>\
-                 <text class=\"chart-tick\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                LEFT - 6.0,
-                place + 4.0,
-                tick.text
-            );
-        }
-        let (x_label, y_label) = (escaped(&self.x_label), escaped(&self.y_label));
-        let (middle, centre) = ((LEFT + right) / 2.0, TOP + PLOT_HEIGHT / 2.0);
-        let _ = write!(
-            svg,
-            "<path class=\"chart-axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>\
-             <text class=\"chart-label\" text-anchor=\"middle\" x=\"{middle}\" y=\"{:.1}\">{x_label}</text>\
-             <text class=\"chart-label\" text-anchor=\"middle\" \
-             transform=\"translate(13 {centre}) rotate(-90)\">{y_label}</text>",
-            bottom + 34.0
-        );
-        svg
-    }
-
-    /// The names of the lines, in rows below the chart; nothing for a single line.
-    fn legend(&self) -> Legend {
+    /// Where the names of the lines stand, in rows below the chart: the left end and the height of
+    /// each; nothing for a single line.
+    fn legend(&self) -> Vec<(f64, f64)> {
         if self.lines.len() < 2 {
-            return Legend { svg: String::new(), height: 0.0 };
+            return Vec::new();
         }
-        let (mut svg, mut rows, mut left) = (String::new(), 1.0, LEFT);
-        for (index, line) in self.lines.iter().enumerate() {
+        let (mut left, mut centre) = (LEFT, BOTTOM + AXIS_HEIGHT + LEGEND_ROW / 2.0);
+        let place = |line: &Line| {
             let width = 34.0 + LETTER * line.name.chars().count() as f64;
             if left > LEFT && left + width > WIDTH {
-                (rows, left) = (rows + 1.0, LEFT);
+                (left, centre) = (LEFT, centre + LEGEND_ROW);
             }
-            let centre = TOP + PLOT_HEIGHT + AXIS_HEIGHT + LEGEND_ROW * (rows - 0.5);
-            let _ = write!(
-                svg,
-                "<path class=\"{}\" d=\"M{left:.1} {centre:.1}h18\"/>\
-                 <text class=\"chart-tick\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                classes(index),
-                left + 23.0,
-                centre + 4.0,
-                escaped(&line.name)
-            );
+            let place = (left, centre);
             left += width;
-        }
-        Legend { svg, height: LEGEND_ROW * rows + 6.0 }
+            place
+        };
+        self.lines.iter().map(place).collect()
     }
 }
 
-struct Legend {
-    svg: String,
-    height: f64,
+impl DrawnPoint {
+    fn of(point: (f64, f64), x: &Scale, y: &Scale) -> Self {
+        let value =
+            format!("{}, {}", significant(point.0, DIGITS), significant(point.1, DIGITS));
+        Self { x: across(x, point.0), y: down(y, point.1), value }
+    }
 }
 
 fn across(scale: &Scale, value: f64) -> f64 {
-    LEFT + scale.place(value) * (WIDTH - LEFT - RIGHT)
+    LEFT + scale.place(value) * (RIGHT - LEFT)
 }
 
 fn down(scale: &Scale, value: f64) -> f64 {
-    TOP + (1.0 - scale.place(value)) * PLOT_HEIGHT
+    TOP + (1.0 - scale.place(value)) * (BOTTOM - TOP)
 }
 
-fn classes(index: usize) -> String {
+/// The CSS classes of a line's colour.
+fn colour(index: usize) -> String {
     let dashed = if index < COLOURS { "" } else { " chart-dashed" };
-    format!("chart-line chart-{}{dashed}", index % COLOURS)
-}
-
-fn drawn(line: &Line, points: &[(f64, f64)], x: &Scale, y: &Scale, index: usize) -> String {
-    let places: Vec<String> = points
-        .iter()
-        .map(|point| format!("{:.1},{:.1}", across(x, point.0), down(y, point.1)))
-        .collect();
-    let mut svg =
-        format!("<polyline class=\"{}\" points=\"{}\"/>", classes(index), places.join(" "));
-    if points.len() <= MOST_MARKED {
-        for point in points {
-            let _ = write!(
-                svg,
-                "<circle class=\"chart-dot chart-{}\" r=\"2.5\" cx=\"{:.1}\" cy=\"{:.1}\">\
-                 <title>{}: {}, {}</title></circle>",
-                index % COLOURS,
-                across(x, point.0),
-                down(y, point.1),
-                escaped(&line.name),
-                significant(point.0, DIGITS),
-                significant(point.1, DIGITS)
-            );
-        }
-    }
-    svg
+    format!("chart-{}{dashed}", index % COLOURS)
 }
 
 /// The first and the last point, and the lowest and the highest of each run of neighbours, in order.
@@ -227,23 +192,6 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     };
     let columns = points.chunks(points.len().div_ceil(COLUMNS)).flat_map(of_column);
     points.first().copied().into_iter().chain(columns).chain(points.last().copied()).collect()
-}
-
-/// Text escaped for XML.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            // Not allowed in XML.
-            control if control.is_control() => safe.push(' '),
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]
@@ -271,9 +219,7 @@ mod tests {
     #[test]
     fn points_lie_where_their_values_are() {
         let svg = chart(vec![line("a", &[(0.0, 0.0), (5.0, 0.5), (10.0, 1.0)])]).inline();
-        let (right, bottom) = (WIDTH - RIGHT, TOP + PLOT_HEIGHT);
-        let middle = ((LEFT + right) / 2.0, TOP + PLOT_HEIGHT / 2.0);
-        assert_eq!(places(&svg), [(LEFT, bottom), middle, (right, TOP)]);
+        assert_eq!(places(&svg), [(LEFT, BOTTOM), (MIDDLE, CENTRE), (RIGHT, TOP)]);
     }
 
     #[test]
@@ -325,8 +271,11 @@ mod tests {
 
     #[test]
     fn text_is_escaped_and_a_file_of_its_own_has_its_style() {
-        let chart = Chart { title: "a<b & \"c\"\n".to_owned(), ..Chart::default() };
-        assert!(chart.inline().contains("<title>a&lt;b &amp; &quot;c&quot; </title>"));
+        let names = ["a<b & \"c\"", "a\u{1b}"].map(|name| line(name, &[]));
+        let chart = chart(names.into());
+        for name in [">a&#60;b &#38; &#34;c&#34;</text>", ">a\\u{1b}</text>"] {
+            assert!(chart.inline().contains(name), "{}", chart.inline());
+        }
         assert!(!chart.inline().contains("<style>"));
         assert!(chart.svg().contains("prefers-color-scheme"));
         assert!(chart.svg().starts_with("<svg xmlns=") && chart.svg().ends_with("</svg>"));

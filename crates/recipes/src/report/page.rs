@@ -38,8 +38,6 @@ struct Page<'a> {
     style: &'static str,
     title: String,
     verdict: &'a Verdict,
-    /// [`Verdict::notes`], with text in backticks as code.
-    notes: Vec<String>,
     facts: Vec<(&'static str, String)>,
     charts: Vec<String>,
     held_out: Option<Measures<'a>>,
@@ -49,8 +47,8 @@ struct Page<'a> {
     samples: Vec<&'a SampleRecord>,
     times: Vec<Spent>,
     changes: Vec<Change>,
-    /// The run's own, likewise.
-    warnings: Vec<String>,
+    /// The run's own.
+    warnings: &'a [String],
     config: &'a str,
     environment: Vec<(String, String)>,
     command: String,
@@ -128,7 +126,6 @@ pub(super) fn page(
         style: chart::STYLE,
         title: format!("{} in {shown}", record.recipe),
         verdict,
-        notes: verdict.notes.iter().map(|note| with_code(note)).collect(),
         facts: facts(record),
         charts: curves(record).iter().map(Chart::inline).collect(),
         held_out: held_out.map(measures),
@@ -136,7 +133,7 @@ pub(super) fn page(
         samples: evenly(&record.samples, MOST_SAMPLES),
         times: times(record),
         changes: changes(record),
-        warnings: record.warnings.iter().map(|warning| with_code(warning)).collect(),
+        warnings: &record.warnings,
         config: &record.config,
         environment: environment(&record.environment),
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
@@ -149,16 +146,6 @@ fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
     let count = all.len().min(most);
     let last = all.len().saturating_sub(1);
     (0..count).map(|index| &all[index * last / (count - 1).max(1)]).collect()
-}
-
-/// Text escaped for the page, with text in backticks as code.
-fn with_code(text: &str) -> String {
-    let escaped = chart::escaped(text);
-    let piece = |(index, piece): (usize, &str)| match index % 2 {
-        0 => piece.to_owned(),
-        _ => format!("<code>{piece}</code>"),
-    };
-    escaped.split('`').enumerate().map(piece).collect()
 }
 
 fn facts(record: &Record) -> Vec<(&'static str, String)> {
@@ -418,7 +405,7 @@ mod tests {
         let page = page(&record, &verdict, None);
         assert!(!page.contains("<script>") && !page.contains("<i>"), "{page}");
         assert!(page.contains("runs/&#60;x&#62;"), "{page}");
-        assert!(page.contains("<li>&lt;i&gt; <code>&lt;u&gt;</code> x</li>"), "{page}");
-        assert!(page.contains("<li><code>a</code> &lt; b</li>"), "{page}");
+        assert!(page.contains("<li>&#60;i&#62; <code>&#60;u&#62;</code> x</li>"), "{page}");
+        assert!(page.contains("<li><code>a</code> &#60; b</li>"), "{page}");
     }
 }
