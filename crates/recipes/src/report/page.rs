@@ -31,13 +31,17 @@ const SHORT_NAME: usize = 4;
 const MOST_SAMPLES: usize = 8;
 /// How many of the most confused pairs of classes are named.
 const MOST_PAIRS: usize = 6;
+/// What a line does not break before, where a number stands there.
+const UNITS: [&str; 5] = ["%", "ms", "s", "min", "h"];
 
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
     style: &'static str,
     title: String,
-    verdict: &'a Verdict,
+    sentence: String,
+    /// The further sentences of the verdict.
+    notes: &'a [String],
     facts: Vec<(&'static str, String)>,
     charts: Vec<String>,
     held_out: Option<Measures<'a>>,
@@ -125,7 +129,8 @@ pub(super) fn page(
     let page = Page {
         style: chart::STYLE,
         title: format!("{} in {shown}", record.recipe),
-        verdict,
+        sentence: unbroken(&verdict.sentence),
+        notes: &verdict.notes,
         facts: facts(record),
         charts: curves(record).iter().map(Chart::inline).collect(),
         held_out: held_out.map(measures),
@@ -139,6 +144,20 @@ pub(super) fn page(
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
+}
+
+/// The text with each number and its unit on one line.
+fn unbroken(text: &str) -> String {
+    let mut unbroken = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ')']));
+        let follows_number = unbroken.ends_with(|last: char| last.is_ascii_digit());
+        if !unbroken.is_empty() {
+            unbroken.push(if is_unit && follows_number { '\u{a0}' } else { ' ' });
+        }
+        unbroken += word;
+    }
+    unbroken
 }
 
 /// At most so many of all, from the first to the last.
@@ -389,6 +408,13 @@ mod tests {
         let expected = ("photos/cat/<1>.png".to_owned(), "<1>.png".to_owned());
         assert_eq!(told(&mistake(Some("photos/cat/<1>.png"))), Some(expected));
         assert_eq!(told(&mistake(None)), Some(("a sample of cat".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn no_line_begins_with_a_unit() {
+        let told = unbroken("reached 99.1 % on 20 samples after 2 h 20 min, 3 s; 10 s and 5 ms.");
+        let expected = "reached 99.1~% on 20 samples after 2~h 20~min, 3~s; 10~s and 5~ms.";
+        assert_eq!(told, expected.replace('~', "\u{a0}"));
     }
 
     #[test]
