@@ -163,6 +163,11 @@ impl Console {
         self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));
     }
 
+    /// Is told of preparation, as [`Console::on_preparation`] is.
+    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
+        |task: &str, done, of| self.on_preparation(task, done, of)
+    }
+
     /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a
     /// line now and then, and one at the start where the run waits for it.
     pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {

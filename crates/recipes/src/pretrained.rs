@@ -139,20 +139,14 @@ fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure
 /// The file of torchvision's weights, downloaded if it is not there.
 #[cfg(feature = "download")]
 fn imagenet(backbone: Backbone, progress: &mut Progress<'_>) -> Result<PathBuf, Failure> {
-    use crate::download::{self, imagenet};
+    use std::slice;
+
+    use crate::download::{self, DownloadError, imagenet};
 
     let name = backbone.to_string();
     let file = imagenet::file_of(&name).expect("the configuration was checked");
-    let failed = |error: download::DownloadError, folder: &Path| {
-        let by_hand = || {
-            format!(
-                "download `{}{}` by hand into `{}`, or name a file with `model.weights`",
-                imagenet::BASE,
-                file.name,
-                folder.display()
-            )
-        };
-        Failure::new(ExitCode::Unexpected, error.to_string(), error.help().unwrap_or_else(by_hand))
+    let failed = |error: DownloadError, folder: &Path| {
+        error.failure(slice::from_ref(file), imagenet::BASE, folder)
     };
     let folder = download::folder().map_err(|error| failed(error, Path::new("")))?.join("weights");
     let task = format!("downloading {}", file.name);

@@ -38,10 +38,9 @@ pub(super) fn run(
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
-    let mut console = Console::new(progress);
-    let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
     let data = arguments.data.as_deref();
-    let report = evaluate(&arguments.run, &model, data, &device, &mut progress)?;
+    let mut console = Console::new(progress);
+    let report = evaluate(&arguments.run, &model, data, &device, &mut console.progress())?;
     output.result(&report, |report| describe(report, data))
 }
 

@@ -1,18 +1,14 @@
 //! `recipes data get`: downloads a well-known data set.
 
-use std::{
-    io::{IsTerminal, Write, stderr},
-    path::Path,
-};
+use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::output::Output;
 use crate::{
-    ExitCode, Failure, Progress,
-    download::{self, DataSet, DownloadError},
+    Console, Failure, Progress,
+    download::{self, DownloadError},
     shell::quoted,
 };
 
@@ -38,15 +34,14 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     let set = download::find(&arguments.name).expect("clap accepts only these names");
-    let folder = download::folder().map_err(|error| failure(&error, set, Path::new("")))?;
-    let bar = bar(progress, set);
-    let mut show = |have, of| {
-        bar.set_length(of);
-        bar.set_position(have);
+    let failure = |error: DownloadError, folder: &Path| {
+        error.failure(set.files, set.base, &folder.join(set.name))
     };
-    let got = download::get(set, set.base, &folder, &download::agent(), &mut show);
-    bar.finish_and_clear();
-    let folder = got.map_err(|error| failure(&error, set, &folder))?;
+    let folder = download::folder().map_err(|error| failure(error, Path::new("")))?;
+    let (mut console, task) = (Console::new(progress), format!("downloading {}", set.name));
+    let mut show = |have, of| console.on_preparation(&task, have as usize, of as usize);
+    let folder = download::get(set, set.base, &folder, &download::agent(), &mut show)
+        .map_err(|error| failure(error, &folder))?;
     let path = folder.join(set.path);
     let settings =
         vec![format!("data.source={}", set.source), format!("data.path={}", path.display())];
@@ -60,54 +55,9 @@ fn describe(got: &Got) -> String {
     format!("{}\nrecipes train {}{}\n", got.folder, got.recipe, settings.collect::<String>())
 }
 
-/// A bar on a terminal; elsewhere a line at the start, if anything.
-fn bar(progress: Progress, set: &DataSet) -> ProgressBar {
-    let is_terminal = stderr().is_terminal();
-    if progress == Progress::Auto && is_terminal {
-        let template = "{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
-        let style = ProgressStyle::with_template(template).expect("the template is a constant");
-        return ProgressBar::new(0).with_style(style).with_message(set.name);
-    }
-    if progress != Progress::Quiet {
-        let megabytes = set.bytes() as f64 / 1e6;
-        // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(stderr(), "{}: {megabytes:.1} MB from {}", set.name, set.base);
-    }
-    ProgressBar::hidden()
-}
-
-/// What went wrong, and how to do without the network.
-fn failure(error: &DownloadError, set: &DataSet, folder: &Path) -> Failure {
-    let by_hand = || {
-        let names: Vec<String> = set.files.iter().map(|file| format!("`{}`", file.name)).collect();
-        format!(
-            "download {} from `{}` into `{}` by hand, then run the command again",
-            names.join(", "),
-            set.base,
-            folder.join(set.name).display()
-        )
-    };
-    Failure::new(ExitCode::Unexpected, error.to_string(), error.help().unwrap_or_else(by_hand))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn without_a_network_all_is_said_that_a_person_needs() {
-        let set = download::find("mnist").unwrap();
-        let (url, reason) = (format!("{}x", set.base), "no route".to_owned());
-        let error = DownloadError::Unreachable { url, reason };
-        let failure = failure(&error, set, Path::new("cache"));
-        assert_eq!(failure.exit_code, ExitCode::Unexpected);
-        let problem = &failure.problems[0];
-        assert!(problem.message.ends_with("mnist/x` cannot be reached: no route"));
-        let help = problem.help.as_deref().unwrap();
-        for needed in ["`t10k-labels-idx1-ubyte.gz`", set.base, "cache"] {
-            assert!(help.contains(needed), "{help}");
-        }
-    }
 
     #[test]
     fn the_command_that_comes_next_can_be_copied() {

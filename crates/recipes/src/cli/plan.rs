@@ -70,8 +70,7 @@ pub(super) fn run(
     let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
     layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
     let mut console = Console::new(common.progress);
-    let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
-    let plan = (recipe.plan)(layers, &mut progress)?;
+    let plan = (recipe.plan)(layers, &mut console.progress())?;
 
     let (opened, device) = device::open()?;
     let peaks = match arguments.bench {

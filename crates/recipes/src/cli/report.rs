@@ -42,9 +42,7 @@ pub(super) fn run(
         }
         None => arguments.run.join(REPORT),
     };
-    let mut console = Console::new(progress);
-    let mut progress = |task: &str, done, of| console.on_preparation(task, done, of);
-    let verdict = report::write(&arguments.run, &file, &mut progress)?;
+    let verdict = report::write(&arguments.run, &file, &mut Console::new(progress).progress())?;
     let file = file.display().to_string();
     let written = Written { file, verdict: verdict.sentence, notes: verdict.notes };
     output.result(&written, |Written { file, verdict, notes }| {

@@ -7,6 +7,9 @@ use std::{
 
 use store::StoreError;
 
+use super::catalogue::RemoteFile;
+use crate::{ExitCode, Failure};
+
 /// What went wrong with a download.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DownloadError {
@@ -37,8 +40,24 @@ impl DownloadError {
         |source| Self::File { path, source }
     }
 
+    /// The failure of a command that needs files, with how to do without the network.
+    ///
+    /// - `base`: the address that their names are appended to
+    /// - `folder`: where they belong
+    pub(crate) fn failure(&self, files: &[RemoteFile], base: &str, folder: &Path) -> Failure {
+        let by_hand = || {
+            let names: Vec<String> = files.iter().map(|file| format!("`{}`", file.name)).collect();
+            format!(
+                "download {} from `{base}` into `{}` by hand, then run the command again",
+                names.join(", "),
+                folder.display()
+            )
+        };
+        Failure::new(ExitCode::Unexpected, self.to_string(), self.help().unwrap_or_else(by_hand))
+    }
+
     /// What to do, unless it is to download the files by hand.
-    pub(crate) fn help(&self) -> Option<String> {
+    pub(super) fn help(&self) -> Option<String> {
         match self {
             Self::BrokenOff { .. } => Some("run the command again to resume it".into()),
             Self::Other { path, .. } => {

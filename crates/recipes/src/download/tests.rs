@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
+    path::Path,
     sync::{Arc, Mutex},
     thread,
 };
@@ -15,6 +16,7 @@ use super::{
     catalogue::{RemoteFile, find, names},
     get, imagenet,
 };
+use crate::ExitCode;
 
 /// Enough for several reads.
 const BYTES: usize = 300_000;
@@ -257,5 +259,20 @@ fn the_catalogue_is_well_formed() {
             assert!(file.bytes > Some(0) && file.sha256.len() == 64, "{name}: {}", file.name);
             assert!(file.sha256.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')), "{name}");
         }
+    }
+}
+
+#[test]
+fn without_a_network_all_is_said_that_a_person_needs() {
+    let set = find("mnist").unwrap();
+    let (url, reason) = (format!("{}x", set.base), "no route".to_owned());
+    let error = DownloadError::Unreachable { url, reason };
+    let failure = error.failure(set.files, set.base, Path::new("cache"));
+    assert_eq!(failure.exit_code, ExitCode::Unexpected);
+    let problem = &failure.problems[0];
+    assert!(problem.message.ends_with("mnist/x` cannot be reached: no route"));
+    let help = problem.help.as_deref().unwrap();
+    for needed in ["`t10k-labels-idx1-ubyte.gz`", set.base, "cache"] {
+        assert!(help.contains(needed), "{help}");
     }
 }
