@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::output::{Output, refuse_existing};
+use super::output::{Output, aligned, refuse_existing};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), F
 fn describe(comparison: &Comparison) -> String {
     let mut rows = vec![comparison.columns()];
     rows.extend(comparison.cells());
-    let mut text = aligned(&rows);
+    let mut text = aligned(&rows, 1);
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
@@ -50,34 +50,7 @@ fn describe(comparison: &Comparison) -> String {
         let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
         let head: Vec<String> = std::iter::once("setting".to_owned()).chain(runs).collect();
         let rows = comparison.differences.iter().map(row);
-        text += &aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
+        text += &aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1);
     }
     text
-}
-
-/// A table whose first column is left-aligned, and all others right-aligned.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_aligned() {
-        let rows =
-            [["run", "loss"], ["runs/a", "0.5 ± 0.1"]].map(|row| row.map(str::to_owned).into());
-        assert_eq!(aligned(&rows), "run          loss\nruns/a  0.5 ± 0.1\n");
-        assert_eq!(aligned(&[]), "");
-    }
 }

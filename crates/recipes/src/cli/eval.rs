@@ -2,16 +2,20 @@
 
 use std::{
     fmt::Write as _,
+    iter,
     path::{Path, PathBuf},
 };
 
 use backend::{Selected, device};
 use inference::Model;
 
-use super::{output::Output, predict::model_of};
+use super::{
+    output::{Output, aligned, indented},
+    predict::model_of,
+};
 use crate::{
     Console, Failure, Progress,
-    evaluation::{EvaluationReport, evaluate},
+    evaluation::{ClassScores, EvaluationReport, evaluate},
     numbers::{counted, percent, rounded},
 };
 
@@ -29,6 +33,8 @@ pub(super) struct EvalArguments {
 const MOST_CLASSES: usize = 20;
 /// The longest line of that table with class names over its columns.
 const LINE: usize = 100;
+/// The most letters of a class name; longer ones are cut.
+const LONGEST_NAME: usize = 40;
 
 pub(super) fn run(
     arguments: &EvalArguments,
@@ -60,21 +66,29 @@ fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
     if report.classes.is_empty() {
         return text;
     }
-    let width = report.classes.iter().map(|class| class.chars().count()).max().unwrap_or(0).max(5);
-    let _ = writeln!(text, "\n  {:<width$}  samples  precision  recall", "class");
-    let percent = |share: Option<f64>| match share {
-        Some(share) => format!("{:.1} %", 100.0 * share),
-        None => "-".to_owned(),
-    };
-    for scores in &report.per_class {
-        let (precision, recall) = (percent(scores.precision), percent(scores.recall));
-        let (class, samples) = (&scores.class, scores.samples);
-        let _ = writeln!(text, "  {class:<width$}  {samples:>7}  {precision:>9}  {recall:>7}");
-    }
+    text.push('\n');
+    text += &indented(&scores(&report.per_class));
     if report.classes.len() <= MOST_CLASSES {
-        text += &confusion(&report.classes, &report.confusion);
+        let names: Vec<String> = report.classes.iter().map(|class| shortened(class)).collect();
+        text += &confusion(&names, &report.confusion);
     }
     text
+}
+
+fn scores(classes: &[ClassScores]) -> String {
+    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+    let mut rows = vec![["class", "samples", "precision", "recall"].map(str::to_owned)];
+    rows.extend(classes.iter().map(|ClassScores { class, samples, precision, recall }| {
+        [shortened(class), samples.to_string(), share(*precision), share(*recall)]
+    }));
+    aligned(&rows, 1)
+}
+
+fn shortened(name: &str) -> String {
+    match name.chars().count() {
+        ..=LONGEST_NAME => name.to_owned(),
+        _ => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+    }
 }
 
 /// Counts as a table: a row for each true class, a column for each predicted one. Where the class
@@ -84,9 +98,9 @@ fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
 fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
     let longest = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max();
     let digits: Vec<String> = counts.iter().flatten().map(u64::to_string).collect();
-    let digits = longest(&digits).unwrap_or(1).max(3);
     let names = longest(classes).unwrap_or(0);
-    let fits = 2 + names.max(5) + classes.len() * (1 + digits.max(names)) <= LINE;
+    let column = longest(&digits).unwrap_or(0).max(names);
+    let fits = 2 + names.max(5) + classes.len() * (2 + column) <= LINE;
     let numbered = || (1..=classes.len()).map(|number| format!("#{number}")).collect();
     let heads: Vec<String> = if fits { classes.to_vec() } else { numbered() };
     let labels: Vec<String> = match fits {
@@ -94,15 +108,11 @@ fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
         false => heads.iter().zip(classes).map(|(head, class)| format!("{head} {class}")).collect(),
     };
     let width = longest(&labels).unwrap_or(0).max(5);
-    let column = longest(&heads).unwrap_or(0).max(digits);
-
-    let mut text = format!("\n  {:<width$}  predicted as\n  {:<width$}", "true", "class");
-    text.extend(heads.iter().map(|head| format!(" {head:>column$}")));
-    for (label, row) in labels.iter().zip(counts) {
-        text += &format!("\n  {label:<width$}");
-        text.extend(row.iter().map(|count| format!(" {count:>column$}")));
-    }
-    text + "\n"
+    let mut rows = vec![iter::once("class".to_owned()).chain(heads).collect::<Vec<_>>()];
+    rows.extend(labels.into_iter().zip(counts).map(|(label, counts)| {
+        iter::once(label).chain(counts.iter().map(u64::to_string)).collect()
+    }));
+    format!("\n  {:<width$}  predicted as\n{}", "true", indented(&aligned(&rows, 1)))
 }
 
 #[cfg(test)]
@@ -114,13 +124,15 @@ mod tests {
         let classes = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             confusion(&classes(&["0", "1"]), &[vec![5, 0], vec![1234, 7]]),
-            "\n  true   predicted as\n  class    0    1\n  0        5    0\n  1     1234    7\n"
+            "\n  true   predicted as\n  class     0  1\n  0         5  0\n  1      1234  7\n"
         );
         let long = "a class whose name would fill a line of its own, or at least one half of it";
+        let long = shortened(long);
+        assert_eq!(long, "a class whose name would fill a line of…");
         assert_eq!(
-            confusion(&classes(&["cat", long]), &[vec![5, 0], vec![1, 7]]),
+            confusion(&classes(&["cat", &long]), &[vec![5, 0], vec![1, 7]]),
             format!(
-                "\n  true{:74}  predicted as\n  class{:73}  #1  #2\n  #1 cat{:72}   5   0\n  \
+                "\n  true{:39}  predicted as\n  class{:38}  #1  #2\n  #1 cat{:37}   5   0\n  \
                  #2 {long}   1   7\n",
                 "", "", ""
             )

@@ -1,6 +1,6 @@
 //! `recipes list`.
 
-use super::output::Output;
+use super::output::{Output, aligned};
 use crate::{
     Failure,
     registry::{RECIPES, Recipe},
@@ -8,8 +8,7 @@ use crate::{
 
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
     output.result(&RECIPES, |recipes| {
-        let width = recipes.iter().map(|recipe| recipe.name.len()).max().unwrap_or(0);
-        let line = |recipe: &Recipe| format!("{:<width$}  {}\n", recipe.name, recipe.summary);
-        recipes.iter().map(line).collect()
+        let row = |recipe: &Recipe| [recipe.name, recipe.summary].map(str::to_owned);
+        aligned(&recipes.iter().map(row).collect::<Vec<_>>(), 2)
     })
 }

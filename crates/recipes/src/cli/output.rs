@@ -73,6 +73,29 @@ pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     })
 }
 
+/// A table with two spaces between its columns, which are as wide as they need to be.
+///
+/// - `rows`: cells, as many in each row
+/// - `left`: how many columns, the first ones, are left-aligned; the others are right-aligned
+pub(super) fn aligned<Row: AsRef<[String]>>(rows: &[Row], left: usize) -> String {
+    let rows: Vec<&[String]> = rows.iter().map(AsRef::as_ref).collect();
+    let columns = rows.first().map_or(0, |row| row.len());
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &&[String]| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Lines that begin after two spaces.
+pub(super) fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
 // Colours of a terminal, as ANSI escape codes.
 const RED: u8 = 31;
 const GREEN: u8 = 32;
@@ -117,4 +140,17 @@ pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<
         format!("`{}` already exists", file.display()),
         format!("name another file with `{option}`, or replace it with `--force`"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = [["run", "loss"], ["runs/a", "0.5 ± 0.1"]].map(|row| row.map(str::to_owned));
+        assert_eq!(aligned(&rows, 1), "run          loss\nruns/a  0.5 ± 0.1\n");
+        assert_eq!(aligned(&rows, 2), "run     loss\nruns/a  0.5 ± 0.1\n");
+        assert_eq!(aligned::<Vec<String>>(&[], 1), "");
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     arguments::Common,
-    output::{Output, refuse_existing},
+    output::{Output, aligned, indented, refuse_existing},
     train::recipe_and_file,
 };
 use crate::{
@@ -127,16 +127,7 @@ fn layers(plan: &Plan) -> String {
         grouped(plan.parameters as f64),
         grouped(plan.multiply_adds as f64),
     ]);
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let [first, second, third, fourth] = [0, 1, 2, 3].map(width);
-    let mut text = format!("{}, per sample\n", plan.recipe);
-    for [name, shape, parameters, multiply_adds] in &rows {
-        let row = format!(
-            "  {name:first$}  {shape:second$}  {parameters:>third$}  {multiply_adds:>fourth$}"
-        );
-        text += row.trim_end();
-        text.push('\n');
-    }
+    let mut text = format!("{}, per sample\n{}", plan.recipe, indented(&aligned(&rows, 2)));
     if plan.trainable_parameters < plan.parameters {
         let trainable = grouped(plan.trainable_parameters as f64);
         text += &format!("  {trainable} of the parameters are trainable\n");
