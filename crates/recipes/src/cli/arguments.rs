@@ -13,7 +13,7 @@ use super::{
     report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, Progress, registry};
+use crate::{ExitCode, Failure, Progress, config::usual_name, registry};
 
 /// Train neural networks on your own data, on the CPU or a GPU.
 ///
@@ -216,10 +216,6 @@ fn usage(rendered: &str) -> String {
     format!("usage: `recipes {usage}`; see `recipes help {}`", command.join(" "))
 }
 
-/// What users of other programs call a setting.
-const ALIASES: [(&str, &str); 4] =
-    [("lr", "learning_rate"), ("lr0", "learning_rate"), ("batch", "batch_size"), ("data", "path")];
-
 /// The setting that was given without `--set`, as `--epochs` or `epochs=5`, to a command that takes
 /// settings.
 fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
@@ -235,8 +231,7 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
         return None;
     }
     let name = bare.unwrap_or(name).replace('-', "_");
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
-    let name = alias.map_or(name.as_str(), |(_, key)| key);
+    let name = usual_name(&name);
     let mut keys: Vec<String> =
         registry::RECIPES.iter().flat_map(|recipe| recipe.settings().into_keys()).collect();
     keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));

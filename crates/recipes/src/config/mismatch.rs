@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, nearest, shortened},
+    problem::{Problem, nearest, shortened, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
 
@@ -75,7 +75,7 @@ impl Mismatch {
             let key = Step::Key(key.to_owned());
             dotted(&[parents, &[key]].concat())
         });
-        match near.or_else(|| recipe.find(word)) {
+        match near.or_else(|| recipe.find(usual_name(word))) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if parents.is_empty() => format!("the keys are {}", listed(known, "and")),
             None if known.is_empty() => format!("`[{}]` has no keys", dotted(parents)),

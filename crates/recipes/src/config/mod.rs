@@ -64,6 +64,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use training::or_empty;
 
 use self::tree::Table;
+pub(crate) use self::problem::usual_name;
 pub use self::{
     check::{Check, Checker},
     layer::Layer,

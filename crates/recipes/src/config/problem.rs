@@ -70,6 +70,16 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// The key that users of other programs call `word`; other words as they are.
+pub(crate) fn usual_name(word: &str) -> &str {
+    match word {
+        "lr" | "lr0" => "learning_rate",
+        "batch" => "batch_size",
+        "data" => "path",
+        word => word,
+    }
+}
+
 /// A text, cut if it is too long to quote.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;

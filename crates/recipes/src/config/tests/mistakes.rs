@@ -33,9 +33,18 @@ fn unknown_keys_name_the_key_that_was_meant() {
         ],
     );
     refuses(
-        sets(&["lr=1"]),
+        sets(&["lr=1", "training.batch=5"]),
         &[
             "unknown key `lr`, in --set lr=1",
+            "help: did you mean `optimizer.learning_rate`?",
+            "unknown key `training.batch`, in --set training.batch=5",
+            "help: did you mean `training.batch_size`?",
+        ],
+    );
+    refuses(
+        sets(&["rate=1"]),
+        &[
+            "unknown key `rate`, in --set rate=1",
             "help: the keys are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
         ],
     );
