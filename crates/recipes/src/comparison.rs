@@ -340,7 +340,8 @@ fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
         keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect();
     let settings: Vec<_> = rows.iter().map(|row| &row.settings).collect();
     if (1..rows.len()).any(|place| settings[..place].contains(&settings[place])) {
-        let beginning = |row: &Row| row.data.as_str().map(|hash| hash.chars().take(DIGITS).collect());
+        let beginning =
+            |row: &Row| row.data.as_str().map(|hash| hash.chars().take(DIGITS).collect());
         let hashes = rows.iter().map(|row| beginning(row).map_or(Value::Null, Value::String));
         found.insert("data".to_owned(), hashes.collect());
     }

@@ -123,7 +123,10 @@ mod tests {
         assert_eq!(significant(0.000_012_345_678, 6), "1.23457e-5");
         assert_eq!(significant(3e-9, 5), "3e-9");
         assert_eq!(significant(0.0, 6), "0");
-        assert_eq!([0.2149, 12.6, 1234.0].map(|value| significant(value, 2)), ["0.21", "13", "1234"]);
+        assert_eq!(
+            [0.2149, 12.6, 1234.0].map(|value| significant(value, 2)),
+            ["0.21", "13", "1234"]
+        );
         assert_eq!(significant(f64::NAN, 2), "NaN");
         assert_eq!(significant(f64::INFINITY, 6), "inf");
         assert_eq!(told_apart(1_700_000_123.456, 6, 200.0), "1700000123.5");

@@ -118,12 +118,22 @@ impl Chart {
             x_label: &self.x_label,
             y_label: &self.y_label,
             height: end.unwrap_or(BOTTOM + AXIS_HEIGHT),
-            x_ticks: x.ticks().iter().map(|tick| (across(&x, tick.value), tick.text.as_str())).collect(),
-            y_ticks: y.ticks().iter().map(|tick| (down(&y, tick.value), tick.text.as_str())).collect(),
+            x_ticks: x
+                .ticks()
+                .iter()
+                .map(|tick| (across(&x, tick.value), tick.text.as_str()))
+                .collect(),
+            y_ticks: y
+                .ticks()
+                .iter()
+                .map(|tick| (down(&y, tick.value), tick.text.as_str()))
+                .collect(),
             lines: lines.iter().enumerate().map(drawn).collect(),
             is_empty: points().next().is_none(),
         };
-        drawing.render().expect("a template fails only where its writer does, and a string does not")
+        drawing
+            .render()
+            .expect("a template fails only where its writer does, and a string does not")
     }
 
     /// The points that have a place, thinned to what can be told apart.
@@ -160,8 +170,7 @@ impl Chart {
 
 impl DrawnPoint {
     fn of(point: (f64, f64), x: &Scale, y: &Scale) -> Self {
-        let value =
-            format!("{}, {}", significant(point.0, DIGITS), significant(point.1, DIGITS));
+        let value = format!("{}, {}", significant(point.0, DIGITS), significant(point.1, DIGITS));
         Self { x: across(x, point.0), y: down(y, point.1), value }
     }
 }

@@ -63,8 +63,8 @@ mod tests;
 use serde::{Serialize, de::DeserializeOwned};
 pub use training::or_empty;
 
-use self::tree::Table;
 pub(crate) use self::problem::usual_name;
+use self::tree::Table;
 pub use self::{
     check::{Check, Checker},
     layer::Layer,

@@ -8,10 +8,7 @@ use inference::Model;
 use training::Group;
 
 use super::{
-    AnyModel, EvaluationReport, Examined, hold_data,
-    mistakes::Sample,
-    or_elsewhere,
-    tally::Tally,
+    AnyModel, EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally,
 };
 use crate::{
     ExitCode, Failure,

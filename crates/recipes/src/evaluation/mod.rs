@@ -13,8 +13,8 @@ use inference::{Description, InputKind, Model};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use training::Metrics;
 
-pub use self::tally::ClassScores;
 pub(crate) use self::mistakes::{Mistake, Sample};
+pub use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
     config::{self, Check, Checker, Layer},

@@ -47,8 +47,7 @@ pub(super) fn examine(
     let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
     let classes = preprocessing.target.classes();
     let mut tally = Tally::new(classes.len());
-    let metrics =
-        evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
+    let metrics = evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
     let width = preprocessing.width();
     let row = |index: usize| decoded_row(preprocessing, &table.features[index * width..][..width]);
     let mistakes = if classes.is_empty() {

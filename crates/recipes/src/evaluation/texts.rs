@@ -49,8 +49,7 @@ pub(super) fn examine(
     let beginning = beginning(&tokens, vocabulary);
     let loader = match architecture.predict {
         Positions::Last => {
-            let windows =
-                Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
+            let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
             let batching = config.training.evaluation_batching(EVALUATION_BATCH);
             TokenLoader::windows(windows, batching, device)
         }
