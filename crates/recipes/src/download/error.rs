@@ -48,7 +48,7 @@ impl DownloadError {
         let by_hand = || {
             let names: Vec<String> = files.iter().map(|file| format!("`{}`", file.name)).collect();
             format!(
-                "download {} from `{base}` into `{}` by hand, then run the command again",
+                "download {} from `{base}` by hand into `{}`, then run the command again",
                 names.join(", "),
                 folder.display()
             )
