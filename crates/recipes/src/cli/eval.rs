@@ -98,9 +98,8 @@ fn shortened(name: &str) -> String {
 fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
     let longest = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max();
     let digits: Vec<String> = counts.iter().flatten().map(u64::to_string).collect();
-    let names = longest(classes).unwrap_or(0);
-    let column = longest(&digits).unwrap_or(0).max(names);
-    let fits = 2 + names.max(5) + classes.len() * (2 + column) <= LINE;
+    let (digits, names) = (longest(&digits).unwrap_or(0), longest(classes).unwrap_or(0));
+    let fits = 2 + names.max(5) + classes.len() * (2 + digits.max(names)) <= LINE;
     let numbered = || (1..=classes.len()).map(|number| format!("#{number}")).collect();
     let heads: Vec<String> = if fits { classes.to_vec() } else { numbered() };
     let labels: Vec<String> = match fits {
@@ -108,9 +107,11 @@ fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
         false => heads.iter().zip(classes).map(|(head, class)| format!("{head} {class}")).collect(),
     };
     let width = longest(&labels).unwrap_or(0).max(5);
+    let column = longest(&heads).unwrap_or(0).max(digits); // all columns are equally wide
     let mut rows = vec![iter::once("class".to_owned()).chain(heads).collect::<Vec<_>>()];
     rows.extend(labels.into_iter().zip(counts).map(|(label, counts)| {
-        iter::once(label).chain(counts.iter().map(u64::to_string)).collect()
+        let counts = counts.iter().map(|count| format!("{count:>column$}"));
+        iter::once(label).chain(counts).collect()
     }));
     format!("\n  {:<width$}  predicted as\n{}", "true", indented(&aligned(&rows, 1)))
 }
@@ -124,7 +125,7 @@ mod tests {
         let classes = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             confusion(&classes(&["0", "1"]), &[vec![5, 0], vec![1234, 7]]),
-            "\n  true   predicted as\n  class     0  1\n  0         5  0\n  1      1234  7\n"
+            "\n  true   predicted as\n  class     0     1\n  0         5     0\n  1      1234     7\n"
         );
         let long = "a class whose name would fill a line of its own, or at least one half of it";
         let long = shortened(long);
