@@ -28,14 +28,18 @@ pub use self::{
 use super::check::{Check, Checker};
 use crate::Failure;
 
-/// The configuration of a recipe, which defines the tables `Data` and `Model`.
+/// The configuration of a recipe, which defines the tables `Data` and `Model`, and `Augment` if it
+/// has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config<Data, Model> {
+pub struct Config<Data, Model, Augment = NoSettings> {
     /// The recipe's name, by which a file says what it configures.
     pub recipe: String,
     /// What to train on.
     pub data: Data,
+    /// How samples are augmented while training.
+    #[serde(default, skip_serializing_if = "has_no_settings")]
+    pub augment: Augment,
     /// The network.
     pub model: Model,
     /// How a gradient becomes an update.
@@ -50,66 +54,40 @@ pub struct Config<Data, Model> {
     pub output: Output,
 }
 
-/// The configuration of a recipe that learns from images: a [`Config`] with `[augment]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageConfig<Model> {
-    /// The recipe's name, by which a file says what it configures.
-    pub recipe: String,
-    /// What to train on.
-    pub data: ImageData,
-    /// How images are augmented while training.
-    pub augment: AugmentOptions,
-    /// The network.
-    pub model: Model,
-    /// How a gradient becomes an update.
-    pub optimizer: OptimizerConfig,
-    /// How the learning rate changes over the steps.
-    pub schedule: ScheduleConfig,
-    /// How long and in what batches to train.
-    pub training: Training,
-    /// When to write checkpoints.
-    pub checkpoint: CheckpointConfig,
-    /// What to report and keep.
-    pub output: Output,
-}
+/// The configuration of a recipe that learns from images.
+pub type ImageConfig<Model> = Config<ImageData, Model, AugmentOptions>;
 
-/// The table `[model]` of a recipe whose network has no settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A table of a recipe that has no settings for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}
+
+/// Whether a table is [`NoSettings`], the only one without any value.
+fn has_no_settings<Table>(_: &Table) -> bool {
+    size_of::<Table>() == 0
+}
 
 impl Check for NoSettings {
     fn check(&self, _: &mut Checker<'_>) {}
 }
 
-impl<Data: Check, Model: Check> Check for Config<Data, Model> {
+impl Check for AugmentOptions {
     fn check(&self, checker: &mut Checker<'_>) {
-        self.data.check(checker);
-        self.model.check(checker);
-        check_ranges(&self.trainer(1), checker);
-        self.optimizer.check(checker);
-        self.schedule.check(checker);
-        self.training.check(checker);
-        if self.training.convolution.is_some() {
-            checker.conflict(
-                "training.convolution",
-                "`training.convolution` has no effect on a network without convolutions",
-                "leave it out",
-            );
-        }
-        self.checkpoint.check(checker);
-    }
-}
-
-impl<Model: Check> Check for ImageConfig<Model> {
-    fn check(&self, checker: &mut Checker<'_>) {
-        self.data.check(checker);
-        for (key, rule) in self.augment.mistakes() {
+        for (key, rule) in self.mistakes() {
             checker.require(&format!("augment.{key}"), false, rule);
         }
+    }
+}
+
+impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Augment> {
+    fn check(&self, checker: &mut Checker<'_>) {
+        self.data.check(checker);
+        self.augment.check(checker);
         self.model.check(checker);
-        check_ranges(&self.trainer(1), checker);
+        // The trainer defines the ranges of its settings itself.
+        for Mistake { key, expected, .. } in self.trainer(1).mistakes() {
+            checker.require(&key, false, expected);
+        }
         self.optimizer.check(checker);
         self.schedule.check(checker);
         self.training.check(checker);
@@ -117,18 +95,29 @@ impl<Model: Check> Check for ImageConfig<Model> {
     }
 }
 
-/// The ranges of the trainer's settings, which it defines itself.
-fn check_ranges(trainer: &TrainerConfig, checker: &mut Checker<'_>) {
-    for Mistake { key, expected, .. } in trainer.mistakes() {
-        checker.require(&key, false, expected);
-    }
-}
-
-impl<Data, Model> Config<Data, Model> {
+impl<Data, Model, Augment> Config<Data, Model, Augment> {
     /// The trainer's settings, for epochs of `steps_per_epoch` updates.
     pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
-        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
+        TrainerConfig {
+            optimizer: optimizer.clone(),
+            schedule: schedule.clone(),
+            groups: Vec::new(),
+            epochs: training.epochs,
+            steps_per_epoch,
+            max_steps: training.max_steps,
+            clip_norm: training.clip_norm,
+            loss_scaling: training.precision == Precision::F16,
+            ema: training.ema,
+            patience: training.patience,
+            minimum_improvement: training.minimum_improvement,
+            log_every_steps: output.log_every_steps as u64,
+            keep_best: output.model == ModelChoice::Best,
+            checkpoint: checkpoint.clone(),
+            rests_on: BTreeMap::new(),
+            work: None,
+            group: Group::alone(),
+        }
     }
 }
 
@@ -166,40 +155,5 @@ impl<Model> ImageConfig<Model> {
                 )
             }),
         }
-    }
-
-    /// The trainer's settings, for epochs of `steps_per_epoch` updates.
-    pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
-        let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
-        trainer(optimizer, schedule, training, checkpoint, output, steps_per_epoch)
-    }
-}
-
-fn trainer(
-    optimizer: &OptimizerConfig,
-    schedule: &ScheduleConfig,
-    training: &Training,
-    checkpoint: &CheckpointConfig,
-    output: &Output,
-    steps_per_epoch: usize,
-) -> TrainerConfig {
-    TrainerConfig {
-        optimizer: optimizer.clone(),
-        schedule: schedule.clone(),
-        groups: Vec::new(),
-        epochs: training.epochs,
-        steps_per_epoch,
-        max_steps: training.max_steps,
-        clip_norm: training.clip_norm,
-        loss_scaling: training.precision == Precision::F16,
-        ema: training.ema,
-        patience: training.patience,
-        minimum_improvement: training.minimum_improvement,
-        log_every_steps: output.log_every_steps as u64,
-        keep_best: output.model == ModelChoice::Best,
-        checkpoint: checkpoint.clone(),
-        rests_on: BTreeMap::new(),
-        work: None,
-        group: Group::alone(),
     }
 }

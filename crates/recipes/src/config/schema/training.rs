@@ -151,6 +151,13 @@ impl Check for Training {
                 "leave it out",
             );
         }
+        if self.convolution.is_some() && !checker.is_in_recipe("training.convolution") {
+            checker.conflict(
+                "training.convolution",
+                "`training.convolution` has no effect on a network without convolutions",
+                "leave it out",
+            );
+        }
     }
 }
 

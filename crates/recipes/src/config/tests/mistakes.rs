@@ -45,7 +45,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         sets(&["rate=1"]),
         &[
             "unknown key `rate`, in --set rate=1",
-            "help: the keys are `recipe`, `data`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
+            "help: the keys are `recipe`, `data`, `augment`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
         ],
     );
 }
