@@ -5,11 +5,6 @@ use serde::Serialize;
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 
-/// The arguments of this process, for the record; invalid Unicode is replaced.
-pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
-}
-
 /// Versions, machine and command of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Environment {
@@ -25,12 +20,15 @@ pub(crate) struct Environment {
     operating_system: &'static str,
     architecture: &'static str,
     optimized: bool,
+    /// Invalid Unicode is replaced.
     command_line: Vec<String>,
     started: String,
 }
 
 impl Environment {
-    pub(crate) fn new(device: &str, data: &str, ranks: usize, command_line: Vec<String>) -> Self {
+    pub(crate) fn new(device: &str, data: &str, ranks: usize) -> Self {
+        let arguments = std::env::args_os();
+        let command_line = arguments.map(|argument| argument.to_string_lossy().into_owned());
         Self {
             version: env!("CARGO_PKG_VERSION"),
             burn: "0.21.0",
@@ -43,7 +41,7 @@ impl Environment {
             operating_system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,
             optimized: !cfg!(debug_assertions),
-            command_line,
+            command_line: command_line.collect(),
             started: crate::time::now(),
         }
     }

@@ -67,6 +67,6 @@ pub use crate::{
     environment::COMMIT,
     failure::{ExitCode, Failure},
     plan::{MemoryBytes, Plan, PlannedLayer},
-    run::{Run, Start},
+    run::Start,
     summary::Summary,
 };

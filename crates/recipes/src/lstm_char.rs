@@ -25,11 +25,7 @@ pub const RECIPE: Recipe = Recipe {
     summary: "a recurrent network that learns to generate text, character by character",
     task: "text generation",
     toml: include_str!("lstm_char.toml"),
-    train: |layers, start| {
-        let config = RECIPE.resolve(layers)?;
-        let (device, name) = start.device()?;
-        train::<Autodiff<Selected>>(config, start, &device, &name)
-    },
+    train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),
 };
 
@@ -71,11 +67,10 @@ impl Check for Model {
 /// # Errors
 ///
 /// Any problem with the data, the run directory or the training.
-pub fn train<B: AutodiffBackend>(
+fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
     start: Start<'_>,
     device: &B::Device,
-    device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
     config.training.choose_arithmetic::<B>(device)?;
@@ -107,7 +102,7 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &corpus.notes)?;
+    let mut run = start.open(&config, &data, &corpus.notes)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);

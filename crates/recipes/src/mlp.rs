@@ -27,11 +27,7 @@ pub const RECIPE: Recipe = Recipe {
     summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
     task: "tabular classification or regression",
     toml: include_str!("mlp.toml"),
-    train: |layers, start| {
-        let config = RECIPE.resolve(layers)?;
-        let (device, name) = start.device()?;
-        train::<Autodiff<Selected>>(config, start, &device, &name)
-    },
+    train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
 };
 
@@ -60,11 +56,10 @@ impl Check for Model {
 /// # Errors
 ///
 /// Whatever is wrong with the data, the run directory or the training itself.
-pub fn train<B: AutodiffBackend>(
+fn train<B: AutodiffBackend>(
     config: Config<TableData, Model>,
     start: Start<'_>,
     device: &B::Device,
-    device_name: &str,
 ) -> Result<Summary, Failure> {
     // The settings that were left open.
     let config = with_choices_made(config);
@@ -92,7 +87,7 @@ pub fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, &data, &notes)?;
+    let mut run = start.open(&config, &data, &notes)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[features]);

@@ -2,14 +2,11 @@
 //! after each step, until the loss diverges (Smith, "Cyclical learning rates for training neural
 //! networks", 2017, section 3.3; the suggestions are those of fastai's `lr_find`).
 
-use std::time::Instant;
-
 use serde::Serialize;
-use training::{EndStatus, Event, Group, Observer, ObserverError, StepReport, Stop};
+use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
 use crate::{
-    ExitCode, Failure, Start, config::Layer, environment::command_line, registry::Recipe,
-    run::temporary_folder,
+    ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder,
 };
 
 /// The test ends once the loss is this many times the lowest.
@@ -77,15 +74,7 @@ pub fn range_test(
 ) -> Result<RangeTest, Failure> {
     let folder = temporary_folder()?;
     let mut heard = Heard { range, shown, losses: Vec::new(), watch: Watch::new(range) };
-    let start = Start {
-        observer: &mut heard,
-        interrupt,
-        directory: folder.path().join("run"),
-        resumes: false,
-        command_line: command_line(),
-        began: Instant::now(),
-        group: Group::alone(),
-    };
+    let start = Start { interrupt, ..Start::new(folder.path().join("run"), &mut heard) };
     let layers = [layers, &of_the_test(recipe, range)[..]].concat();
     let ended = (recipe.train)(layers, start);
     let Heard { losses, watch, shown, .. } = heard;
@@ -291,15 +280,7 @@ mod tests {
         }
         let folder = temporary_folder().unwrap();
         let mut epochs = Epochs(Vec::new());
-        let start = Start {
-            observer: &mut epochs,
-            interrupt: Stop::default(),
-            directory: folder.path().join("run"),
-            resumes: false,
-            command_line: Vec::new(),
-            began: Instant::now(),
-            group: Group::alone(),
-        };
+        let start = Start::new(folder.path().join("run"), &mut epochs);
         let settings = ["data.labels=linear", "data.samples=40", "training.epochs=2"];
         let layers = settings.map(Layer::set).to_vec();
         let summary = (crate::mlp::RECIPE.train)(layers, start).unwrap();

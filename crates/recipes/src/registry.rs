@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use backend::device::Device;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -47,6 +48,18 @@ impl Recipe {
         layers: Vec<Layer>,
     ) -> Result<C, Problems> {
         resolve(Layer::recipe(self.name, self.toml), layers)
+    }
+
+    /// Resolves the layers on top of its settings, opens the device, and trains there.
+    pub(crate) fn train_here<C: DeserializeOwned + Check>(
+        &self,
+        layers: Vec<Layer>,
+        mut start: Start<'_>,
+        train: impl FnOnce(C, Start<'_>, &Device) -> Result<Summary, Failure>,
+    ) -> Result<Summary, Failure> {
+        let config = self.resolve(layers)?;
+        let device = start.open_device()?;
+        train(config, start, &device)
     }
 
     /// Its settings by dotted key.

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,6 @@ use training::{Group, Stop};
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
-    environment::command_line,
     registry::Recipe,
     run::{Silent, temporary_folder},
     run_directory::TIME_COLUMNS,
@@ -67,15 +65,8 @@ pub fn verify(
         if let Some(step) = stop_after {
             interrupt.request_after(step);
         }
-        let start = Start {
-            observer: &mut Silent,
-            interrupt,
-            directory: folder.path().join(name),
-            resumes,
-            command_line: command_line(),
-            began: Instant::now(),
-            group: group.clone(),
-        };
+        let new = Start::new(folder.path().join(name), &mut Silent);
+        let start = Start { interrupt, resumes, group: group.clone(), ..new };
         (recipe.train)(layers, start)
     };
     let steps = run("straight", false, None)?.steps;

@@ -24,7 +24,8 @@ use training::{
 };
 
 use crate::{
-    ExitCode, Failure, Summary, config,
+    ExitCode, Failure, Summary,
+    config::{self, Config},
     environment::Environment,
     peaks::known_peaks,
     plan::FrozenLayers,
@@ -43,20 +44,18 @@ pub struct Start<'a> {
     pub directory: PathBuf,
     /// Whether to resume the run there; otherwise there is nothing, or an empty directory.
     pub resumes: bool,
-    /// The command, for the record.
-    pub command_line: Vec<String>,
     /// When the command began.
     pub began: Instant,
     /// The processes that train together; the first one writes and prints.
     pub group: Group,
+    device_name: String, // empty until it is open
 }
 
 /// A run in progress: its files and its observer.
-pub struct Run<'a> {
+pub(crate) struct Run<'a> {
     start: Start<'a>,
     files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
-    device: String,
     data: String, // the hash of all samples
     seed: u64,
     notes: Vec<String>,
@@ -66,6 +65,19 @@ pub struct Run<'a> {
 }
 
 impl<'a> Start<'a> {
+    /// A new run of one process, which nothing interrupts.
+    pub fn new(directory: PathBuf, observer: &'a mut dyn Observer) -> Self {
+        Self {
+            observer,
+            interrupt: Stop::default(),
+            directory,
+            resumes: false,
+            began: Instant::now(),
+            group: Group::alone(),
+            device_name: String::new(),
+        }
+    }
+
     /// Reports the progress of work before the first step.
     pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
         if !self.group.leads() {
@@ -92,8 +104,8 @@ impl<'a> Start<'a> {
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
     }
 
-    /// The device of this process, and its name.
-    pub(crate) fn device(&self) -> Result<(Device, String), Failure> {
+    /// The device of this process.
+    pub(crate) fn open_device(&mut self) -> Result<Device, Failure> {
         if self.group.is_shared() {
             let group = self.group.clone();
             set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
@@ -101,7 +113,9 @@ impl<'a> Start<'a> {
                 let _ = group.sum_f64(numbers);
             })));
         }
-        Ok(device::open_for(self.group.on_host())?)
+        let (device, name) = device::open_for(self.group.on_host())?;
+        self.device_name = name;
+        Ok(device)
     }
 
     /// This process's share of the batches.
@@ -122,12 +136,9 @@ impl<'a> Start<'a> {
     /// # Errors
     ///
     /// Where the directory is in use, the system refuses, or the user asked to stop.
-    pub fn open<C: Serialize>(
+    pub(crate) fn open<Data: Serialize, Model: Serialize, Augment: Serialize>(
         self,
-        recipe: &str,
-        seed: u64,
-        config: &C,
-        device: &str,
+        config: &Config<Data, Model, Augment>,
         data: &str,
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
@@ -138,7 +149,7 @@ impl<'a> Start<'a> {
                 "use paths that are valid Unicode",
             )
         };
-        let config = Resolved {
+        let resolved = Resolved {
             toml: config::to_toml(config).map_err(|error| unwritable(error.to_string()))?,
             settings: serde_json::to_value(config)
                 .map_err(|error| unwritable(error.to_string()))?,
@@ -147,12 +158,12 @@ impl<'a> Start<'a> {
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
         let ranks = self.group.share().of;
-        let environment = Environment::new(device, data, ranks, self.command_line.clone());
+        let environment = Environment::new(&self.device_name, data, ranks);
         let directory = self.directory.clone();
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
-            (true, true) => Some(RunDirectory::reopen(directory, config, environment)?),
-            (true, false) => Some(RunDirectory::create(directory, config, environment)?),
+            (true, true) => Some(RunDirectory::reopen(directory, resolved, environment)?),
+            (true, false) => Some(RunDirectory::create(directory, resolved, environment)?),
         };
         let mut notes = notes.to_vec();
         let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
@@ -164,10 +175,9 @@ impl<'a> Start<'a> {
         Ok(Run {
             start: self,
             files,
-            recipe: recipe.to_owned(),
-            device: device.to_owned(),
+            recipe: config.recipe.clone(),
             data: data.to_owned(),
-            seed,
+            seed: config.training.seed,
             notes,
             skipped: 0,
             seconds_preparing: 0.0,
@@ -178,12 +188,12 @@ impl<'a> Start<'a> {
 
 impl Run<'_> {
     /// Where the run's files are.
-    pub fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.start.directory
     }
 
     /// The processes that train together.
-    pub fn group(&self) -> Group {
+    pub(crate) fn group(&self) -> Group {
         self.start.group.clone()
     }
 
@@ -193,7 +203,7 @@ impl Run<'_> {
     }
 
     /// A flag that asks the run to stop.
-    pub fn interrupt(&self) -> Stop {
+    pub(crate) fn interrupt(&self) -> Stop {
         self.start.interrupt.clone()
     }
 
@@ -223,7 +233,7 @@ impl Run<'_> {
 
     /// The work of so many multiply-adds per loss on this device, if its peak is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
-        let of_each = known_peaks(&self.device)?.multiply_adds_per_second;
+        let of_each = known_peaks(&self.start.device_name)?.multiply_adds_per_second;
         let peak_per_second = of_each * self.start.group.share().of as f64;
         Some(Work { multiply_adds_per_sample, peak_per_second })
     }
@@ -233,7 +243,7 @@ impl Run<'_> {
     /// # Errors
     ///
     /// [`ExitCode::Interrupted`] where training was; otherwise where the system refuses.
-    pub fn finish<B: Backend, M: Module<B>>(
+    pub(crate) fn finish<B: Backend, M: Module<B>>(
         self,
         trained: Trained<M>,
         description: &Description,
@@ -272,7 +282,7 @@ impl Run<'_> {
             best: trained.best,
             skipped_records: self.skipped,
             recipe: self.recipe,
-            device: self.device,
+            device: self.start.device_name,
             ranks,
             seed: self.seed,
         };
@@ -379,15 +389,7 @@ mod tests {
             "checkpoint.keep=1",
             "output.log_every_steps=1",
         ];
-        let start = Start {
-            observer: &mut Silent,
-            interrupt: Stop::default(),
-            directory: directory.to_owned(),
-            resumes,
-            command_line: Vec::new(),
-            began: Instant::now(),
-            group: Group::alone(),
-        };
+        let start = Start { resumes, ..Start::new(directory.to_owned(), &mut Silent) };
         (mlp::RECIPE.train)(settings.iter().map(|setting| Layer::set(setting)).collect(), start)
     }
 
@@ -397,15 +399,7 @@ mod tests {
         let directory = folder.path().join("run");
         let interrupt = Stop::default();
         interrupt.request();
-        let start = Start {
-            observer: &mut Silent,
-            interrupt,
-            directory: directory.clone(),
-            resumes: false,
-            command_line: Vec::new(),
-            began: Instant::now(),
-            group: Group::alone(),
-        };
+        let start = Start { interrupt, ..Start::new(directory.clone(), &mut Silent) };
         let failure = (mlp::RECIPE.train)(Vec::new(), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert_eq!(failure.to_string(), "interrupted before the first step");
@@ -418,15 +412,7 @@ mod tests {
         let (new, empty) = (folder.path().join("new"), folder.path().join("empty"));
         fs::create_dir(&empty).unwrap();
         for directory in [&new, &empty] {
-            let start = Start {
-                observer: &mut Silent,
-                interrupt: Stop::default(),
-                directory: directory.clone(),
-                resumes: false,
-                command_line: Vec::new(),
-                began: Instant::now(),
-                group: Group::alone(),
-            };
+            let start = Start::new(directory.clone(), &mut Silent);
             let settings = vec![Layer::set("training.epochs=1000000000000000000")];
             let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
             assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");

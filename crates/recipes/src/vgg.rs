@@ -33,11 +33,7 @@ pub const RECIPE: Recipe = Recipe {
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
     task: "image classification",
     toml: include_str!("vgg.toml"),
-    train: |layers, start| {
-        let config = RECIPE.resolve(layers)?;
-        let (device, name) = start.device()?;
-        train::<Autodiff<Selected>>(config, start, &device, &name)
-    },
+    train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
@@ -46,11 +42,10 @@ pub const RECIPE: Recipe = Recipe {
 /// # Errors
 ///
 /// Whatever is wrong with the data, the weights, the run directory or the training itself.
-pub fn train<B: AutodiffBackend>(
+fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
     mut start: Start<'_>,
     device: &B::Device,
-    device_name: &str,
 ) -> Result<Summary, Failure> {
     // The data, in the size and the colours that the network takes.
     let backbone = fitted_backbone(&mut config)?;
@@ -142,8 +137,7 @@ pub fn train<B: AutodiffBackend>(
     let test = images.test.map(&mut held_out).transpose()?;
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run =
-        start.open(RECIPE.name, seed, &config, device_name, &images.fingerprint, &notes)?;
+    let mut run = start.open(&config, &images.fingerprint, &notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch());

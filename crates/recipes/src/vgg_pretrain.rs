@@ -21,11 +21,7 @@ pub const RECIPE: Recipe = Recipe {
     summary: "a small VGG network, as a backbone for the recipe vgg",
     task: "image classification",
     toml: include_str!("vgg_pretrain.toml"),
-    train: |layers, start| {
-        let config = RECIPE.resolve(layers)?;
-        let (device, name) = start.device()?;
-        train::<Autodiff<Selected>>(config, start, &device, &name)
-    },
+    train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
 };
 
@@ -34,11 +30,10 @@ pub const RECIPE: Recipe = Recipe {
 /// # Errors
 ///
 /// Any problem with the data, the run directory or the training.
-pub fn train<B: AutodiffBackend>(
+fn train<B: AutodiffBackend>(
     config: ImageConfig<NoSettings>,
     mut start: Start<'_>,
     device: &B::Device,
-    device_name: &str,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
     config.choose_arithmetic::<B>(device)?;
@@ -53,8 +48,7 @@ pub fn train<B: AutodiffBackend>(
     let model = network.init::<B>(seed, device);
 
     // The loop.
-    let data = &images.fingerprint;
-    let mut run = start.open(RECIPE.name, seed, &config, device_name, data, &images.notes)?;
+    let mut run = start.open(&config, &images.fingerprint, &images.notes)?;
     run.skipped(images.skipped);
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
@@ -71,9 +65,7 @@ pub fn train<B: AutodiffBackend>(
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
-            let metrics =
-                validation.measure(|images| model.forward(images, &mut Pass::evaluation()))?;
-            Ok::<_, Failure>(Some(metrics))
+            validation.measure(|images| model.forward(images, &mut Pass::evaluation())).map(Some)
         })?;
     }
     let trained = trainer.finish()?;

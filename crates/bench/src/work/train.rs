@@ -95,15 +95,9 @@ pub(super) fn train(
     let folder = tempfile::tempdir().context("cannot create a temporary folder for a run")?;
     let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
     layers.push(Layer::max_steps(steps));
-    let start = Start {
-        observer,
-        interrupt,
-        directory: folder.path().join("run"),
-        resumes: false,
-        command_line: std::env::args().collect(),
-        began: Instant::now(),
-        group: group.clone(),
-    };
+    let mut start = Start::new(folder.path().join("run"), observer);
+    start.interrupt = interrupt;
+    start.group = group.clone();
     let trained = registry::find(recipe).and_then(|recipe| (recipe.train)(layers, start));
     trained.map_err(|failure| failed(&failure))
 }

@@ -20,7 +20,6 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Start,
     config::Layer,
-    environment::command_line,
     record::Record,
     registry,
     report::stable,
@@ -80,13 +79,11 @@ pub(super) fn run(
     check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
     let start = Start {
-        observer: &mut console,
         interrupt: stop_on_signals(group.leads())?,
-        directory: directory.clone(),
         resumes: true,
-        command_line: command_line(),
         began,
         group: group.clone(),
+        ..Start::new(directory.clone(), &mut console)
     };
     let ended = (recipe.train)(layers, start);
     if group.leads() {

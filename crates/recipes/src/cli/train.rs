@@ -18,7 +18,6 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Start, Summary,
     config::Layer,
-    environment::command_line,
     numbers::{counted, duration, grouped, listed},
     record::Record,
     registry::{self, DEFAULT, Recipe},
@@ -73,13 +72,10 @@ pub(super) fn run(
     }
     let directory = of_first(group, directory)?;
     let start = Start {
-        observer: &mut console,
         interrupt: stop_on_signals(group.leads())?,
-        directory: directory.clone(),
-        resumes: false,
-        command_line: command_line(),
         began,
         group: group.clone(),
+        ..Start::new(directory.clone(), &mut console)
     };
     let ended = (recipe.train)(layers, start);
     if group.leads() {
