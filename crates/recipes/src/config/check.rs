@@ -54,6 +54,16 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Requires a key that the value of `chooser` cannot do without.
+    pub fn needs(&mut self, chooser: &str, key: &str, help: &str) {
+        if let Some(chosen) = self.merged.given(chooser)
+            && self.merged.given(key).is_none()
+        {
+            let message = format!("`{chooser} = {}` needs `{key}`", chosen.value);
+            self.conflict(chooser, message, help);
+        }
+    }
+
     /// Whether the recipe gives the key a value.
     pub fn is_in_recipe(&self, key: &str) -> bool {
         self.recipe.given(key).is_some()

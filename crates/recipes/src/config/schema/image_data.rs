@@ -111,27 +111,11 @@ impl Check for ImageData {
             return;
         }
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
-        if self.path.is_none() {
-            let name = match self.source {
-                ImageOrigin::Idx => "idx",
-                ImageOrigin::Cifar10 => "cifar10",
-                _ => "image-folder",
-            };
-            checker.conflict(
-                "data.source",
-                format!("`data.source = \"{name}\"` needs `data.path`"),
-                "name the folder: `--set data.path=FOLDER`",
-            );
-        }
+        checker.needs("data.source", "data.path", "name the folder: `--set data.path=FOLDER`");
         // A backbone has a size of its own.
-        let needs_size =
-            self.source == ImageOrigin::ImageFolder && !checker.is_in_recipe("model.backbone");
-        if needs_size && self.size.is_none() {
-            checker.conflict(
-                "data.source",
-                "`data.source = \"image-folder\"` needs `data.size`",
-                "set the side that pictures are resized to: `--set data.size=64`",
-            );
+        if self.source == ImageOrigin::ImageFolder && !checker.is_in_recipe("model.backbone") {
+            let help = "set the side that pictures are resized to: `--set data.size=64`";
+            checker.needs("data.source", "data.size", help);
         }
     }
 }

@@ -96,12 +96,9 @@ impl Check for TableData {
             Source::Npy => {
                 checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
                 checker.only_with("data.source", "csv", &CSV_KEYS);
-                if self.path.is_none() {
-                    let help = "name the folder of `features.npy` and `targets.npy`: \
-                                `--set data.path=FOLDER`";
-                    let message = "`data.source = \"npy\"` needs `data.path`";
-                    checker.conflict("data.source", message, help);
-                }
+                let help = "name the folder of `features.npy` and `targets.npy`: \
+                            `--set data.path=FOLDER`";
+                checker.needs("data.source", "data.path", help);
             }
         }
     }
@@ -144,15 +141,11 @@ impl TableData {
 
     fn check_csv(&self, checker: &mut Checker<'_>) {
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
-        if self.path.is_none() {
-            let help = "name the file: `--set data.path=FILE.csv`";
-            checker.conflict("data.source", "`data.source = \"csv\"` needs `data.path`", help);
-        }
-        if self.target.is_none() {
-            let help = "name the column to predict, or give its index: `--set data.target=-1` is \
-                        the last one";
-            checker.conflict("data.source", "`data.source = \"csv\"` needs `data.target`", help);
-        }
+        let help = "name the file: `--set data.path=FILE.csv`";
+        checker.needs("data.source", "data.path", help);
+        let help = "name the column to predict, or give its index: `--set data.target=-1` is the \
+                    last one";
+        checker.needs("data.source", "data.target", help);
         if self.validation.is_some() && self.validation_path.is_some() {
             checker.conflict(
                 "data.validation_path",
