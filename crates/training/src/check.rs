@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use crate::{
-    OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError, TrainerConfig,
+    CheckpointConfig, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, TrainError,
+    TrainerConfig,
 };
 
 /// Weights are f32, in which a larger number would be infinite.
@@ -52,6 +53,7 @@ impl TrainerConfig {
         }
         found.at_least_one("training.patience", self.patience.map(|epochs| epochs as u64));
         found.at_least_zero("training.minimum_improvement", self.minimum_improvement);
+        self.checkpoint.check(&mut found);
         found.at_least_one("output.log_every_steps", Some(self.log_every_steps));
         found.0
     }
@@ -110,6 +112,16 @@ impl ScheduleConfig {
             found.require("schedule.gamma", gamma, falls, "above 0 and at most 1");
         }
         found.below_one("schedule.threshold", self.threshold);
+    }
+}
+
+impl CheckpointConfig {
+    fn check(&self, found: &mut Mistakes) {
+        let epochs = |epochs: Option<usize>| epochs.map(|epochs| epochs as u64);
+        found.at_least_one("checkpoint.every_steps", self.every_steps);
+        found.at_least_one("checkpoint.every_epochs", epochs(self.every_epochs));
+        found.at_least_one("checkpoint.keep", Some(self.keep as u64));
+        found.at_least_one("checkpoint.keep_every_epochs", epochs(self.keep_every_epochs));
     }
 }
 
@@ -174,7 +186,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 37] = [
+        let cases: [(&str, Change); 41] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -215,6 +227,10 @@ mod tests {
             ("`training.epochs` is 18446744073709551615,", |c| c.epochs = usize::MAX),
             ("`training.max_steps` is 0,", |c| c.max_steps = Some(0)),
             ("`training.patience` is 0,", |c| c.patience = Some(0)),
+            ("`checkpoint.every_steps` is 0,", |c| c.checkpoint.every_steps = Some(0)),
+            ("`checkpoint.every_epochs` is 0,", |c| c.checkpoint.every_epochs = Some(0)),
+            ("`checkpoint.keep` is 0,", |c| c.checkpoint.keep = 0),
+            ("`checkpoint.keep_every_epochs` is 0,", |c| c.checkpoint.keep_every_epochs = Some(0)),
             ("`output.log_every_steps` is 0,", |c| c.log_every_steps = 0),
             ("`training.clip_norm` is NaN,", |c| c.clip_norm = Some(f64::NAN)),
             ("`training.clip_norm` is 0,", |c| c.clip_norm = Some(0.0)),

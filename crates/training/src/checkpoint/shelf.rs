@@ -106,15 +106,16 @@ impl Shelf {
             remove(path)?;
         }
         let for_good = |name: Name| {
-            let epochs = self.config.keep_every_epochs.unwrap_or(0) as u64;
-            epochs > 0 && name.step.is_multiple_of(epochs.saturating_mul(self.steps_per_epoch))
+            let steps = |epochs| (epochs as u64).saturating_mul(self.steps_per_epoch);
+            let epochs = self.config.keep_every_epochs;
+            epochs.is_some_and(|epochs| name.step.is_multiple_of(steps(epochs)))
         };
         // Newer ones are damaged: otherwise the run would have resumed from them.
         let (current, mut superfluous): (Vec<_>, Vec<_>) = self
             .checkpoints()?
             .into_iter()
             .partition(|(name, _)| name.is_current && name.step <= step);
-        let old = current.into_iter().skip(self.config.keep.max(1));
+        let old = current.into_iter().skip(self.config.keep);
         superfluous.extend(old.filter(|&(name, _)| !for_good(name)));
         for (_, path) in superfluous {
             remove(&path)?;

@@ -2,7 +2,6 @@
 //!
 //! There are no defaults here: each recipe's TOML gives a value to every key that is not optional.
 
-mod checkpoint;
 mod image_data;
 mod optimizer;
 mod schedule;
@@ -91,7 +90,6 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
         self.optimizer.check(checker);
         self.schedule.check(checker);
         self.training.check(checker);
-        self.checkpoint.check(checker);
     }
 }
 
