@@ -15,7 +15,7 @@ use crate::{
     config::Layer,
     registry::Recipe,
     run::{Silent, temporary_folder},
-    run_directory::TIME_COLUMNS,
+    run_directory::untimed_metrics,
 };
 
 /// The result of the comparison.
@@ -158,11 +158,7 @@ impl Outcome {
                 tensors.insert(format!("{place}/{file}/{name}"), bits);
             }
         }
-        let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap_or_default();
-        let untimed = |line: &str| {
-            line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap_or_default().to_owned() + "\n"
-        };
-        Ok(Self { tensors, metrics: metrics.lines().map(untimed).collect() })
+        Ok(Self { tensors, metrics: untimed_metrics(run) })
     }
 
     fn hash(&self) -> String {

@@ -376,7 +376,7 @@ mod tests {
     use store::fault;
 
     use super::*;
-    use crate::{config::Layer, mlp, run_directory::TIME_COLUMNS};
+    use crate::{config::Layer, mlp, run_directory::untimed_metrics};
 
     /// Two epochs of two steps, with a checkpoint after every step.
     fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {
@@ -422,15 +422,13 @@ mod tests {
     }
 
     /// The weights, the metrics without their times, and the names of all files.
-    fn outcome(directory: &Path) -> (Vec<u8>, Vec<String>, Vec<String>) {
-        let metrics = fs::read_to_string(directory.join("metrics.csv")).unwrap();
-        let untimed = |line: &str| line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap().to_owned();
+    fn outcome(directory: &Path) -> (Vec<u8>, String, Vec<String>) {
         let entries = fs::read_dir(directory).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         let weights = fs::read(directory.join("model.safetensors")).unwrap();
-        (weights, metrics.lines().map(untimed).collect(), names)
+        (weights, untimed_metrics(directory), names)
     }
 
     #[test]

@@ -35,8 +35,10 @@ pub(crate) const MODEL: &str = "model.safetensors";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
 
-/// The last columns of `metrics.csv`, which differ from run to run.
-pub(crate) const TIME_COLUMNS: usize = 3;
+/// A line for each epoch.
+const METRICS: &str = "metrics.csv";
+/// Its last columns, which differ from run to run.
+const TIME_COLUMNS: usize = 3;
 
 /// A configuration in the two forms that a run stores.
 #[derive(Debug)]
@@ -132,7 +134,7 @@ impl RunDirectory {
     }
 
     fn metrics_path(&self) -> PathBuf {
-        self.path.join("metrics.csv")
+        self.path.join(METRICS)
     }
 
     fn write_settings(&self) -> Result<(), StoreError> {
@@ -318,6 +320,15 @@ pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
         metrics.iter().map(|(name, &value)| (name.as_str(), value)).collect();
     ordered.sort_by_key(|&(name, _)| name != "loss");
     ordered
+}
+
+/// The lines of a run's `metrics.csv` without their times; none where there is no such file.
+pub(crate) fn untimed_metrics(directory: &Path) -> String {
+    let metrics = fs::read_to_string(directory.join(METRICS)).unwrap_or_default();
+    let untimed = |line: &str| {
+        line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap_or_default().to_owned() + "\n"
+    };
+    metrics.lines().map(untimed).collect()
 }
 
 /// Refuses a directory for a new run if it is not empty.
