@@ -8,14 +8,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use store::{TensorFile, sha256_hex};
-use training::{Group, Stop};
+use training::{Group, Stop, newest_step};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
     registry::Recipe,
     run::{Silent, temporary_folder},
-    run_directory::untimed_metrics,
+    run_directory::{CHECKPOINTS, MODEL, untimed_metrics},
 };
 
 /// The result of the comparison.
@@ -88,9 +88,8 @@ pub fn verify(
             Ok(_) => return Err(did_not_stop(stop_after)),
         }
         if group.leads() {
-            let checkpoint = last_checkpoint(&folder.path().join("resumed"));
-            let stopped_after = checkpoint.as_deref().and_then(step_of);
-            if stopped_after != Some(stop_after) {
+            let checkpoints = folder.path().join("resumed").join(CHECKPOINTS);
+            if newest_step(&checkpoints) != Some(stop_after) {
                 return Err(did_not_stop(stop_after));
             }
             stops.push(stop_after);
@@ -147,8 +146,10 @@ struct Outcome {
 impl Outcome {
     fn read(run: &Path) -> Result<Self, Failure> {
         let mut tensors = BTreeMap::new();
-        let mut files = vec![run.join("model.safetensors")];
-        files.extend(last_checkpoint(run).into_iter().flat_map(tensor_files));
+        let mut files = vec![run.join(MODEL)];
+        let checkpoints = run.join(CHECKPOINTS);
+        let newest = newest_step(&checkpoints).map(|step| checkpoints.join(format!("step-{step}")));
+        files.extend(newest.into_iter().flat_map(tensor_files));
         for path in files {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             for (name, tensor) in TensorFile::read(&path)?.tensors {
@@ -179,17 +180,6 @@ impl Outcome {
         let number = |bits: &u32| f64::from(f32::from_bits(*bits));
         pairs.map(|(a, b)| (number(a) - number(b)).abs()).fold(0.0, f64::max)
     }
-}
-
-/// The checkpoint with the highest step.
-fn last_checkpoint(run: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(run.join("checkpoints")).ok()?;
-    entries.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(|path| step_of(path))
-}
-
-/// The step after which a checkpoint was written.
-fn step_of(checkpoint: &Path) -> Option<u64> {
-    checkpoint.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
 }
 
 fn tensor_files(checkpoint: PathBuf) -> Vec<PathBuf> {
