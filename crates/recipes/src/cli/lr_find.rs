@@ -6,7 +6,7 @@ use super::{
     arguments::Common,
     output::{Output, refuse_existing},
     signals::stop_on_signals,
-    train::recipe_and_file,
+    train::recipe_and_layers,
 };
 use crate::{
     Console, ExitCode, Failure,
@@ -61,8 +61,7 @@ pub(super) fn run(
     if let Some(file) = &arguments.output {
         refuse_existing(file, "--output", arguments.force)?;
     }
-    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
-    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);
     let range = Range { from, to, steps };
     let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;

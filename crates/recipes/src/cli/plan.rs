@@ -8,12 +8,11 @@ use serde::Serialize;
 use super::{
     arguments::Common,
     output::{Output, aligned, indented, refuse_existing},
-    train::recipe_and_file,
+    train::recipe_and_layers,
 };
 use crate::{
     Console, Failure, MemoryBytes, Plan,
     chart::{Chart, Line},
-    config::Layer,
     numbers::{counted, duration, grouped, size},
     peaks::{self, known_peaks},
     text_chart::text_chart,
@@ -67,8 +66,7 @@ pub(super) fn run(
     if let Some(file) = &arguments.svg {
         refuse_existing(file, "--svg", arguments.force)?;
     }
-    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
-    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);
     let plan = (recipe.plan)(layers, &mut console.progress())?;
 

@@ -53,8 +53,7 @@ pub(super) fn run(
     group: &Group,
 ) -> Result<(), Failure> {
     let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
-    let (recipe, mut layers) = recipe_and_file(named)?;
-    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let (recipe, mut layers) = recipe_and_layers(named, &arguments.settings)?;
     layers.extend(arguments.seed.map(Layer::seed));
     layers.extend(arguments.max_steps.map(Layer::max_steps));
     check_alike(group, &layers)?;
@@ -103,20 +102,25 @@ impl Ended {
     }
 }
 
-/// The recipe that an argument names, with the layer of the file if it names one.
-pub(super) fn recipe_and_file(named: &str) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
-    match registry::find(named) {
-        Ok(recipe) => return Ok((recipe, Vec::new())),
+/// The recipe that an argument names, and what is on top of its own settings: the layer of the file,
+/// if the argument names one, and those of `--set`.
+pub(super) fn recipe_and_layers(
+    named: &str,
+    settings: &[String],
+) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
+    let (recipe, file) = match registry::find(named) {
+        Ok(recipe) => (recipe, None),
         Err(failure) => {
             refuse_run(Path::new(named))?;
             if !is_file(named) {
                 return Err(failure);
             }
+            let file = Layer::file(Path::new(named));
+            (registry::find(file.recipe_name()?)?, Some(file))
         }
-    }
-    let layer = Layer::file(Path::new(named));
-    let recipe = registry::find(layer.recipe_name()?)?;
-    Ok((recipe, vec![layer]))
+    };
+    let settings = settings.iter().map(|setting| Layer::set(setting));
+    Ok((recipe, file.into_iter().chain(settings).collect()))
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.

@@ -2,10 +2,9 @@
 
 use training::Group;
 
-use super::{output::Output, processes::check_alike, train::recipe_and_file};
+use super::{output::Output, processes::check_alike, train::recipe_and_layers};
 use crate::{
     ExitCode, Failure,
-    config::Layer,
     resume_check::{self, Verdict},
 };
 
@@ -27,8 +26,7 @@ pub(super) fn run(
     output: &Output,
     group: &Group,
 ) -> Result<(), Failure> {
-    let (recipe, mut layers) = recipe_and_file(&arguments.recipe)?;
-    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     check_alike(group, &layers)?;
     let verdict = resume_check::verify(recipe, &layers, arguments.steps, group)?;
     let printed = output.result(&verdict, describe);
