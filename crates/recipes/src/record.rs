@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -126,17 +127,11 @@ impl Record {
     ///
     /// Where it is not a run, or its configuration or summary cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
-        let path = directory.join(CONFIG);
-        let unreadable = |reason: &str, help: &str| {
-            let message = format!("`{}` cannot be read: {reason}", path.display());
-            Failure::new(ExitCode::UserData, message, help)
-        };
-        let config = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
-            _ => unreadable(&error.to_string(), CHECK_ACCESS),
+        let config = config_of(directory)?;
+        let table: Value = toml::from_str(&config).map_err(|error| {
+            let help = "restore the file that the run wrote";
+            unreadable(&directory.join(CONFIG), error.message(), help)
         })?;
-        let table: Value = toml::from_str(&config)
-            .map_err(|error| unreadable(error.message(), "restore the file that the run wrote"))?;
         let settings = leaves(&table);
         let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut record = Self {
@@ -218,16 +213,31 @@ pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
     test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
 }
 
+/// The settings of a run, as they stand.
+///
+/// # Errors
+///
+/// Where it is not a run, or they cannot be read.
+pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
+    let path = directory.join(CONFIG);
+    fs::read_to_string(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
+        _ => unreadable(&path, error, CHECK_ACCESS),
+    })
+}
+
+fn unreadable(path: &Path, reason: impl Display, help: &str) -> Failure {
+    let message = format!("`{}` cannot be read: {reason}", path.display());
+    Failure::new(ExitCode::UserData, message, help)
+}
+
 /// The lines of `events.jsonl`; a run that was stopped before its first step has none.
 fn events(path: &Path) -> Result<String, Failure> {
     match fs::read(path) {
         // The last line may have been cut within a character.
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => {
-            let message = format!("`{}` cannot be read: {error}", path.display());
-            Err(Failure::new(ExitCode::UserData, message, CHECK_ACCESS))
-        }
+        Err(error) => Err(unreadable(path, error, CHECK_ACCESS)),
     }
 }
 

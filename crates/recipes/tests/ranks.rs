@@ -308,7 +308,7 @@ fn what_all_ranks_meet_is_told_once() {
         --set optimizer.kind=sgd --set data.labels=linear --set training.epochs=5";
     folder.mpirun(&format!("-n 2 recipes {diverges}")).failed(5, "diverged");
     folder.mpirun("-n 2 recipes predict run rows.csv").failed(2, "runs as one process");
-    folder.mpirun("-n 2 recipes resume nothing").failed(3, "`nothing` is not a run");
+    folder.mpirun("-n 2 recipes resume nothing").failed(3, "there is no run directory `nothing`");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::{
     numbers::{percent, told_apart},
     record::{End, Record},
     report::stable,
-    run_directory::{CHECKPOINTS, CONFIG, SUMMARY},
+    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY},
     settings::{or_end_it, rewrite},
     shell::quoted_path,
 };
@@ -295,32 +295,19 @@ fn row(cells: &[String]) -> String {
 
 /// The model file of a run; notes where the run was resumed after it was written.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
-    let shown = run.display();
-    let wrong = |message: String, help: &str| Err(Failure::new(ExitCode::UserData, message, help));
-    let path = run.join("model.safetensors");
-    let is_run = run.join(CONFIG).is_file();
-    if path.is_file() {
-        if is_run && !run.join(SUMMARY).exists() {
-            output::print_note(&format!(
-                "the run `{shown}` is not finished: this model is from before it was resumed; \
-                 for a new one: recipes resume {}",
-                quoted_path(run)
-            ));
-        }
-        Ok(path)
-    } else if is_run {
-        Err(without_model(&Record::read(run)?))
-    } else if run.is_dir() {
-        wrong(
-            format!("`{shown}` is not a run: it has no `model.safetensors`"),
-            "name the run directory that `recipes train` printed at its end",
-        )
-    } else {
-        wrong(
-            format!("there is no run directory `{shown}`"),
-            "name the run directory that `recipes train` printed at its end",
-        )
+    let path = run.join(MODEL);
+    if !path.is_file() {
+        return Err(without_model(&Record::read(run)?));
     }
+    if run.join(CONFIG).is_file() && !run.join(SUMMARY).exists() {
+        output::print_note(&format!(
+            "the run `{}` is not finished: this model is from before it was resumed; for a new one: \
+             recipes resume {}",
+            run.display(),
+            quoted_path(run)
+        ));
+    }
+    Ok(path)
 }
 
 /// Why a run has no model, and how to get it.

@@ -1,7 +1,6 @@
 //! `recipes resume`.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -18,9 +17,9 @@ use super::{
     train::{Ended, describe},
 };
 use crate::{
-    Console, ExitCode, Failure, Start,
+    Console, Failure, Start,
     config::Layer,
-    record::Record,
+    record::{Record, config_of},
     registry,
     report::stable,
     run_directory::{CONFIG, refuse_if_in_use},
@@ -107,27 +106,4 @@ fn note_outdated(directory: &Path, file: &str, format: &str) {
             quoted_path(directory)
         ));
     }
-}
-
-/// The settings of a run.
-fn config_of(directory: &Path) -> Result<String, Failure> {
-    let shown = directory.display();
-    let config = directory.join(CONFIG);
-    if !config.is_file() {
-        return Err(Failure::new(
-            ExitCode::UserData,
-            format!("`{shown}` is not a run: it has no `{CONFIG}`"),
-            format!(
-                "name a run directory, or start a run: recipes train mlp --run-dir {}",
-                quoted_path(directory)
-            ),
-        ));
-    }
-    fs::read_to_string(&config).map_err(|error| {
-        Failure::new(
-            ExitCode::UserData,
-            format!("`{}` cannot be read: {error}", config.display()),
-            "check the file's permissions",
-        )
-    })
 }

@@ -10,6 +10,7 @@ use crate::{
     evaluation::{EvaluationReport, Examined, examine},
     image_set::Progress,
     numbers::{counted, percent},
+    run_directory::MODEL,
 };
 
 /// Tokens that a text model generates.
@@ -41,7 +42,7 @@ impl HeldOut {
     /// Where nothing was held out, or the model or the data cannot be used.
     pub(super) fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
-        let model = Model::<Selected>::read(&run.join("model.safetensors"), &device)?;
+        let model = Model::<Selected>::read(&run.join(MODEL), &device)?;
         let examined = examine(run, &model, None, &device, progress)?;
         let write = |prompt: &String| {
             // For a prompt that the model cannot read there is nothing to show.

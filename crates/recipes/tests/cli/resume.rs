@@ -319,7 +319,7 @@ fn what_is_no_run_is_named() {
     let folder = Folder::new();
     let ran = folder.run("resume nowhere");
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.starts_with("error: `nowhere` is not a run"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: there is no run directory `nowhere`"), "{}", ran.stderr);
 
     folder.run("train mlp --max-steps 2 --run-dir run").succeeded();
     let ran = folder.run("train mlp --run-dir run");
