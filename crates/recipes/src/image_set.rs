@@ -408,7 +408,7 @@ mod tests {
         }
         let path = format!("data.path={}", folder.path().display());
         let settings = ["data.source=image-folder", &path, "data.size=8"];
-        let layers = settings.map(Layer::set).into();
+        let layers = Layer::sets(&settings);
         let config: ImageConfig<NoSettings> = cnn::RECIPE.resolve(layers).unwrap();
 
         let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();

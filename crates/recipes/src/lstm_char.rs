@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn parts_of_a_batch_are_refused_beside_other_mistakes() {
-        let settings = ["training.micro_batch=4", "model.layers=0"].map(Layer::set);
-        let told = RECIPE.resolve::<Config<TextData, Model>>(settings.into()).unwrap_err();
+        let settings = Layer::sets(&["training.micro_batch=4", "model.layers=0"]);
+        let told = RECIPE.resolve::<Config<TextData, Model>>(settings).unwrap_err();
         let told = told.to_string();
         for mistake in
             ["`training.micro_batch` has no effect on `lstm-char`", "`model.layers` must be"]

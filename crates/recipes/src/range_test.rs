@@ -109,7 +109,7 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> 
         "output.model=final".to_owned(),
     ];
     let schedule = Layer::recipe(recipe.name, recipe.toml).only("schedule");
-    std::iter::once(schedule).chain(settings.iter().map(|setting| Layer::set(setting))).collect()
+    std::iter::once(schedule).chain(Layer::sets(&settings)).collect()
 }
 
 fn interrupted() -> Failure {
@@ -282,8 +282,7 @@ mod tests {
         let mut epochs = Epochs(Vec::new());
         let start = Start::new(folder.path().join("run"), &mut epochs);
         let settings = ["data.labels=linear", "data.samples=40", "training.epochs=2"];
-        let layers = settings.map(Layer::set).to_vec();
-        let summary = (crate::mlp::RECIPE.train)(layers, start).unwrap();
+        let summary = (crate::mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
         assert_eq!((epochs.0, summary.validation), (vec![false; 2], None));
     }
 

@@ -195,8 +195,7 @@ mod tests {
 
     fn verify_mlp(recipe: &Recipe, settings: &[&str], steps: u64) -> Result<Verdict, Failure> {
         let small = ["data.samples=80", "training.batch_size=40"];
-        let layers: Vec<Layer> =
-            small.iter().chain(settings).map(|setting| Layer::set(setting)).collect();
+        let layers = Layer::sets(&[&small[..], settings].concat());
         verify(recipe, &layers, steps, &Group::alone())
     }
 

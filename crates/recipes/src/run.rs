@@ -390,7 +390,7 @@ mod tests {
             "output.log_every_steps=1",
         ];
         let start = Start { resumes, ..Start::new(directory.to_owned(), &mut Silent) };
-        (mlp::RECIPE.train)(settings.iter().map(|setting| Layer::set(setting)).collect(), start)
+        (mlp::RECIPE.train)(Layer::sets(&settings), start)
     }
 
     #[test]

@@ -274,7 +274,7 @@ mod tests {
     fn a_folder_is_read_in_the_size_of_the_backbone() {
         let size = |settings: &[&str]| {
             let folder = ["data.source=image-folder", "data.path=photos", "model.weights=none"];
-            let layers = folder.iter().chain(settings).map(|setting| Layer::set(setting)).collect();
+            let layers = Layer::sets(&[&folder[..], settings].concat());
             let mut config: ImageConfig<Model> = RECIPE.resolve(layers).unwrap();
             fitted_backbone(&mut config).unwrap();
             config.data.size

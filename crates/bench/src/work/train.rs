@@ -93,7 +93,7 @@ pub(super) fn train(
     group: &Group,
 ) -> anyhow::Result<Summary> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder for a run")?;
-    let mut layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
+    let mut layers = Layer::sets(settings);
     layers.push(Layer::max_steps(steps));
     let mut start = Start::new(folder.path().join("run"), observer);
     start.interrupt = interrupt;

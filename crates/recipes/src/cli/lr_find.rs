@@ -226,8 +226,7 @@ mod tests {
         };
         let recipe = Layer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
         let tried = |settings: &[&str]| {
-            let layers: Vec<Layer> = settings.iter().map(|setting| Layer::set(setting)).collect();
-            to_try(&test, &recipe, &layers).unwrap().join(" ")
+            to_try(&test, &recipe, &Layer::sets(settings)).unwrap().join(" ")
         };
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");
         let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];

@@ -74,7 +74,7 @@ pub(super) fn run(
     let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
     let recipe = registry::find(layer.recipe_name()?)?;
     let mut layers = vec![layer];
-    layers.extend(arguments.settings.iter().map(|setting| Layer::set(setting)));
+    layers.extend(Layer::sets(&arguments.settings));
     check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
     let start = Start {

@@ -119,8 +119,7 @@ pub(super) fn recipe_and_layers(
             (registry::find(file.recipe_name()?)?, Some(file))
         }
     };
-    let settings = settings.iter().map(|setting| Layer::set(setting));
-    Ok((recipe, file.into_iter().chain(settings).collect()))
+    Ok((recipe, file.into_iter().chain(Layer::sets(settings)).collect()))
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.

@@ -55,6 +55,11 @@ impl Layer {
         }
     }
 
+    /// Each of these arguments of `--set`.
+    pub fn sets<S: AsRef<str>>(arguments: &[S]) -> Vec<Self> {
+        arguments.iter().map(|argument| Self::set(argument.as_ref())).collect()
+    }
+
     /// The option `--seed`.
     pub fn seed(seed: u64) -> Self {
         Self::option(&format!("--seed {seed}"), &["training", "seed"], &seed.to_string())

@@ -97,7 +97,7 @@ fn file(text: &str) -> Layer {
 }
 
 fn sets(arguments: &[&str]) -> Vec<Layer> {
-    arguments.iter().map(|argument| Layer::set(argument)).collect()
+    Layer::sets(arguments)
 }
 
 fn resolved(layers: Vec<Layer>) -> Demo {
