@@ -44,15 +44,15 @@ mod time;
 
 // After a run.
 mod comparison;
-pub mod evaluation;
+mod evaluation;
 mod report;
 mod spread;
 
 // Before a run.
-pub mod range_test;
+mod range_test;
 
 // The promise that runs resume exactly, verified.
-pub mod resume_check;
+mod resume_check;
 
 // What users see.
 mod chart;

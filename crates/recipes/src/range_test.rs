@@ -18,44 +18,44 @@ const SMOOTHED: f64 = 0.05;
 
 /// Which learning rates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Range {
+pub(crate) struct Range {
     /// The first step's.
-    pub from: f64,
+    pub(crate) from: f64,
     /// The last step's.
-    pub to: f64,
+    pub(crate) to: f64,
     /// How many are tried.
-    pub steps: u64,
+    pub(crate) steps: u64,
 }
 
 /// The result of the test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RangeTest {
+pub(crate) struct RangeTest {
     /// The recipe's name.
-    pub recipe: String,
+    pub(crate) recipe: String,
     /// What was asked for.
     #[serde(flatten)]
-    pub range: Range,
+    pub(crate) range: Range,
     /// Whether the loss diverged before the last step.
-    pub broke_out: bool,
+    pub(crate) broke_out: bool,
     /// A point for each step that was made.
-    pub points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
     /// The learning rate at which the smoothed loss is lowest.
-    pub lowest: Option<f64>,
+    pub(crate) lowest: Option<f64>,
     /// A tenth of that: the highest safe rate.
-    pub tenth_of_lowest: Option<f64>,
+    pub(crate) tenth_of_lowest: Option<f64>,
     /// The learning rate at which the smoothed loss falls fastest.
-    pub steepest: Option<f64>,
+    pub(crate) steepest: Option<f64>,
 }
 
 /// A step of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub(crate) struct Point {
     /// Its learning rate.
-    pub learning_rate: f64,
+    pub(crate) learning_rate: f64,
     /// The loss of its batch.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// The mean of the losses around it.
-    pub smoothed: f64,
+    pub(crate) smoothed: f64,
 }
 
 /// Trains a recipe for `range.steps` steps at most, in a temporary folder.
@@ -65,7 +65,7 @@ pub struct Point {
 /// # Errors
 ///
 /// Whatever training fails with before its first step; [`ExitCode::Interrupted`].
-pub fn range_test(
+pub(crate) fn range_test(
     recipe: &Recipe,
     layers: &[Layer],
     range: Range,

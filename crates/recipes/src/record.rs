@@ -253,7 +253,7 @@ pub(crate) fn data_hash(directory: &Path) -> Option<String> {
 }
 
 /// The error for a directory that is not a run.
-pub(crate) fn not_a_run(directory: &Path) -> Failure {
+fn not_a_run(directory: &Path) -> Failure {
     let shown = directory.display();
     let message = if directory.is_dir() {
         format!("`{shown}` is not a run: it has no `{CONFIG}`")

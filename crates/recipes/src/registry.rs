@@ -43,7 +43,11 @@ pub struct Recipe {
 
 impl Recipe {
     /// Its settings with these layers on top.
-    pub(crate) fn resolve<C: DeserializeOwned + Check>(
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in all layers, as [`config::resolve`](crate::config::resolve) finds them.
+    pub fn resolve<C: DeserializeOwned + Check>(
         &self,
         layers: Vec<Layer>,
     ) -> Result<C, Problems> {

@@ -20,21 +20,21 @@ use crate::{
 
 /// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// The recipe.
-    pub recipe: String,
+    pub(crate) recipe: String,
     /// Whether weights, optimizer state and metrics are the same, bit for bit.
-    pub identical: bool,
+    pub(crate) identical: bool,
     /// Over all numbers in weights and optimizer state.
-    pub largest_difference: f64,
+    pub(crate) largest_difference: f64,
     /// Updates that each run made.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// The steps after which the second run was stopped, from its checkpoints.
-    pub stops: Vec<u64>,
+    pub(crate) stops: Vec<u64>,
     /// The SHA-256 of all that was compared, of the run that was never stopped.
-    pub straight: String,
+    pub(crate) straight: String,
     /// The same of the one that was resumed.
-    pub resumed: String,
+    pub(crate) resumed: String,
 }
 
 /// The fewest updates within which a run can be stopped twice.
@@ -47,7 +47,7 @@ const FEWEST_STEPS: u64 = 3;
 /// # Errors
 ///
 /// Whatever either run fails with; where it is too short to be stopped twice, or does not stop.
-pub fn verify(
+pub(crate) fn verify(
     recipe: &Recipe,
     layers: &[Layer],
     steps: u64,

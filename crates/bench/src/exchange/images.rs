@@ -11,7 +11,7 @@ use data::{
 use models::Architecture;
 use recipes::{
     Failure, cnn,
-    config::{Check, ImageConfig, NoSettings},
+    config::{Check, ImageConfig, Layer, NoSettings},
     image_set::ImageSet,
     registry::Recipe,
     resnet, simplenet, vgg_pretrain,
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use store::StoredTensor;
 use training::{OptimizerConfig, RunLength, ScheduleConfig};
 
-use super::{Exchange, Goal, Loss, Task, resolved, stored};
+use super::{Exchange, Goal, Loss, Task, stored};
 
 /// The images that a recipe trains on, and its network.
 pub(crate) struct Images {
@@ -67,7 +67,7 @@ impl Images {
         settings: &[String],
         network: impl FnOnce(&Model, &ImagePreprocessing, usize) -> Result<Architecture, Failure>,
     ) -> anyhow::Result<Self> {
-        let config: ImageConfig<Model> = resolved(recipe, settings)?;
+        let config: ImageConfig<Model> = recipe.resolve(Layer::sets(settings))?;
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);

@@ -266,14 +266,6 @@ fn stack(tensors: Vec<StoredTensor>) -> anyhow::Result<StoredTensor> {
     StoredTensor::new(shape, values).context("the batches have different sizes")
 }
 
-/// A recipe's configuration with these settings.
-fn resolved<T: serde::de::DeserializeOwned + recipes::config::Check>(
-    recipe: &recipes::registry::Recipe,
-    settings: &[String],
-) -> anyhow::Result<T> {
-    use recipes::config::{Layer, resolve};
-    let layers = settings.iter().map(|setting| Layer::set(setting)).collect();
-    Ok(resolve(Layer::recipe(recipe.name, recipe.toml), layers)?)
 }
 
 /// A tensor as a file holds it.

@@ -7,15 +7,15 @@ use data::{
 };
 use models::Architecture;
 use recipes::{
-    config::{Config, TextData},
+    config::{Config, Layer, TextData},
     lstm,
 };
 
-use super::{Exchange, Loss, resolved, stored};
+use super::{Exchange, Loss, stored};
 
 /// A window of words, and the one that follows it.
 pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let config: Config<TextData, lstm::Model> = resolved(&lstm::RECIPE, settings)?;
+    let config: Config<TextData, lstm::Model> = lstm::RECIPE.resolve(Layer::sets(settings))?;
     let device = Device::default();
     let sequence_length = config.data.sequence_length;
     let corpus = read_text(&config.data.options())?;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Console, Failure, Progress,
-    evaluation::{ClassScores, EvaluationReport, evaluate},
+    evaluation::{ClassScores, EvaluationReport, examine},
     numbers::{counted, percent, rounded},
 };
 
@@ -46,7 +46,8 @@ pub(super) fn run(
     let model = Model::<Selected>::read(&path, &device)?;
     let data = arguments.data.as_deref();
     let mut console = Console::new(progress);
-    let report = evaluate(&arguments.run, &model, data, &device, &mut console.progress())?;
+    let mut progress = console.progress();
+    let report = examine(&arguments.run, &model, data, &device, &mut progress)?.report;
     output.result(&report, |report| describe(report, data))
 }
 

@@ -5,10 +5,11 @@ use std::{path::Path, sync::Arc};
 use backend::{Selected, device::Device};
 use data::{DataError, ImageShape, ImageSource, picture};
 use inference::Model;
+use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{
-    AnyModel, EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally,
+    EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
@@ -19,7 +20,7 @@ use crate::{
 
 pub(super) fn examine(
     run: &Path,
-    mut config: ImageConfig<AnyModel>,
+    mut config: ImageConfig<IgnoredAny>,
     model: &Model<Selected>,
     data: Option<&Path>,
     device: &Device,

@@ -10,40 +10,40 @@ use std::path::Path;
 
 use backend::{Selected, device::Device};
 use inference::{Description, InputKind, Model};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Serialize, de::IgnoredAny};
 use training::Metrics;
 
 pub(crate) use self::mistakes::{Mistake, Sample};
-pub use self::tally::ClassScores;
+pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
-    config::{self, Check, Checker, Layer},
+    config::{Check, Checker, Layer},
     image_set::Progress,
-    record::{data_hash, not_a_run},
+    record::{config_of, data_hash},
     registry,
     run_directory::{CONFIG, ENVIRONMENT},
 };
 
 /// The results of a run on a split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct EvaluationReport {
+pub(crate) struct EvaluationReport {
     /// `test`, `validation`, or `given` for data named by the user.
-    pub split: &'static str,
+    pub(crate) split: &'static str,
     /// The split of the given data, if it has several: `test`, else `validation`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub given_split: Option<&'static str>,
+    pub(crate) given_split: Option<&'static str>,
     /// Samples, or predicted tokens of a text.
-    pub samples: usize,
+    pub(crate) samples: usize,
     /// The loss and other metrics.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// The names of the classes; none where no class is predicted.
-    pub classes: Vec<String>,
+    pub(crate) classes: Vec<String>,
     /// How well each class is recognised.
-    pub per_class: Vec<ClassScores>,
+    pub(crate) per_class: Vec<ClassScores>,
     /// Samples by the true class, in rows, and the predicted one.
-    pub confusion: Vec<Vec<u64>>,
+    pub(crate) confusion: Vec<Vec<u64>>,
     /// Notes to the user, such as which pictures were skipped, a sentence each.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl EvaluationReport {
@@ -78,21 +78,6 @@ pub(crate) struct Examined {
 /// # Errors
 ///
 /// Where the run or the data cannot be used.
-pub fn evaluate(
-    run: &Path,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    device: &Device,
-    progress: &mut Progress<'_>,
-) -> Result<EvaluationReport, Failure> {
-    Ok(examine(run, model, data, device, progress)?.report)
-}
-
-/// As [`evaluate`], with samples to look at.
-///
-/// # Errors
-///
-/// As [`evaluate`].
 pub(crate) fn examine(
     run: &Path,
     model: &Model<Selected>,
@@ -100,32 +85,19 @@ pub(crate) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    let config = run.join(CONFIG);
-    if !config.is_file() {
-        return Err(not_a_run(run));
-    }
-    let layer = Layer::file(&config);
-    let recipe = registry::find(&model.description().recipe)?;
-    let recipe = Layer::recipe(recipe.name, recipe.toml);
+    let config = Layer::document(&run.join(CONFIG).display().to_string(), &config_of(run)?);
+    let (recipe, layers) = (registry::find(&model.description().recipe)?, vec![config]);
     match model.description().input() {
         InputKind::Images => {
-            let config = config::resolve(recipe, vec![layer])?;
-            images::examine(run, config, model, data, device, progress)
+            images::examine(run, recipe.resolve(layers)?, model, data, device, progress)
         }
-        InputKind::Rows => {
-            tables::examine(run, config::resolve(recipe, vec![layer])?, model, data, device)
-        }
-        InputKind::Text => {
-            texts::examine(run, config::resolve(recipe, vec![layer])?, model, data, device)
-        }
+        InputKind::Rows => tables::examine(run, recipe.resolve(layers)?, model, data, device),
+        InputKind::Text => texts::examine(run, recipe.resolve(layers)?, model, data, device),
     }
 }
 
 /// The table `[model]` of any recipe, ignored.
-#[derive(Debug, Deserialize)]
-struct AnyModel(IgnoredAny);
-
-impl Check for AnyModel {
+impl Check for IgnoredAny {
     fn check(&self, _: &mut Checker<'_>) {}
 }
 
@@ -158,6 +130,15 @@ fn or_elsewhere(error: impl Into<Failure>) -> Failure {
         problem.help = Some(format!("{help}name data to evaluate on: `--data PATH`"));
     }
     failure
+}
+
+/// The error for a run without a split to evaluate on.
+fn nothing(description: &Description) -> Failure {
+    Failure::new(
+        ExitCode::Usage,
+        "the run held nothing out to measure on",
+        format!("name {} to evaluate on: `--data PATH`", description.input()),
+    )
 }
 
 /// The error for data that has changed since the model was trained.

@@ -11,11 +11,11 @@ use training::Group;
 use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, decoded_row, short},
-    or_elsewhere,
+    nothing, or_elsewhere,
     tally::Tally,
 };
 use crate::{
-    ExitCode, Failure,
+    Failure,
     config::{Config, Source, TableData},
     mlp,
     table_evaluation::TableEvaluation,
@@ -40,7 +40,7 @@ pub(super) fn examine(
             hold_data(run, &splits.fingerprint(), model)?;
             let test = splits.test.map(|table| ("test", table));
             let validation = splits.validation.map(|table| ("validation", table));
-            let (split, table) = test.or(validation).ok_or_else(nothing)?;
+            let (split, table) = test.or(validation).ok_or_else(|| nothing(model.description()))?;
             (split, GivenTable { split: None, table, notes: Vec::new() })
         }
     };
@@ -126,12 +126,4 @@ fn furthest_off(
         sample: row(index),
     };
     Ok(rows.into_iter().map(mistake).collect())
-}
-
-fn nothing() -> Failure {
-    Failure::new(
-        ExitCode::Usage,
-        "the run held nothing out to measure on",
-        "name data to measure on: `--data PATH`",
-    )
 }

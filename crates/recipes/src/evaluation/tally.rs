@@ -26,15 +26,15 @@ struct Mistaken {
 
 /// How well a class is recognised.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClassScores {
+pub(crate) struct ClassScores {
     /// Its name.
-    pub class: String,
+    pub(crate) class: String,
     /// Samples of it.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// The share of predictions of it that are right; none if it was never predicted.
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// The share of its samples that are predicted as it; none if it has none.
-    pub recall: Option<f64>,
+    pub(crate) recall: Option<f64>,
 }
 
 impl Tally {

@@ -9,18 +9,19 @@ use data::{
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
+use serde::de::IgnoredAny;
 use training::Group;
 
-use super::{AnyModel, EvaluationReport, Examined, changed, hold_data, or_elsewhere};
+use super::{EvaluationReport, Examined, changed, hold_data, nothing, or_elsewhere};
 use crate::{
-    ExitCode, Failure,
+    Failure,
     config::{Config, TextData},
     text_evaluation::{EVALUATION_BATCH, beginning, evaluation_streams, measure},
 };
 
 pub(super) fn examine(
     run: &Path,
-    config: Config<TextData, AnyModel>,
+    config: Config<TextData, IgnoredAny>,
     model: &Model<Selected>,
     data: Option<&Path>,
     device: &Device,
@@ -43,7 +44,7 @@ pub(super) fn examine(
             let corpus = read_text(&config.data.options()).map_err(or_elsewhere)?;
             hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
-            test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(nothing)?
+            test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(|| nothing(model.description()))?
         }
     };
     let beginning = beginning(&tokens, vocabulary);
@@ -71,12 +72,4 @@ pub(super) fn examine(
         mistakes: Vec::new(),
         beginning: Some(beginning),
     })
-}
-
-fn nothing() -> Failure {
-    Failure::new(
-        ExitCode::Usage,
-        "the run held nothing out to measure on",
-        "name a text: `--data FILE.txt`",
-    )
 }
