@@ -214,13 +214,6 @@ mod tests {
     }
 
     #[test]
-    fn a_run_too_short_for_stops_proves_nothing() {
-        let failure = verify_mlp(&mlp::RECIPE, &["training.epochs=1"], 40).unwrap_err();
-        assert_eq!(failure.exit_code, ExitCode::Usage);
-        assert!(failure.to_string().contains("ends after step 2"), "{failure}");
-    }
-
-    #[test]
     fn a_run_that_does_not_stop_proves_nothing() {
         let deaf = Recipe {
             train: |layers, start| {

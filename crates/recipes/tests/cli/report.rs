@@ -63,6 +63,7 @@ fn a_run_that_diverged_says_so() {
     let options = "--set optimizer.kind=sgd --set optimizer.learning_rate=1e30 --max-steps 50";
     let ran = folder.run(&format!("train mlp {options} --run-dir run"));
     assert_eq!(ran.code, Some(5), "{ran:#?}");
+    assert!(ran.stderr.contains("error: training diverged: "), "{}", ran.stderr);
     let page = folder.read("run/report.html");
     assert!(page.contains("mlp did not finish: training diverged"), "{page}");
 

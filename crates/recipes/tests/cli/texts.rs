@@ -82,11 +82,6 @@ fn what_cannot_be_written_is_explained() {
     check(&["generate", "run", "--prompt", "a", "--temperature", "-1"], 2, "`--temperature`");
     check(&["generate", "run", "--prompt", "a", "--top-p", "1.5"], 2, "`--top-p`");
     check(&["predict", "run", "text.txt"], 3, "the model reads text, not rows of a table");
-    check(
-        &["train", "lstm-char", "--set", "training.micro_batch=4"],
-        2,
-        "`training.micro_batch` has no effect on `lstm-char`",
-    );
     let both = "train lstm --set data.validation_path=text.txt --set data.validation=0.3";
     check(
         &both.split(' ').collect::<Vec<_>>(),
