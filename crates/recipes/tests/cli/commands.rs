@@ -33,17 +33,12 @@ fn a_copy_can_be_edited_and_trained_and_is_never_overwritten() {
 #[test]
 fn commands_that_are_told_can_be_pasted_into_a_shell() {
     let folder = Folder::new();
-    let run = |arguments: &[&str]| folder.command().args(arguments).output().unwrap();
-    let copied = run(&["copy", "mlp", "my file.toml"]);
-    let stdout = String::from_utf8(copied.stdout).unwrap();
-    assert!(stdout.ends_with("then: recipes train 'my file.toml'\n"), "{stdout}");
+    let copied = folder.run_words(&["copy", "mlp", "my file.toml"]).succeeded().stdout;
+    assert!(copied.ends_with("then: recipes train 'my file.toml'\n"), "{copied}");
 
     let train = ["train", "mlp", "--max-steps", "2", "--run-dir", "it's a run"];
-    assert!(run(&train).status.success());
-    let refused = run(&train);
-    let stderr = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains(r"recipes resume 'it'\''s a run';"), "{stderr}");
+    folder.run_words(&train).succeeded();
+    folder.run_words(&train).refused(3, r"recipes resume 'it'\''s a run';");
 }
 
 #[test]
@@ -163,9 +158,9 @@ fn data_are_inspected_and_pictured() {
     let found = folder.run("data inspect image-folder split --json").succeeded().json();
     let splits = serde_json::json!({"train": 2, "validation": 1, "test": 1});
     assert_eq!((&found["splits"], &found["skipped"]), (&splits, &3.into()), "{found}");
-    let refused = folder.run("data inspect image-folder split --sheet split/train/cat/1.png");
-    assert_eq!(refused.code, Some(3), "{refused:#?}");
-    assert!(refused.stderr.contains("`split/train/cat/1.png` already exists"), "{refused:#?}");
+    folder
+        .run("data inspect image-folder split --sheet split/train/cat/1.png")
+        .refused(3, "`split/train/cat/1.png` already exists");
     folder.run("data inspect digits --sheet digits.png --force").succeeded();
 
     let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
@@ -203,9 +198,7 @@ fn data_are_inspected_and_pictured() {
 fn what_cannot_be_inspected_is_named() {
     let folder = Folder::new();
     let check = |arguments: &str, code, message: &str| {
-        let ran = folder.run(&format!("data inspect {arguments}"));
-        assert_eq!(ran.code, Some(code), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{ran:#?}");
+        folder.run(&format!("data inspect {arguments}")).refused(code, message);
     };
     check("idx", 2, "error: this source needs a path");
     check("csv table.csv", 2, "error: a CSV file needs `--target`");
@@ -235,9 +228,7 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
     assert!(text.contains("burn-recipes") && text.contains("layers.1.weight"), "{text}");
 
     let check = |arguments: &str, code, message: &str| {
-        let ran = folder.run(&format!("export run --format onnx {arguments}"));
-        assert_eq!(ran.code, Some(code), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{ran:#?}");
+        folder.run(&format!("export run --format onnx {arguments}")).refused(code, message);
     };
     check("", 3, "`run/model.onnx` already exists");
     check("--precision f16 --force", 2, "ONNX files are written in 32 bits");

@@ -48,12 +48,9 @@ fn a_table_is_measured_with_its_classes() {
     assert_eq!(report["notes"], serde_json::json!([]));
 
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
-    let changed = folder.run("eval run");
-    assert_eq!(changed.code, Some(3), "{changed:#?}");
-    assert!(changed.stderr.contains("the run's data has changed"), "{changed:#?}");
+    folder.run("eval run").refused(3, "the run's data has changed");
     folder.write("run/environment.json", "{");
-    let unknown = folder.run("eval run").stderr;
-    assert!(unknown.contains("`run/environment.json` is missing or damaged"), "{unknown}");
+    folder.run("eval run").refused(3, "`run/environment.json` is missing or damaged");
 }
 
 #[test]
@@ -113,9 +110,7 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
 
     fs::rename(folder.path("photos/9"), folder.path("photos/cat")).unwrap();
-    let unknown = folder.run("eval run --data photos");
-    assert_eq!(unknown.code, Some(3), "{unknown:#?}");
-    assert!(unknown.stderr.contains("does not know the class `cat`"), "{}", unknown.stderr);
+    folder.run("eval run --data photos").refused(3, "does not know the class `cat`");
 }
 
 #[test]
@@ -149,12 +144,7 @@ fn a_text_has_its_perplexity() {
 fn what_cannot_be_measured_is_explained() {
     let folder = Folder::new();
     folder.run("train mlp --max-steps 3 --progress quiet --run-dir run").succeeded();
-    let check = |arguments: &str, code: i32, message: &str| {
-        let ran = folder.run(arguments);
-        assert_eq!(ran.code, Some(code), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
-    };
-    check("eval run", 2, "the run held nothing out to measure on");
-    check("eval nowhere", 3, "there is no run directory `nowhere`");
-    check("eval run --data nowhere.csv", 3, "nowhere.csv");
+    folder.run("eval run").refused(2, "the run held nothing out to measure on");
+    folder.run("eval nowhere").refused(3, "there is no run directory `nowhere`");
+    folder.run("eval run --data nowhere.csv").refused(3, "nowhere.csv");
 }

@@ -68,6 +68,11 @@ impl Folder {
         self.run_with(arguments, "")
     }
 
+    /// As [`Folder::run`], with arguments that may be empty or have spaces.
+    pub(crate) fn run_words(&self, arguments: &[&str]) -> Ran {
+        told(self.command().args(arguments).output().unwrap())
+    }
+
     /// As [`Folder::run`], with something on standard input.
     pub(crate) fn run_with(&self, arguments: &str, input: &str) -> Ran {
         let mut child = self
@@ -104,8 +109,17 @@ fn told(output: Output) -> Ran {
 
 impl Ran {
     /// The same, if the command succeeded.
+    #[track_caller]
     pub(crate) fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    /// The same, if the command failed with this code, this message and a help.
+    #[track_caller]
+    pub(crate) fn refused(self, code: i32, message: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert!(self.stderr.contains(message) && self.stderr.contains("help: "), "{self:#?}");
         self
     }
 

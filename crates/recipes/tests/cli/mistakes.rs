@@ -121,6 +121,7 @@ fn runs_are_checked() {
     folder.write("file", "");
     check(&folder, "predict none rows.csv", 3, "there is no run directory `none`");
     check(&folder, "predict . rows.csv", 3, "`.` is not a run");
+    check(&folder, "resume none", 3, "there is no run directory `none`");
     check(&folder, "train mlp --run-dir .", 3, "`.` exists and is not empty");
     check(&folder, "train mlp --run-dir file", 3, "`file` cannot be used as a run directory");
 

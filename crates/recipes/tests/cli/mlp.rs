@@ -318,12 +318,8 @@ fn numpys_arrays_train() {
     }
     let other = folder.run("eval run --data other --json").succeeded().json();
     assert_eq!((&other["given_split"], &other["metrics"]), (&"test".into(), &report["metrics"]));
-    let alone = folder.run("eval run --data arrays/features.npy");
-    assert_eq!(alone.code, Some(3), "{alone:#?}");
-    assert!(alone.stderr.contains("a folder is expected"), "{}", alone.stderr);
-
-    let ran = folder.run("train mlp --set data.source=npy --set data.path=none");
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    folder.run("eval run --data arrays/features.npy").refused(3, "a folder is expected");
+    folder.run("train mlp --set data.source=npy --set data.path=none").refused(3, "none");
 }
 
 /// A file as `numpy.save` writes it; `element` gives the bytes of each element.
@@ -360,9 +356,9 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
     let lines: Vec<&str> = predicted.lines().collect();
     assert!(lines[0].contains("yes") && lines[1].contains("no") && lines.len() == 3, "{predicted}");
 
-    let refused = folder.run("train mlp --set model.embedding=3");
-    assert_eq!(refused.code, Some(2), "{refused:#?}");
-    assert!(refused.stderr.contains("`model.embedding` has no effect"), "{}", refused.stderr);
+    folder
+        .run("train mlp --set model.embedding=3")
+        .refused(2, "`model.embedding` has no effect");
 }
 
 #[test]

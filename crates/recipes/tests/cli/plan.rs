@@ -64,7 +64,7 @@ fn a_plan_can_be_read_and_drawn() {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }
     assert!(folder.read("rate.svg").starts_with("<svg"));
-    assert_eq!(folder.run(command).code, Some(3), "the file was overwritten");
+    folder.run(command).refused(3, "`rate.svg` already exists");
     folder.run(&format!("{command} --force")).succeeded();
 
     let refused = folder.run("plan mlp --set training.epochs=0");
@@ -94,8 +94,7 @@ fn a_learning_rate_is_found_and_nothing_else_is_left() {
     assert!(folder.read("range.svg").starts_with("<svg"));
     assert_eq!(folder.entries(), ["my.toml", "range.svg"]);
 
-    let refused = folder.run("lr-find mlp --from 1 --to 0.1");
-    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    folder.run("lr-find mlp --from 1 --to 0.1").refused(2, "no learning rates lie between");
 }
 
 /// Gradient descent at such rates ends at once in numbers that are not finite: an end as any other.

@@ -38,13 +38,8 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     folder.run("report run --output page.html").succeeded();
     assert_eq!(folder.read("page.html"), page);
 
-    let check = |arguments: &str, message: &str| {
-        let ran = folder.run(arguments);
-        assert_eq!(ran.code, Some(3), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
-    };
-    check("report run --output page.html", "`page.html` already exists");
-    check("report nowhere", "there is no run directory `nowhere`");
+    folder.run("report run --output page.html").refused(3, "`page.html` already exists");
+    folder.run("report nowhere").refused(3, "there is no run directory `nowhere`");
     folder.run("report run --output page.html --force").succeeded();
 }
 
@@ -61,9 +56,9 @@ fn nothing_is_claimed_of_a_run_that_held_nothing_out() {
 fn a_run_that_diverged_says_so() {
     let folder = Folder::new();
     let options = "--set optimizer.kind=sgd --set optimizer.learning_rate=1e30 --max-steps 50";
-    let ran = folder.run(&format!("train mlp {options} --run-dir run"));
-    assert_eq!(ran.code, Some(5), "{ran:#?}");
-    assert!(ran.stderr.contains("error: training diverged: "), "{}", ran.stderr);
+    folder
+        .run(&format!("train mlp {options} --run-dir run"))
+        .refused(5, "error: training diverged: ");
     let page = folder.read("run/report.html");
     assert!(page.contains("mlp did not finish: training diverged"), "{page}");
 
@@ -112,9 +107,7 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.contains("note: left out: the run `unfinished` is not finished\n"), "{text}");
     fs::create_dir(folder.path("other")).unwrap();
     let check = |arguments: &str, message: &str| {
-        let ran = folder.run(arguments);
-        assert_eq!(ran.code, Some(3), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+        folder.run(arguments).refused(3, message);
     };
     check("compare a unfinished", "the run `unfinished` is not finished");
     check("compare a other", "`other` is not a run: it has no `config.toml`");

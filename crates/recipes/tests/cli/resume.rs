@@ -116,20 +116,12 @@ fn a_run_may_grow_but_not_change() {
     folder.run("train mlp --set training.epochs=6 --run-dir straight").succeeded();
     folder.run("train mlp --set training.epochs=4 --run-dir run").succeeded();
 
-    let ran = folder.run("resume run --set training.epochs=6 --set optimizer.learning_rate=0.1");
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(
-        ran.stderr.contains("`optimizer.learning_rate` was 0.001 and is 0.1"),
-        "{}",
-        ran.stderr
-    );
-    let ran = folder.run("resume run --set training.epochs=3");
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(
-        ran.stderr.contains("`training.epochs` is 3, and the run has done 4 already"),
-        "{}",
-        ran.stderr
-    );
+    folder
+        .run("resume run --set training.epochs=6 --set optimizer.learning_rate=0.1")
+        .refused(2, "`optimizer.learning_rate` was 0.001 and is 0.1");
+    folder
+        .run("resume run --set training.epochs=3")
+        .refused(2, "`training.epochs` is 3, and the run has done 4 already");
 
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
@@ -146,14 +138,14 @@ fn a_run_that_was_interrupted_is_ended_by_the_command_that_is_told() {
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 
-    let ran = folder.run("predict run rows.csv");
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
-    let command = ran.stderr.split("; to end it where it is: recipes ").nth(1).unwrap().trim();
+    let end = "; to end it where it is: recipes ";
+    let ran = folder.run("predict run rows.csv").refused(3, end);
+    let command = ran.stderr.split(end).nth(1).unwrap().trim();
     let steps: u64 = command.rsplit('=').next().unwrap().parse().unwrap();
     assert_eq!(command, format!("resume run --set training.max_steps={steps}"));
-    let before = folder.run(&format!("resume run --set training.max_steps={}", steps - 1));
-    assert_eq!(before.code, Some(2), "{before:#?}");
-    assert!(before.stderr.contains("`training.max_steps` is "), "{}", before.stderr);
+    folder
+        .run(&format!("resume run --set training.max_steps={}", steps - 1))
+        .refused(2, "`training.max_steps` is ");
 
     folder.run(command).succeeded();
     let summary = folder.json("run/summary.json");
@@ -184,17 +176,13 @@ fn a_run_whose_data_moved_goes_on_with_them_but_not_with_others() {
     let train = format!("train mlp {data} --set training.epochs=2 --progress quiet --run-dir run");
     folder.run(&train).succeeded();
     fs::rename(folder.path("table.csv"), folder.path("moved.csv")).unwrap();
-    let ran = folder.run("eval run");
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
-    assert!(ran.stderr.contains("`--data PATH`"), "{}", ran.stderr);
+    folder.run("eval run").refused(3, "`--data PATH`");
 
     let resume = |path: &str, epochs: usize| {
         let settings = format!("--set data.path={path} --set training.epochs={epochs}");
         folder.run(&format!("resume run {settings} --progress quiet"))
     };
-    let ran = resume("other.csv", 4);
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
-    assert!(ran.stderr.contains("its data have changed since it began"), "{}", ran.stderr);
+    resume("other.csv", 4).refused(3, "its data have changed since it began");
     resume("moved.csv", 4).succeeded();
     assert_eq!(folder.json("run/summary.json")["epochs"], 4);
     folder.run("eval run").succeeded();
@@ -209,9 +197,7 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     let before = files.each_ref().map(|name| folder.read(name));
     let events = folder.read("run/events.jsonl");
     let check = |message: &str| {
-        let ran = folder.run("resume run --set training.max_steps=60");
-        assert_eq!(ran.code, Some(3), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+        folder.run("resume run --set training.max_steps=60").refused(3, message);
         assert_eq!(files.each_ref().map(|name| folder.read(name)), before);
     };
     fs::rename(folder.path("run/events.jsonl"), folder.path("events.jsonl")).unwrap();
@@ -235,10 +221,8 @@ fn a_model_that_is_missing_is_told_and_written_again() {
     let model = folder.path("run/model.safetensors");
     let before = fs::read(&model).unwrap();
     fs::remove_file(&model).unwrap();
-    let ran = folder.run("eval run");
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
     let why = "the run `run` has no model: its `model.safetensors` is missing";
-    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    let ran = folder.run("eval run").refused(3, why);
     let command = ran.stderr.split("help: to write it again: recipes ").nth(1).unwrap().trim();
     folder.run(command).succeeded();
     assert_eq!(fs::read(&model).unwrap(), before);
@@ -255,9 +239,7 @@ fn a_run_is_written_by_one_process_at_a_time() {
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(still_going);
-    assert_eq!(ran.code, Some(3), "{ran:#?}");
-    assert!(ran.stderr.contains("`run` is in use by another process"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("help: "), "{}", ran.stderr);
+    ran.refused(3, "`run` is in use by another process");
 }
 
 #[test]
@@ -316,14 +298,6 @@ fn a_model_from_before_a_run_went_on_is_named_as_such() {
 }
 
 #[test]
-fn what_is_no_run_is_named() {
-    let folder = Folder::new();
-    let ran = folder.run("resume nowhere");
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.starts_with("error: there is no run directory `nowhere`"), "{}", ran.stderr);
-}
-
-#[test]
 fn a_resumed_run_is_proved_identical() {
     let ran = Folder::new().run("verify-resume mlp --json").succeeded();
     let verdict = ran.json();
@@ -338,7 +312,5 @@ fn a_resumed_run_is_proved_identical() {
 fn a_run_too_short_to_be_stopped_proves_nothing() {
     let few = "--set training.epochs=1 --set data.samples=80";
     let ran = Folder::new().run(&format!("verify-resume mlp {few}"));
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("ends after step 2") && ran.stderr.contains("help: "), "{ran:#?}");
-    assert_eq!(ran.stdout, "");
+    assert_eq!(ran.refused(2, "ends after step 2").stdout, "");
 }

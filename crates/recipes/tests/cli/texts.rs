@@ -70,36 +70,22 @@ fn the_seed_decides_what_is_written() {
 fn what_cannot_be_written_is_explained() {
     let folder = alphabet();
     folder.run(&format!("{TRAIN} --max-steps 2 --run-dir run")).succeeded();
-    let check = |arguments: &[&str], code: i32, message: &str| {
-        let output = folder.command().args(arguments).output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{stderr}");
-        assert!(stderr.contains(message) && stderr.contains("help: "), "{stderr}");
+    folder.run_words(&["generate", "run", "--prompt", ""]).refused(3, "the prompt is empty");
+    let check = |arguments: &str, code: i32, message: &str| {
+        folder.run(arguments).refused(code, message);
     };
-    check(&["generate", "run", "--prompt", ""], 3, "the prompt is empty");
-    check(&["generate", "run", "--prompt", "xyz"], 3, "the prompt");
-    check(&["generate", "nowhere", "--prompt", "a"], 3, "there is no run directory `nowhere`");
-    check(&["generate", "run", "--prompt", "a", "--temperature", "-1"], 2, "`--temperature`");
-    check(&["generate", "run", "--prompt", "a", "--top-p", "1.5"], 2, "`--top-p`");
-    check(&["predict", "run", "text.txt"], 3, "the model reads text, not rows of a table");
-    let both = "train lstm --set data.validation_path=text.txt --set data.validation=0.3";
+    check("generate run --prompt xyz", 3, "the prompt");
+    check("generate nowhere --prompt a", 3, "there is no run directory `nowhere`");
+    check("generate run --prompt a --temperature -1", 2, "`--temperature`");
+    check("generate run --prompt a --top-p 1.5", 2, "`--top-p`");
+    check("predict run text.txt", 3, "the model reads text, not rows of a table");
     check(
-        &both.split(' ').collect::<Vec<_>>(),
+        "train lstm --set data.validation_path=text.txt --set data.validation=0.3",
         2,
         "`data.validation` has no effect with `data.validation_path = \"text.txt\"`",
     );
-    check(
-        &[
-            "train",
-            "lstm-char",
-            "--set",
-            "data.path=text.txt",
-            "--set",
-            "data.sequence_length=5000",
-        ],
-        3,
-        "tokens",
-    );
+    let long = "--set data.path=text.txt --set data.sequence_length=5000";
+    check(&format!("train lstm-char {long}"), 3, "tokens");
 }
 
 #[test]
@@ -111,14 +97,9 @@ fn words_are_learnt_from_the_primer_and_unknown_ones_are_named() {
     // embedding 1000 x 128, four gates of (128 + 128 + 1) x 128, dense 128 x 1000 + 1000
     assert_eq!(summary["parameters"], 128_000 + 131_584 + 129_000);
 
-    let output =
-        folder.command().args(["generate", "run", "--prompt", "the zyzzyva"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("zyzzyva"));
-    let output = folder
-        .command()
-        .args(["generate", "run", "--prompt", "the gpu", "--length", "5"])
-        .output()
-        .unwrap();
-    assert!(String::from_utf8(output.stdout).unwrap().starts_with("the gpu"));
+    folder
+        .run_words(&["generate", "run", "--prompt", "the zyzzyva"])
+        .refused(3, "zyzzyva");
+    let words = ["generate", "run", "--prompt", "the gpu", "--length", "5"];
+    assert!(folder.run_words(&words).succeeded().stdout.starts_with("the gpu"));
 }

@@ -88,9 +88,7 @@ fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
         folder.run(&format!("train vgg {settings} {short}"))
     };
     let refused = |settings: &str, code: i32, message: &str| {
-        let ran = transfer(settings);
-        assert_eq!(ran.code, Some(code), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+        transfer(settings).refused(code, message);
     };
     fs::create_dir(folder.path("empty")).unwrap();
     refused("--set model.weights=empty", 3, "the folder `empty`, which has no `model.safetensors`");
@@ -177,10 +175,8 @@ fn without_weights_everything_is_trained() {
 fn weights_that_cannot_be_used_are_explained() {
     let folder = pretrained();
     let check = |weights: &str, message: &str| {
-        let ran = folder.run(&format!("train vgg --set model.weights={weights} --run-dir run"));
-        assert_eq!(ran.code, Some(3), "{ran:#?}");
-        assert!(ran.stderr.contains(message), "{}", ran.stderr);
-        assert!(ran.stderr.contains("help: "), "{}", ran.stderr);
+        let train = format!("train vgg --set model.weights={weights} --run-dir run");
+        folder.run(&train).refused(3, message);
         assert!(!folder.path("run").exists());
     };
     check("nowhere.pth", "nowhere.pth");
@@ -211,9 +207,7 @@ fn the_shipped_weights_transfer_to_few_pictures() {
 fn weights_and_backbone_must_fit() {
     let folder = Folder::new();
     let check = |settings: &str, message: &str| {
-        let ran = folder.run(&format!("train vgg {settings} --run-dir run"));
-        assert_eq!(ran.code, Some(2), "{ran:#?}");
-        assert!(ran.stderr.contains(message) && ran.stderr.contains("help: "), "{}", ran.stderr);
+        folder.run(&format!("train vgg {settings} --run-dir run")).refused(2, message);
     };
     check("--set model.backbone=vgg16", "no weights of `vgg16` are shipped");
     check(
@@ -257,9 +251,7 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
     let whole = fs::metadata(folder.path("backbone/model.safetensors")).unwrap().len();
     assert!((bytes.len() as f64) < 0.55 * whole as f64, "{} of {whole} bytes", bytes.len());
 
-    let again = folder.run(export);
-    assert_eq!(again.code, Some(3), "{again:#?}");
-    assert!(again.stderr.contains("`half.safetensors` already exists"), "{}", again.stderr);
+    folder.run(export).refused(3, "`half.safetensors` already exists");
     folder.run(&format!("{export} --force")).succeeded();
 
     // What was exported is a backbone like any other.
