@@ -157,7 +157,7 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
     }
     let features = ["--features", "recipes/mpi,bench/mpi"];
     cmd!(shell, "cargo clippy --workspace --all-targets {features...} -- -D warnings").run()?;
-    cmd!(shell, "cargo test --workspace --features recipes/mpi --test ranks").run()?;
+    cmd!(shell, "cargo test --workspace --features recipes/mpi --test cli ranks::").run()?;
     kill(shell, Some(2))?;
     Ok(Outcome::Passed)
 }

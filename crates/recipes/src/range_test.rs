@@ -5,9 +5,7 @@
 use serde::Serialize;
 use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
-use crate::{
-    ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder,
-};
+use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
 
 /// The test ends once the loss is this many times the lowest.
 const BREAKS_OUT: f64 = 4.0;

@@ -47,10 +47,7 @@ impl Recipe {
     /// # Errors
     ///
     /// All mistakes in all layers, as [`config::resolve`](crate::config::resolve) finds them.
-    pub fn resolve<C: DeserializeOwned + Check>(
-        &self,
-        layers: Vec<Layer>,
-    ) -> Result<C, Problems> {
+    pub fn resolve<C: DeserializeOwned + Check>(&self, layers: Vec<Layer>) -> Result<C, Problems> {
         resolve(Layer::recipe(self.name, self.toml), layers)
     }
 

@@ -62,9 +62,8 @@ fn train<B: AutodiffBackend>(
             let logits = trainer.model().forward(batch.images.clone());
             trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
         }
-        trainer.try_end_epoch(|model| {
-            validation.measure(|images| model.forward(images)).map(Some)
-        })?;
+        trainer
+            .try_end_epoch(|model| validation.measure(|images| model.forward(images)).map(Some))?;
     }
     let trained = trainer.finish()?;
     let model = &trained.model;

@@ -225,9 +225,8 @@ mod tests {
             steepest: Some(3e-2),
         };
         let recipe = Layer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
-        let tried = |settings: &[&str]| {
-            to_try(&test, &recipe, &Layer::sets(settings)).unwrap().join(" ")
-        };
+        let tried =
+            |settings: &[&str]| to_try(&test, &recipe, &Layer::sets(settings)).unwrap().join(" ");
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");
         let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];
         assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");

@@ -44,7 +44,8 @@ pub(super) fn examine(
             let corpus = read_text(&config.data.options()).map_err(or_elsewhere)?;
             hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
-            test.or(corpus.validation.map(|tokens| ("validation", tokens))).ok_or_else(|| nothing(model.description()))?
+            test.or(corpus.validation.map(|tokens| ("validation", tokens)))
+                .ok_or_else(|| nothing(model.description()))?
         }
     };
     let beginning = beginning(&tokens, vocabulary);

@@ -56,7 +56,7 @@ impl Folder {
         self.in_folder(env!("CARGO_BIN_EXE_recipes"))
     }
 
-    fn in_folder(&self, program: &str) -> Command {
+    pub(crate) fn in_folder(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.0.path()).stdin(Stdio::null());
         command.env("BURN_RECIPES_DATA", self.path("cache"));
@@ -102,7 +102,7 @@ impl Folder {
     }
 }
 
-fn told(output: Output) -> Ran {
+pub(crate) fn told(output: Output) -> Ran {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }

@@ -10,6 +10,8 @@ mod mistakes;
 mod mlp;
 mod pictures;
 mod plan;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod readme;
 mod report;
 mod resume;

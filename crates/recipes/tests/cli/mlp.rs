@@ -356,9 +356,7 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
     let lines: Vec<&str> = predicted.lines().collect();
     assert!(lines[0].contains("yes") && lines[1].contains("no") && lines.len() == 3, "{predicted}");
 
-    folder
-        .run("train mlp --set model.embedding=3")
-        .refused(2, "`model.embedding` has no effect");
+    folder.run("train mlp --set model.embedding=3").refused(2, "`model.embedding` has no effect");
 }
 
 #[test]

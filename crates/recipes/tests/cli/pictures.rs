@@ -78,9 +78,7 @@ fn a_picture_that_is_none_is_named_or_skipped() {
     folder.write("photos/dark/notes.jpg", "this is text");
     folder.write("photos/dark/IMG_0001", "a picture without an ending");
     folder.write("photos/bright/drawing.tga", "a format that is not known");
-    folder
-        .run(&format!("train cnn {PHOTOS} --run-dir run"))
-        .refused(3, "photos/dark/notes.jpg");
+    folder.run(&format!("train cnn {PHOTOS} --run-dir run")).refused(3, "photos/dark/notes.jpg");
     assert!(!folder.path("run").exists());
 
     let skipped = format!("train cnn {PHOTOS} --set data.on_bad_image=skip --json --run-dir run");

@@ -1,7 +1,5 @@
 //! Several processes under MPI, from the outside: `mpirun -n 3 recipes train cnn`.
 
-#![allow(clippy::unwrap_used)] // A failure here is a failed test.
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -10,79 +8,41 @@ use std::{
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::folder::{Folder, Ran, told};
 
 /// All of a job has to end so soon after one rank failed.
 const SOON: Duration = Duration::from_secs(10);
 
-/// An empty folder to run jobs in.
-struct Folder(TempDir);
-
-/// What a job did.
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-    took: Duration,
+/// `mpirun` with what stands after its name; `recipes` is the program under test.
+fn command(folder: &Folder, arguments: &str) -> Command {
+    let mut command = folder.in_folder("mpirun");
+    let program = |word| if word == "recipes" { env!("CARGO_BIN_EXE_recipes") } else { word };
+    command.arg("--oversubscribe").args(arguments.split_whitespace().map(program));
+    for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+        command.env(allowed, "1");
+    }
+    command
 }
 
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// `mpirun` with what stands after its name; `recipes` is the program under test.
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new("mpirun");
-        let program = |word| if word == "recipes" { env!("CARGO_BIN_EXE_recipes") } else { word };
-        command.arg("--oversubscribe").args(arguments.split_whitespace().map(program));
-        command.current_dir(self.0.path()).stdin(Stdio::null());
-        command.env("BURN_RECIPES_DATA", self.path("cache"));
-        for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
-            command.env(allowed, "1");
-        }
-        command
-    }
-
-    fn mpirun(&self, arguments: &str) -> Ran {
-        let began = Instant::now();
-        let output = self.command(arguments).output().expect("Open MPI is installed");
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-            took: began.elapsed(),
-        }
-    }
-
-    /// Trains with so many ranks, and tells every loss.
-    fn train(&self, ranks: usize, run: &str, arguments: &str) -> Run {
-        let options = "--progress quiet --set output.log_every_steps=1";
-        let ran =
-            self.mpirun(&format!("-n {ranks} recipes train {arguments} --run-dir {run} {options}"));
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        self.run(run)
-    }
-
-    fn run(&self, name: &str) -> Run {
-        Run::read(&self.path(name))
-    }
+fn mpirun(folder: &Folder, arguments: &str) -> Ran {
+    told(command(folder, arguments).output().expect("Open MPI is installed"))
 }
 
-impl Ran {
-    /// Checks that the job failed at once with this code, and that one rank told why.
-    fn failed(&self, code: i32, message: &str) {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        assert_eq!(self.stderr.matches("error: ").count(), 1, "{self:?}");
-        assert!(self.stderr.contains(message), "{self:?}");
-        assert!(self.took < SOON, "{self:?}");
-    }
+/// Runs a job that must fail at once with this code, and one rank of which must say why.
+fn fails(folder: &Folder, arguments: &str, code: i32, message: &str) {
+    let began = Instant::now();
+    let ran = mpirun(folder, arguments).refused(code, message);
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{ran:#?}");
+    assert!(began.elapsed() < SOON, "{ran:#?}");
+}
+
+/// Trains with so many ranks, and tells every loss.
+fn train(folder: &Folder, ranks: usize, run: &str, arguments: &str) -> Run {
+    let options = "--progress quiet --set output.log_every_steps=1";
+    let job = format!("-n {ranks} recipes train {arguments} --run-dir {run} {options}");
+    mpirun(folder, &job).succeeded();
+    Run::read(&folder.path(run))
 }
 
 /// What a run left.
@@ -129,9 +89,9 @@ impl Run {
 /// Trains with one rank and with others, and checks that losses and metrics are the same.
 fn same_with_any_number_of_ranks(arguments: &str, ranks: &[usize]) {
     let folder = Folder::new();
-    let one = folder.train(1, "one", arguments);
+    let one = train(&folder, 1, "one", arguments);
     for &ranks in ranks {
-        let several = folder.train(ranks, &format!("ranks-{ranks}"), arguments);
+        let several = train(&folder, ranks, &format!("ranks-{ranks}"), arguments);
         let difference = one.difference(&several);
         assert!(difference < 1e-5, "{arguments}, {ranks} ranks: {difference:e}");
         assert_eq!(several.summary["ranks"], ranks);
@@ -162,7 +122,7 @@ fn a_rank_without_samples_takes_part() {
     let norms = "resnet --max-steps 3 --set model.depth=8 --set data.samples=60 \
         --set training.batch_size=26 --set training.sync_batch_norm=true \
         --set optimizer.learning_rate=1e-4 --set schedule.kind=constant";
-    let [one, three] = [1, 3].map(|ranks| folder.train(ranks, &format!("norms-{ranks}"), norms));
+    let [one, three] = [1, 3].map(|ranks| train(&folder, ranks, &format!("norms-{ranks}"), norms));
     for (one, three) in one.losses.iter().zip(&three.losses) {
         assert!((one - three).abs() < 1e-6 * one, "{one} and {three}");
     }
@@ -185,8 +145,8 @@ fn a_cnn_at_its_own_learning_rate_learns_as_in_micro_batches() {
     // Each batch falls into the same two parts, the last of the epoch too, so not even rounding differs.
     let settings = "cnn --max-steps 50 --set data.samples=2000 --set data.residency=host \
         --set training.batch_size=100";
-    let parts = folder.train(1, "parts", &format!("{settings} --set training.micro_batch=50"));
-    let ranks = folder.train(2, "ranks", settings);
+    let parts = train(&folder, 1, "parts", &format!("{settings} --set training.micro_batch=50"));
+    let ranks = train(&folder, 2, "ranks", settings);
     assert_eq!(parts.losses, ranks.losses);
 }
 
@@ -215,7 +175,7 @@ fn text_generators_learn_the_same() {
 fn a_new_head_learns_the_same_and_features_are_kept_as_by_one_rank() {
     let features = |ranks: usize| {
         let folder = Folder::new();
-        let run = folder.train(ranks, "run", "vgg --max-steps 50");
+        let run = train(&folder, ranks, "run", "vgg --max-steps 50");
         let kept = folder.path("cache").join("features");
         let mut files: Vec<PathBuf> =
             fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -236,16 +196,16 @@ fn a_new_head_learns_the_same_and_features_are_kept_as_by_one_rank() {
 fn the_same_number_of_ranks_gives_the_same_bits() {
     let folder = Folder::new();
     let settings = "cnn --max-steps 10 --set data.samples=500";
-    let first = folder.train(3, "first", settings);
-    let second = folder.train(3, "second", settings);
+    let first = train(&folder, 3, "first", settings);
+    let second = train(&folder, 3, "second", settings);
     assert!(first.model == second.model && first.losses == second.losses);
 }
 
 #[test]
 fn resuming_is_verified_by_all_ranks_together() {
-    let ran =
-        Folder::new().mpirun("-n 2 recipes verify-resume lstm-char --set training.batch_size=5");
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let folder = Folder::new();
+    let job = "-n 2 recipes verify-resume lstm-char --set training.batch_size=5";
+    let ran = mpirun(&folder, job).succeeded();
     assert_eq!(ran.stdout.matches("identical").count(), 1, "{ran:?}");
 }
 
@@ -255,17 +215,17 @@ fn a_failure_of_one_rank_ends_all_and_is_told_once() {
     let csv = |rows: &str| format!("a,b,label\n{}{rows}", "1,2,x\n3,4,y\n".repeat(50));
     for (name, rows) in [("good", ""), ("bad", "5,six,x\n")] {
         fs::create_dir(folder.path(name)).unwrap();
-        fs::write(folder.path(name).join("rows.csv"), csv(rows)).unwrap();
+        folder.write(&format!("{name}/rows.csv"), csv(rows));
     }
     let train = "recipes train mlp --progress quiet --set data.source=csv --set data.path=rows.csv \
         --set data.target=label --run-dir ../run";
     // The second of three ranks has a bad record.
     let job = format!("-n 1 -wdir good {train} : -n 1 -wdir bad {train} : -n 1 -wdir good {train}");
-    folder.mpirun(&job).failed(3, "six");
+    fails(&folder, &job, 3, "six");
     // What only the first rank meets: there is a run already.
     fs::create_dir(folder.path("run")).unwrap();
-    fs::write(folder.path("run").join("config.toml"), "").unwrap();
-    folder.mpirun(&format!("-n 3 -wdir good {train}")).failed(3, "already has a run");
+    folder.write("run/config.toml", "");
+    fails(&folder, &format!("-n 3 -wdir good {train}"), 3, "already has a run");
 }
 
 /// A shell limits what one rank may take; its files, since no disk can be filled here.
@@ -273,18 +233,21 @@ fn a_failure_of_one_rank_ends_all_and_is_told_once() {
 fn a_rank_without_room_ends_all() {
     let folder = Folder::new();
     let limited = |name: &str, limit: &str| {
-        fs::write(folder.path(name), format!("trap '' XFSZ\n{limit}\nexec \"$@\"\n")).unwrap();
+        folder.write(name, format!("trap '' XFSZ\n{limit}\nexec \"$@\"\n"));
     };
     // Above what Open MPI takes for itself, below what the model and its checkpoint need.
     limited("memory", "ulimit -v 550000");
     limited("files", "ulimit -f 16384");
     let train = "recipes train mlp --progress quiet --set training.epochs=1";
     let wide = format!("{train} --run-dir wide --set model.hidden=[4000,4000]");
-    folder
-        .mpirun(&format!("-n 1 {wide} : -n 1 sh memory {wide}"))
-        .failed(4, "error: out of memory: the program holds ");
+    fails(
+        &folder,
+        &format!("-n 1 {wide} : -n 1 sh memory {wide}"),
+        4,
+        "error: out of memory: the program holds ",
+    );
     let wide = format!("{train} --run-dir long --set model.hidden=[1600,1600]");
-    folder.mpirun(&format!("-n 1 sh files {wide} : -n 1 {wide}")).failed(1, "File too large");
+    fails(&folder, &format!("-n 1 sh files {wide} : -n 1 {wide}"), 1, "File too large");
 }
 
 #[test]
@@ -292,23 +255,23 @@ fn ranks_of_different_programs_are_refused() {
     let folder = Folder::new();
     let mut program = fs::read(env!("CARGO_BIN_EXE_recipes")).unwrap();
     program.push(0);
-    fs::write(folder.path("other"), program).unwrap();
+    folder.write("other", program);
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path("other"), executable).unwrap();
     let job = "-n 1 recipes train mlp --run-dir run : -n 1 ./other train mlp --run-dir run";
-    folder.mpirun(job).failed(2, "rank 1 has another program than rank 0");
+    fails(&folder, job, 2, "rank 1 has another program than rank 0");
 }
 
 #[test]
 fn what_all_ranks_meet_is_told_once() {
     let folder = Folder::new();
-    folder.mpirun("-n 3 recipes train mpl").failed(2, "there is no recipe `mpl`");
-    folder.mpirun("-n 2 recipes train mlp --no-such-option").failed(2, "--no-such-option");
+    fails(&folder, "-n 3 recipes train mpl", 2, "there is no recipe `mpl`");
+    fails(&folder, "-n 2 recipes train mlp --no-such-option", 2, "--no-such-option");
     let diverges = "train mlp --progress quiet --run-dir run --set optimizer.learning_rate=1e30 \
         --set optimizer.kind=sgd --set data.labels=linear --set training.epochs=5";
-    folder.mpirun(&format!("-n 2 recipes {diverges}")).failed(5, "diverged");
-    folder.mpirun("-n 2 recipes predict run rows.csv").failed(2, "runs as one process");
-    folder.mpirun("-n 2 recipes resume nothing").failed(3, "there is no run directory `nothing`");
+    fails(&folder, &format!("-n 2 recipes {diverges}"), 5, "diverged");
+    fails(&folder, "-n 2 recipes predict run rows.csv", 2, "runs as one process");
+    fails(&folder, "-n 2 recipes resume nothing", 3, "there is no run directory `nothing`");
 }
 
 #[test]
@@ -316,16 +279,16 @@ fn ranks_with_different_settings_are_refused() {
     let folder = Folder::new();
     let train = "recipes train mlp --run-dir run --seed";
     let job = format!("-n 1 {train} 1 : -n 1 {train} 2");
-    folder.mpirun(&job).failed(2, "rank 1 has another configuration than rank 0");
+    fails(&folder, &job, 2, "rank 1 has another configuration than rank 0");
     let csv = |value: u32| format!("a,label\n{}", format!("{value},x\n3,y\n").repeat(30));
     for value in [1, 2] {
         fs::create_dir(folder.path(&value.to_string())).unwrap();
-        fs::write(folder.path(&value.to_string()).join("rows.csv"), csv(value)).unwrap();
+        folder.write(&format!("{value}/rows.csv"), csv(value));
     }
     let train = "recipes train mlp --run-dir ../run --set data.source=csv --set data.path=rows.csv \
         --set data.target=label";
     let job = format!("-n 1 -wdir 1 {train} : -n 1 -wdir 2 {train}");
-    folder.mpirun(&job).failed(2, "rank 1 has other data than rank 0");
+    fails(&folder, &job, 2, "rank 1 has other data than rank 0");
 }
 
 /// `mpirun` passes the signal on as SIGTERM, and ends what has not ended by itself a second later.
@@ -335,12 +298,12 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ran
     let train = "lstm-char --set training.epochs=2 --set training.batch_size=7 \
         --set model.hidden=64 --set optimizer.learning_rate=1e-4 --set schedule.kind=constant \
         --set checkpoint.every_epochs=1000";
-    let straight = folder.train(1, "straight", train);
+    let straight = train(&folder, 1, "straight", train);
 
     let job = format!(
         "-n 2 recipes train {train} --run-dir run --progress quiet --set output.log_every_steps=1"
     );
-    let mut job = folder.command(&job);
+    let mut job = command(&folder, &job);
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let events = folder.path("run").join("events.jsonl");
     let began = Instant::now();
@@ -354,11 +317,9 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ran
     let checkpoints = fs::read_dir(folder.path("run").join("checkpoints")).unwrap();
     assert_eq!(checkpoints.count(), 1);
 
-    let ran = folder.mpirun("-n 3 recipes resume run --progress quiet");
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let difference = straight.difference(&folder.run("run"));
+    mpirun(&folder, "-n 3 recipes resume run --progress quiet").succeeded();
+    let difference = straight.difference(&Run::read(&folder.path("run")));
     assert!(difference < 1e-5, "{difference:e}");
-    let ran = folder.mpirun("-n 3 recipes resume run");
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = mpirun(&folder, "-n 3 recipes resume run").succeeded();
     assert_eq!(ran.stdout.matches("the run is already finished").count(), 1, "{ran:?}");
 }
