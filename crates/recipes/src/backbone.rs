@@ -17,28 +17,28 @@ const MOST_KEPT_BYTES: usize = 4 << 30;
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub(crate) struct Model {
     /// The network whose features are used.
-    pub backbone: Backbone,
+    pub(crate) backbone: Backbone,
     /// A file of its weights; `shipped` for those that come with this program, `imagenet` for
     /// torchvision's, `none` to train everything from the beginning.
-    pub weights: String,
+    pub(crate) weights: String,
     /// Units of each hidden layer of the head.
-    pub hidden: Vec<usize>,
+    pub(crate) hidden: Vec<usize>,
     /// The share of each hidden layer's output that is dropped while training.
-    pub dropout: f64,
+    pub(crate) dropout: f64,
     /// Whether the last block is trained too.
-    pub fine_tune: bool,
+    pub(crate) fine_tune: bool,
     /// What the learning rate of that block is multiplied by.
-    pub fine_tune_factor: f64,
+    pub(crate) fine_tune_factor: f64,
     /// Features of an image up to this number are computed once and kept, unless all together are
     /// too large.
-    pub most_kept: usize,
+    pub(crate) most_kept: usize,
 }
 
 /// The value of `model.backbone`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Backbone {
+pub(crate) enum Backbone {
     /// Seven convolutions with batch normalisation, for pictures of 32x32.
     #[serde(rename = "vgg-small")]
     Small,

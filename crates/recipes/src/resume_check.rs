@@ -65,7 +65,8 @@ pub(crate) fn verify(
         if let Some(step) = stop_after {
             interrupt.request_after(step);
         }
-        let new = Start::new(folder.path().join(name), &mut Silent);
+        let mut silent = Silent;
+        let new = Start::new(folder.path().join(name), &mut silent);
         let start = Start { interrupt, resumes, group: group.clone(), ..new };
         (recipe.train)(layers, start)
     };

@@ -48,7 +48,7 @@ pub struct Start<'a> {
     pub began: Instant,
     /// The processes that train together; the first one writes and prints.
     pub group: Group,
-    device_name: String, // empty until it is open
+    pub(crate) device_name: String, // empty until it is open
 }
 
 /// A run in progress: its files and its observer.
@@ -389,7 +389,8 @@ mod tests {
             "checkpoint.keep=1",
             "output.log_every_steps=1",
         ];
-        let start = Start { resumes, ..Start::new(directory.to_owned(), &mut Silent) };
+        let mut silent = Silent;
+        let start = Start { resumes, ..Start::new(directory.to_owned(), &mut silent) };
         (mlp::RECIPE.train)(Layer::sets(&settings), start)
     }
 
@@ -399,7 +400,8 @@ mod tests {
         let directory = folder.path().join("run");
         let interrupt = Stop::default();
         interrupt.request();
-        let start = Start { interrupt, ..Start::new(directory.clone(), &mut Silent) };
+        let mut silent = Silent;
+        let start = Start { interrupt, ..Start::new(directory.clone(), &mut silent) };
         let failure = (mlp::RECIPE.train)(Vec::new(), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert_eq!(failure.to_string(), "interrupted before the first step");
@@ -412,7 +414,8 @@ mod tests {
         let (new, empty) = (folder.path().join("new"), folder.path().join("empty"));
         fs::create_dir(&empty).unwrap();
         for directory in [&new, &empty] {
-            let start = Start::new(directory.clone(), &mut Silent);
+            let mut silent = Silent;
+            let start = Start::new(directory.clone(), &mut silent);
             let settings = vec![Layer::set("training.epochs=1000000000000000000")];
             let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
             assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");
