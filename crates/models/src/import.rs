@@ -55,10 +55,10 @@ pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
 ///
 /// Where the file is not what it should be; then nothing is returned.
 pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, ImportError> {
-    read(path, wanted).map_err(|fault| ImportError { path: path.to_owned(), fault })
+    read_file(path, wanted).map_err(|fault| ImportError { path: path.to_owned(), fault })
 }
 
-fn read(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Fault> {
+fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Fault> {
     let file = File::open(path).map_err(Fault::Io)?;
     let length = file.metadata().map_err(Fault::Io)?.len();
     let mut file = BufReader::new(file);

@@ -266,8 +266,6 @@ fn stack(tensors: Vec<StoredTensor>) -> anyhow::Result<StoredTensor> {
     StoredTensor::new(shape, values).context("the batches have different sizes")
 }
 
-}
-
 /// A tensor as a file holds it.
 fn stored<B: backend::Backend, const D: usize>(
     tensor: burn::tensor::Tensor<B, D>,

@@ -8,9 +8,7 @@ use inference::Model;
 use serde::de::IgnoredAny;
 use training::Group;
 
-use super::{
-    EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally,
-};
+use super::{EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally};
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
