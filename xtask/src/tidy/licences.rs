@@ -7,8 +7,9 @@ use crate::{
 
 /// Permissive licences, and MPL-2.0, which covers only its own files; several that hold together are
 /// listed as they are stated.
-const ALLOWED: [&str; 17] = [
+const ALLOWED: [&str; 19] = [
     "(MIT OR Apache-2.0) AND Unicode-3.0",
+    "(MIT OR Apache-2.0) AND Unicode-DFS-2016",
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 AND ISC",
@@ -20,6 +21,7 @@ const ALLOWED: [&str; 17] = [
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
+    "MIT AND Unicode-DFS-2016",
     "MPL-2.0",
     "Unicode-3.0",
     "Unicode-DFS-2016",
