@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The weights may come from anywhere: PyTorch's files (`.pth`), safetensors, the model of a run. Here
-//! the program makes them itself: a network learns to read digits, and then from 50 more to tell even
+//! the program makes them itself: a network learns to read digits, and then from 30 more to tell even
 //! from odd.
 
 #![allow(clippy::print_stdout)] // A program's result.
@@ -41,13 +41,13 @@ const SEED: u64 = 0;
 fn main() -> anyhow::Result<()> {
     device::prepare_process(Share::WHOLE); // first, since this thread computes as well
     let file = std::env::temp_dir().join("digits.safetensors");
-    pretrain(1000, &file)?;
+    pretrain(&file)?;
     println!("accuracy of a new network: {:.3}", even_or_odd(None)?);
     println!("with the weights in {}: {:.3}", file.display(), even_or_odd(Some(&file))?);
     Ok(())
 }
 
-/// Learns from 50 digits to tell even from odd, by default with new weights; returns the accuracy on
+/// Learns from 30 digits to tell even from odd, by default with new weights; returns the accuracy on
 /// other digits.
 fn even_or_odd(weights: Option<&Path>) -> anyhow::Result<f64> {
     let (device, _) = device::open()?;
@@ -62,15 +62,15 @@ fn even_or_odd(weights: Option<&Path>) -> anyhow::Result<f64> {
             |part: &str| ParameterGroup { prefix: part.to_owned(), learning_rate_factor: 0.1 };
         groups = ["conv1", "conv2", "conv3", "dense1"].map(slow).into();
     }
-    let network = train(network, parities(1000..1050)?, 20, groups, &device)?;
-    accuracy(&network, parities(1050..1350)?, &device)
+    let network = train(network, parities(1000..1030)?, 40, groups, &device)?;
+    accuracy(&network, parities(2000..2300)?, &device)
 }
 
 /// Learns to read digits, and writes the weights to a file, for instance for PyTorch.
-fn pretrain(digits: usize, file: &Path) -> anyhow::Result<()> {
+fn pretrain(file: &Path) -> anyhow::Result<()> {
     let (device, _) = device::open()?;
     let network = CnnConfig::default().init(SEED, &device);
-    let network = train(network, drawn::digits(0..digits, SEED)?, 3, Vec::new(), &device)?;
+    let network = train(network, drawn::digits(0..1000, SEED)?, 3, Vec::new(), &device)?;
     let tensors = weights::to_tensors(&network);
     Ok(TensorFile { tensors, ..TensorFile::default() }.write(file)?)
 }
@@ -129,7 +129,7 @@ fn accuracy(
 fn trained_weights_help_where_pictures_are_few() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("digits.safetensors");
-    pretrain(500, &file).unwrap();
+    pretrain(&file).unwrap();
     let [new, tuned] = [None, Some(file.as_path())].map(|file| even_or_odd(file).unwrap());
-    assert!(tuned > new && tuned > 0.8, "{tuned}, {new} without them");
+    assert!(tuned > new + 0.03 && tuned > 0.8, "{tuned}, {new} without them");
 }

@@ -11,10 +11,11 @@ const EXCHANGE: &str = include_str!("../peers/exchange.py");
 const PYTORCH: &str = include_str!("../peers/pytorch.py");
 const TENSORFLOW: &str = include_str!("../peers/tensorflow.py");
 
-/// Looks for modules without importing them, which would take seconds.
+/// Looks for modules without importing them, which would take seconds, and for a compiler.
 const LOOK: &str = "from importlib.util import find_spec
+from shutil import which
 import sys
-print(*(name for name in sys.argv[1:] if find_spec(name)))";
+print(*(name for name in sys.argv[1:] if find_spec(name)), which('g++') and 'g++')";
 
 /// Fails where PyTorch has no GPU.
 const LOOK_FOR_GPU: &str = "import torch
@@ -51,7 +52,7 @@ pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
 pub(crate) const STEP_PYTORCH_ONLY: &[Peer] =
     &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16];
 
-/// The Python that runs the peers, and the modules it has.
+/// The Python that runs the peers, and the modules it has, with `g++` if that is there.
 #[derive(Debug)]
 pub struct Peers {
     python: String,
@@ -115,6 +116,7 @@ impl Peers {
     pub(crate) fn has(&self, peer: Peer) -> bool {
         let modules: &[&str] = match peer {
             Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
+            PytorchCompiled => &["numpy", "safetensors", "torch", "g++"],
             _ => &["numpy", "safetensors", "torch"],
         };
         peer.runs_here()

@@ -108,7 +108,8 @@ impl<B: Backend> TableEvaluation<B> {
                 TableTargets::Values(_) => {}
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            evaluation.add(losses, scores(outputs, targets));
+            let scores = scores(outputs, targets).into_iter().take(self.metrics.len());
+            evaluation.add(losses, scores);
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }
