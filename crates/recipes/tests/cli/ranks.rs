@@ -295,13 +295,13 @@ fn ranks_with_different_settings_are_refused() {
 #[test]
 fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ranks() {
     let folder = Folder::new();
-    let train = "lstm-char --set training.epochs=2 --set training.batch_size=7 \
+    let recipe = "lstm-char --set training.epochs=2 --set training.batch_size=7 \
         --set model.hidden=64 --set optimizer.learning_rate=1e-4 --set schedule.kind=constant \
         --set checkpoint.every_epochs=1000";
-    let straight = train(&folder, 1, "straight", train);
+    let straight = train(&folder, 1, "straight", recipe);
 
     let job = format!(
-        "-n 2 recipes train {train} --run-dir run --progress quiet --set output.log_every_steps=1"
+        "-n 2 recipes train {recipe} --run-dir run --progress quiet --set output.log_every_steps=1"
     );
     let mut job = command(&folder, &job);
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
