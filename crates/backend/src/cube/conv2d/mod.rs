@@ -7,7 +7,7 @@ mod weight_gradient;
 
 use burn::tensor::{
     DType, Shape, Slice, TensorMetadata,
-    ops::{ConvTransposeOptions, FloatTensor, conv::calculate_padding_out},
+    ops::{ConvTransposeOptions, FloatTensor},
 };
 use burn_cubecl::CubeTuneId;
 use burn_cubecl::{
@@ -77,6 +77,10 @@ where
     let [of_input, of_weight] = sizes;
     Conv2dParents {
         input: wanted.input.then(|| {
+            if leaves_gaps(of_weight, options) {
+                let (gradient, weight) = (gradient.clone(), weight.clone());
+                return input_gradient_with_gaps::<R, B>(gradient, weight, of_input, options);
+            }
             if exact(&gradient) {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
@@ -126,8 +130,8 @@ fn input_gradient<R: CubeRuntime>(
     let (kernel, returned) = ([rows, columns], [height, width]);
     // Rows and columns at the end that no window reached.
     let left = std::array::from_fn(|axis| {
-        let [step, zeros, spread] = [stride, padding, dilation].map(|along| along[axis]);
-        calculate_padding_out(kernel[axis], step, zeros, spread, size[2 + axis], returned[axis])
+        let reached = (returned[axis] - 1) * stride[axis] + dilation[axis] * (kernel[axis] - 1) + 1;
+        size[2 + axis] + 2 * padding[axis] - reached
     });
     let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
     let [of_input] = register("conv2d_x_exact", [gradient, weight], outputs, move |inputs| {
@@ -136,6 +140,40 @@ fn input_gradient<R: CubeRuntime>(
         [conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)]
     });
     of_input
+}
+
+/// Whether there are rows or columns between the windows of a kernel of the shape `size`.
+fn leaves_gaps([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+    let reaches = [rows, columns].into_iter().zip(options.dilation);
+    reaches.zip(options.stride).any(|((count, spread), step)| count * spread < step)
+}
+
+/// As [`input_gradient`], of a kernel that leaves gaps between its windows. In those Burn's direct
+/// transposed convolution loses its place, so the kernel is widened with zeros until there are none.
+fn input_gradient_with_gaps<R, B>(
+    gradient: Lazy<R>,
+    weight: Lazy<R>,
+    size: [usize; 4],
+    options: &Conv2dOptions,
+) -> Lazy<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let Conv2dOptions { stride, padding, dilation, .. } = *options;
+    let of_weight: [usize; 4] = weight.shape().dims();
+    let [_, _, height, width] = gradient.shape().dims();
+    let (mut wide, mut reached) = (of_weight, size);
+    for (axis, returned) in [height, width].into_iter().enumerate() {
+        let count = stride[axis].div_ceil(dilation[axis]).max(of_weight[2 + axis]);
+        let end = (returned - 1) * stride[axis] + dilation[axis] * (count - 1) + 1;
+        wide[2 + axis] = count;
+        reached[2 + axis] = end.saturating_sub(2 * padding[axis]).max(size[2 + axis]);
+    }
+    let all = |shape: [usize; 4]| shape.map(|count| Slice::from(0..count));
+    let zeros = B::float_zeros(wide.into(), &B::float_device(&weight), weight.dtype().into());
+    let weight = B::float_slice_assign(zeros, &all(of_weight), weight);
+    B::float_slice(input_gradient(gradient, weight, reached, options), &all(size))
 }
 
 /// The gradient of a weight of the shape `size`: by Burn's kernels or this project's, whichever is
