@@ -14,7 +14,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
     registry::Recipe,
-    run::{Silent, temporary_folder},
+    run::temporary_folder,
     run_directory::{CHECKPOINTS, MODEL, untimed_metrics},
 };
 
@@ -65,8 +65,8 @@ pub(crate) fn verify(
         if let Some(step) = stop_after {
             interrupt.request_after(step);
         }
-        let mut silent = Silent;
-        let new = Start::new(folder.path().join(name), &mut silent);
+        let mut nobody = ();
+        let new = Start::new(folder.path().join(name), &mut nobody);
         let start = Start { interrupt, resumes, group: group.clone(), ..new };
         (recipe.train)(layers, start)
     };

@@ -349,15 +349,6 @@ pub(crate) fn odd(config: &TrainerConfig, precision: Precision) -> Vec<String> {
     notes
 }
 
-/// Ignores all events.
-pub(crate) struct Silent;
-
-impl Observer for Silent {
-    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
-        Ok(())
-    }
-}
-
 /// A folder for temporary runs, deleted on drop.
 pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
     tempfile::tempdir().map_err(|error| {
@@ -389,8 +380,8 @@ mod tests {
             "checkpoint.keep=1",
             "output.log_every_steps=1",
         ];
-        let mut silent = Silent;
-        let start = Start { resumes, ..Start::new(directory.to_owned(), &mut silent) };
+        let mut nobody = ();
+        let start = Start { resumes, ..Start::new(directory.to_owned(), &mut nobody) };
         (mlp::RECIPE.train)(Layer::sets(&settings), start)
     }
 
@@ -400,8 +391,8 @@ mod tests {
         let directory = folder.path().join("run");
         let interrupt = Stop::default();
         interrupt.request();
-        let mut silent = Silent;
-        let start = Start { interrupt, ..Start::new(directory.clone(), &mut silent) };
+        let mut nobody = ();
+        let start = Start { interrupt, ..Start::new(directory.clone(), &mut nobody) };
         let failure = (mlp::RECIPE.train)(Vec::new(), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert_eq!(failure.to_string(), "interrupted before the first step");
@@ -414,8 +405,8 @@ mod tests {
         let (new, empty) = (folder.path().join("new"), folder.path().join("empty"));
         fs::create_dir(&empty).unwrap();
         for directory in [&new, &empty] {
-            let mut silent = Silent;
-            let start = Start::new(directory.clone(), &mut silent);
+            let mut nobody = ();
+            let start = Start::new(directory.clone(), &mut nobody);
             let settings = vec![Layer::set("training.epochs=1000000000000000000")];
             let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
             assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");

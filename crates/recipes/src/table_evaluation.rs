@@ -33,15 +33,12 @@ pub(crate) fn table_losses<B: Backend>(
     }
 }
 
-/// The scores of each sample, in the order of [`TableEvaluation::metrics`]: `[batch]` each.
-fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Tensor<B, 1>> {
+/// The score of each sample that all of [`TableEvaluation::metrics`] are made of, `[batch]`.
+fn score<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Tensor<B, 1> {
     match targets {
-        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
-        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
-        TableTargets::Values(values) => {
-            let errors = squared_error(outputs.flatten(0, 1), values);
-            vec![errors.clone(), errors]
-        }
+        TableTargets::Binary(labels) => binary_hits(outputs.flatten(0, 1), labels),
+        TableTargets::Classes(labels) => hits(outputs, labels),
+        TableTargets::Values(values) => squared_error(outputs.flatten(0, 1), values),
     }
 }
 
@@ -108,8 +105,8 @@ impl<B: Backend> TableEvaluation<B> {
                 TableTargets::Values(_) => {}
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            let scores = scores(outputs, targets).into_iter().take(self.metrics.len());
-            evaluation.add(losses, scores);
+            let score = score(outputs, targets);
+            evaluation.add(losses, self.metrics.iter().map(|_| score.clone()));
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }

@@ -100,30 +100,32 @@ fn build(graph: &mut Graph, description: &Description) -> Result<(), InferenceEr
                 }
             }
         }
-        network @ (Architecture::Cnn(_)
-        | Architecture::SimpleNet(_)
-        | Architecture::ResNet(_)
-        | Architecture::Vgg(_)) => {
-            let images = images(graph, description)?;
-            let logits = match network {
-                Architecture::SimpleNet(_) => networks::simplenet(graph, &images),
-                Architecture::ResNet(config) => networks::resnet(graph, config, &images),
-                Architecture::Vgg(config) => networks::vgg(graph, config, &images),
-                _ => networks::cnn(graph, &images),
-            };
-            give_logits(graph, &logits, description.classes.len());
+        Architecture::Cnn(_) => of_images(graph, description, networks::cnn)?,
+        Architecture::SimpleNet(_) => of_images(graph, description, networks::simplenet)?,
+        Architecture::ResNet(config) => {
+            of_images(graph, description, |graph, images| networks::resnet(graph, config, images))?;
+        }
+        Architecture::Vgg(config) => {
+            of_images(graph, description, |graph, images| networks::vgg(graph, config, images))?;
         }
         Architecture::TextLstm(config) => text::text_lstm(graph, config),
     }
     Ok(())
 }
 
-/// The input of a network that reads images, in the size of its preprocessing.
-fn images(graph: &mut Graph, description: &Description) -> Result<Value, InferenceError> {
+/// A network that reads images, in the size of its preprocessing, and gives a logit for each class.
+fn of_images(
+    graph: &mut Graph,
+    description: &Description,
+    network: impl FnOnce(&mut Graph, &Value) -> Value,
+) -> Result<(), InferenceError> {
     let shape = description.image()?.shape();
     let [channels, height, width] = [shape.channels, shape.height, shape.width].map(Size::Fixed);
     let shape = [Size::Named("batch"), channels, height, width];
-    Ok(graph.input("images", ElementType::F32, &shape))
+    let images = graph.input("images", ElementType::F32, &shape);
+    let logits = network(graph, &images);
+    give_logits(graph, &logits, description.classes.len());
+    Ok(())
 }
 
 fn give_logits(graph: &mut Graph, logits: &Value, width: usize) {

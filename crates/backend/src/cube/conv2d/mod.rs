@@ -130,7 +130,7 @@ fn input_gradient<R: CubeRuntime>(
     let (kernel, returned) = ([rows, columns], [height, width]);
     // Rows and columns at the end that no window reached.
     let left = std::array::from_fn(|axis| {
-        let reached = (returned[axis] - 1) * stride[axis] + dilation[axis] * (kernel[axis] - 1) + 1;
+        let reached = reach(returned[axis], stride[axis], kernel[axis], dilation[axis]);
         size[2 + axis] + 2 * padding[axis] - reached
     });
     let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
@@ -140,6 +140,13 @@ fn input_gradient<R: CubeRuntime>(
         [conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)]
     });
     of_input
+}
+
+/// Rows or columns from the begin of the first window to the end of the last.
+///
+/// - `count`: of the kernel, `spread` apart
+fn reach(windows: usize, step: usize, count: usize, spread: usize) -> usize {
+    (windows - 1) * step + spread * (count - 1) + 1
 }
 
 /// Whether there are rows or columns between the windows of a kernel of the shape `size`.
@@ -166,7 +173,7 @@ where
     let (mut wide, mut reached) = (of_weight, size);
     for (axis, returned) in [height, width].into_iter().enumerate() {
         let count = stride[axis].div_ceil(dilation[axis]).max(of_weight[2 + axis]);
-        let end = (returned - 1) * stride[axis] + dilation[axis] * (count - 1) + 1;
+        let end = reach(returned, stride[axis], count, dilation[axis]);
         wide[2 + axis] = count;
         reached[2 + axis] = end.saturating_sub(2 * padding[axis]).max(size[2 + axis]);
     }
