@@ -11,12 +11,12 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{golden, gpu_check, kill_test, metadata::Metadata, tidy};
+use crate::{golden, gpu_check, kill_test, metadata::Metadata, tidy, web_page};
 
 /// The steps of `ci`, in the order they run.
 ///
-/// `Clippy`, `Docs`, the `Features` and `Wasm` need only the checked metadata of the dependencies, so
-/// they follow one another; the others need machine code of their own.
+/// `Clippy`, `Docs` and the `Features` need only the checked metadata of the dependencies, so they
+/// follow one another; the others need machine code of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Step {
     /// `cargo fmt`
@@ -29,12 +29,12 @@ pub(crate) enum Step {
     Docs,
     /// Clippy with each of the other backends
     Features,
-    /// `inference` for the browser, where there is no operating system
-    Wasm,
     /// `cargo test`
     Tests,
     /// Twenty kills of a training, which must end as if it had not been killed
     Kills,
+    /// A picture classified by `examples/web_page` in a browser, compared with `recipes predict`
+    WebPage,
     /// Jobs of several processes under MPI, and twenty kills of one of two processes
     Ranks,
     /// Operations, networks and augmentation compared with PyTorch's values, on ndarray
@@ -95,9 +95,9 @@ impl Step {
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run()?,
             Self::Features => check_features(shell)?,
-            Self::Wasm => return check_wasm(shell),
             Self::Tests => cmd!(shell, "cargo test --workspace").run()?,
             Self::Kills => kill(shell, None)?,
+            Self::WebPage => return check_web_page(shell),
             Self::Ranks => return check_ranks(shell),
             Self::Ndarray => golden::hold(shell, "ndarray")?,
             Self::Wgpu => return check_wgpu(shell),
@@ -128,19 +128,6 @@ fn check_features(shell: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks what a web page would link. It is skipped without Rust's library for that target, even with
-/// `REQUIRE_ALL=1`: rustup installs it, but not every machine that runs CI can download it.
-fn check_wasm(shell: &Shell) -> anyhow::Result<Outcome> {
-    const TARGET: &str = "wasm32-unknown-unknown";
-    let sysroot = cmd!(shell, "rustc --print sysroot").read()?;
-    if !Path::new(&sysroot).join("lib/rustlib").join(TARGET).is_dir() {
-        println!("SKIPPED: `{TARGET}` is not installed\nhelp: rustup target add {TARGET}");
-        return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
-    }
-    cmd!(shell, "cargo check --package inference --target {TARGET}").run()?;
-    Ok(Outcome::Passed)
-}
-
 /// Kills trainings twenty times.
 fn kill(shell: &Shell, ranks: Option<usize>) -> anyhow::Result<()> {
     let profile = "dev".to_owned();
@@ -148,6 +135,20 @@ fn kill(shell: &Shell, ranks: Option<usize>) -> anyhow::Result<()> {
         shell,
         &kill_test::Options { times: 20, program: None, profile, seed: None, ranks },
     )
+}
+
+/// Classifies a picture in a browser. It is skipped without Rust's library for that target, even with
+/// `REQUIRE_ALL=1`: rustup installs it, but not every machine that runs CI can download it.
+fn check_web_page(shell: &Shell) -> anyhow::Result<Outcome> {
+    if !web_page::target_is_installed(shell)? {
+        println!("SKIPPED: `{0}` is not installed\nhelp: rustup target add {0}", web_page::TARGET);
+        return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
+    }
+    if cmd!(shell, "chromium --version").quiet().ignore_stderr().read().is_err() {
+        return skipped("no Chromium", "chromium");
+    }
+    web_page::check(shell)?;
+    Ok(Outcome::Passed)
 }
 
 /// Tests jobs of several processes, where an MPI library is installed.

@@ -16,6 +16,7 @@ mod bench;
 mod golden;
 mod gpu_check;
 mod kill_test;
+mod web_page;
 
 // What the commands share.
 mod metadata;
@@ -52,6 +53,8 @@ enum Command {
     GpuCheck(gpu_check::Options),
     /// Kill training at random moments, resume it, and compare the result with an undisturbed run
     KillTest(kill_test::Options),
+    /// Build the web page that classifies pictures with a trained run
+    WebPage,
 }
 
 fn main() -> ExitCode {
@@ -75,5 +78,6 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Golden => golden::run(&shell),
         Command::GpuCheck(options) => gpu_check::run(&shell, options),
         Command::KillTest(options) => kill_test::run(&shell, options),
+        Command::WebPage => web_page::run(&shell),
     }
 }

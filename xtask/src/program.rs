@@ -27,8 +27,14 @@ pub(crate) fn build(
         // Built as by the tests.
         None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,
     }
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let folder = if profile == "dev" { "debug" } else { profile };
-    let program = target.join(folder).join(format!("recipes{}", env::consts::EXE_SUFFIX));
-    shell.current_dir().join(program).canonicalize().context("cargo did not build the program")
+    let program = format!("recipes{}", env::consts::EXE_SUFFIX);
+    let program = target_directory(shell).join(folder).join(program);
+    program.canonicalize().context("cargo did not build the program")
+}
+
+/// Where cargo builds.
+pub(crate) fn target_directory(shell: &Shell) -> PathBuf {
+    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    shell.current_dir().join(folder)
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The crates of the workspace, from the bottom up, and what each may use.
-const MAY_USE: [(&str, &str); 10] = [
+const MAY_USE: [(&str, &str); 11] = [
     ("backend", ""),
     ("store", "backend"),
     ("data", "backend store"),
@@ -19,6 +19,7 @@ const MAY_USE: [(&str, &str); 10] = [
     ("recipes", "backend store data models training inference"),
     ("bench", "backend store data models training inference recipes"),
     ("examples", "backend store data models training inference recipes"),
+    ("web_page", "backend data inference"),
     ("xtask", ""),
 ];
 
