@@ -184,21 +184,23 @@ fn assignment(argument: &str) -> Result<(Vec<String>, &str), Problem> {
     let Some((key, value)) = argument.split_once('=') else {
         return wrong("`=` is missing", form);
     };
-    let (key, value) = (key.trim(), value.trim());
-    if key.is_empty() {
+    if key.trim().is_empty() {
         return wrong("a key is missing", form);
     }
-    match key_path(key) {
+    // A quoted name may have a `=` of its own, before which the key is not whole.
+    let mut splits = argument.match_indices('=').map(|(at, _)| argument.split_at(at));
+    let whole = splits.find_map(|(key, value)| Some((key_path(key)?, value[1..].trim())));
+    match whole {
         None => wrong(
-            &format!("`{key}` is not a key"),
+            &format!("`{}` is not a key", key.trim()),
             "a key consists of letters, digits, `_` and `-`, with dots between tables; \
              quote other names: `data.columns.\"my column\"`",
         ),
-        Some(path) if path == ["recipe"] => wrong(
+        Some((path, _)) if path == ["recipe"] => wrong(
             "`recipe` cannot be set",
-            &format!("name the recipe instead: `recipes train {value}`"),
+            &format!("name the recipe instead: `recipes train {}`", value.trim()),
         ),
-        Some(path) => Ok((path, value)),
+        Some(assignment) => Ok(assignment),
     }
 }
 

@@ -2,6 +2,10 @@
 
 use super::Vector;
 
+/// Whether every processor that is compiled for multiplies and adds by one instruction. For others
+/// `f32::mul_add` would call a function.
+const FUSES: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+
 #[derive(Clone, Copy)]
 pub(in crate::flex) struct Lanes<const N: usize>([f32; N]);
 
@@ -95,14 +99,20 @@ where
         Self(self.0.map(f32::round_ties_even))
     }
 
-    // `f32::mul_add` would call a function where the processor has no instruction for it.
     #[inline(always)]
     fn mul_add(self, factor: Self, addend: Self) -> Self {
+        if FUSES {
+            let lane = |lane: usize| self.0[lane].mul_add(factor.0[lane], addend.0[lane]);
+            return Self(std::array::from_fn(lane));
+        }
         self.mul(factor).add(addend)
     }
 
     #[inline(always)]
     fn neg_mul_add(self, factor: Self, addend: Self) -> Self {
+        if FUSES {
+            return Self(self.0.map(|lane| -lane)).mul_add(factor, addend);
+        }
         addend.sub(self.mul(factor))
     }
 

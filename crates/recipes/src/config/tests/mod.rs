@@ -166,10 +166,12 @@ fn set_takes_toml_and_plain_strings() {
         "data.target=0",
         "data.columns.id=drop",
         "data.columns.\"zip code\"=categorical",
+        "data.columns.\"a = b\" = numeric",
     ]))
     .data
     .columns;
     assert_eq!(columns["id"], ColumnOverride::Drop);
+    assert_eq!(columns["a = b"], ColumnOverride::Numeric);
     assert_eq!(columns["zip code"], ColumnOverride::Categorical);
 }
 
