@@ -21,7 +21,7 @@
 //!
 //! [`Model::predict_images`] takes pixels; `data::image_folder::decode_image`, with the feature `sources`
 //! of `data`, makes them of a picture's file. [`Model::generate`] continues a text.
-//! [`Model::from_bytes`] reads a model where there are no files, as in a web page, and
+//! [`Model::from_bytes`] reads a model where there are no files, as in a web page (`examples/web_page`), and
 //! [`Model::to_onnx`] converts it for other runtimes and languages.
 //!
 //! # In a server

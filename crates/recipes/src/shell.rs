@@ -2,13 +2,30 @@
 
 use std::path::Path;
 
-/// A word for a shell, quoted if necessary.
+/// A word for the platform's shell, quoted if necessary.
 pub(crate) fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "_-./:=,@%+".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
+    if cfg!(windows) { quoted_on_windows(word) } else { quoted_on_unix(word) }
+}
+
+fn quoted_on_unix(word: &str) -> String {
+    if is_plain(word, "_-./:=,@%+") {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// As both `cmd` and PowerShell read it.
+fn quoted_on_windows(word: &str) -> String {
+    if is_plain(word, r"_-./\:=+") {
+        return word.to_owned();
+    }
+    format!("\"{}\"", word.replace('"', r#"\""#))
+}
+
+/// Whether a word has only letters, digits and such `others`.
+fn is_plain(word: &str, others: &str) -> bool {
+    let plain = |letter: char| letter.is_alphanumeric() || others.contains(letter);
+    !word.is_empty() && word.chars().all(plain)
 }
 
 /// A path, likewise; invalid Unicode is replaced.
@@ -22,10 +39,14 @@ mod tests {
 
     #[test]
     fn words_reach_a_program_as_they_were() {
-        assert_eq!(quoted("data.path=runs/für-1.csv"), "data.path=runs/für-1.csv");
-        assert_eq!(quoted("my runs/a"), "'my runs/a'");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted("~/a"), "'~/a'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted_on_unix("data.path=runs/für-1.csv"), "data.path=runs/für-1.csv");
+        assert_eq!(quoted_on_unix("my runs/a"), "'my runs/a'");
+        assert_eq!(quoted_on_unix("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted_on_unix("~/a"), "'~/a'");
+        assert_eq!(quoted_on_unix(""), "''");
+        assert_eq!(quoted_on_windows(r"C:\runs\für-1"), r"C:\runs\für-1");
+        assert_eq!(quoted_on_windows(r"my runs\a"), r#""my runs\a""#);
+        assert_eq!(quoted_on_windows("a,b"), r#""a,b""#);
+        assert_eq!(quoted_on_windows(""), r#""""#);
     }
 }
