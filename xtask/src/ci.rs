@@ -137,13 +137,17 @@ fn kill(shell: &Shell, ranks: Option<usize>) -> anyhow::Result<()> {
     )
 }
 
-/// Classifies a picture in a browser. It is skipped without Rust's library for that target, even with
-/// `REQUIRE_ALL=1`: rustup installs it, but not every machine that runs CI can download it.
+/// Checks `inference` for a browser and classifies a picture there. It is skipped without Rust's
+/// library for that target, even with `REQUIRE_ALL=1`: rustup installs it, but not every machine that
+/// runs CI can download it.
 fn check_web_page(shell: &Shell) -> anyhow::Result<Outcome> {
     if !web_page::target_is_installed(shell)? {
         println!("SKIPPED: `{0}` is not installed\nhelp: rustup target add {0}", web_page::TARGET);
         return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
     }
+    // By itself, since the page asks for the readers of `data` too.
+    let target = web_page::TARGET;
+    cmd!(shell, "cargo check --package inference --target {target}").run()?;
     if cmd!(shell, "chromium --version").quiet().ignore_stderr().read().is_err() {
         return skipped("no Chromium", "chromium");
     }
