@@ -167,10 +167,20 @@ fn write_and_sync(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Makes the names in a directory last, where the system can: Windows opens no directory as a file,
+/// some file systems of other machines sync none, and one that may not be listed cannot be opened.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    // Windows opens no directory as a file.
-    let sync = || if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) };
+    let sync = || match File::open(path).and_then(|directory| directory.sync_all()) {
+        Err(error) if cannot_sync(&error) => Ok(()),
+        synced => synced,
+    };
+    let sync = || if cfg!(unix) { sync() } else { Ok(()) };
     fault::point().and_then(|()| sync()).map_err(StoreError::io("sync the directory", path))
+}
+
+fn cannot_sync(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {
