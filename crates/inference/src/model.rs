@@ -9,7 +9,7 @@ use burn::{
 };
 use data::{ImageShape, Task};
 use models::{Network, Pass, weights};
-use store::TensorFile;
+use store::{NumberType, TensorFile};
 
 use crate::{
     Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling, onnx,
@@ -123,11 +123,14 @@ impl<B: Backend> Model<B> {
     /// `one_hot` a category becomes a feature for each of `categories`, 1 for its own, and with `index`
     /// its place there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
     ///
+    /// - `numbers`: the type in which the weights are stored; the network computes in f32
+    ///
     /// # Errors
     ///
-    /// If the network is too large for the format, or does not read what its preprocessing makes.
-    pub fn to_onnx(&self) -> Result<Vec<u8>, InferenceError> {
-        onnx::file(&self.description, weights::to_tensors(&self.network))
+    /// If the network is too large for the format, or does not read what its preprocessing makes, or if
+    /// a weight is beyond the range of `numbers`.
+    pub fn to_onnx(&self, numbers: NumberType) -> Result<Vec<u8>, InferenceError> {
+        onnx::file(&self.description, weights::to_tensors(&self.network), numbers)
     }
 
     /// Predicts rows of a table.

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::NumberType;
+
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -37,6 +39,14 @@ pub enum StoreError {
         /// What cannot be read.
         reason: String,
     },
+    /// A number that a smaller type does not hold.
+    #[error("`{tensor}` has a number beyond the range of {numbers}")]
+    Range {
+        /// The tensor's name.
+        tensor: String,
+        /// The type.
+        numbers: NumberType,
+    },
     /// A tensor whose values do not fill its shape.
     #[error("a tensor of shape {shape:?} cannot hold {values} values")]
     Shape {
@@ -69,6 +79,7 @@ impl StoreError {
             }
             Self::Truncated { .. } => Some("download, copy or write it again".to_owned()),
             Self::Unsupported { .. } => Some("write it again, with numbers of type f32".to_owned()),
+            Self::Range { .. } => Some("write it as f32".to_owned()),
             Self::Shape { .. } => None,
         }
     }

@@ -25,6 +25,7 @@ mod whole;
 
 // Their contents.
 mod hash;
+mod number_type;
 mod tensor_file;
 
 pub use crate::{
@@ -33,6 +34,7 @@ pub use crate::{
     error::StoreError,
     hash::{sha256_hex, sha256_hex_of},
     lock::FileLock,
+    number_type::{Narrow, NumberType},
     tensor_file::{StoredTensor, TensorFile},
     whole::{create_directory, create_new_directory, remove, rename, write_whole},
 };

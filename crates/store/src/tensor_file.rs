@@ -3,19 +3,29 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
-    fs,
+    fmt, fs,
     path::Path,
 };
 
-use safetensors::{Dtype, SafeTensorError, SafeTensors, View, tensor::Metadata};
+use safetensors::{
+    Dtype, SafeTensorError, SafeTensors, View,
+    tensor::{Metadata, TensorView},
+};
 
-use crate::{StoreError, whole::write_whole};
+use crate::{
+    NumberType, StoreError,
+    number_type::{self, Narrow},
+    whole::write_whole,
+};
 
 /// The key in the file's metadata that holds [`TensorFile::metadata`].
 ///
 /// There is only one, because the format's metadata is unordered: with several keys the bytes of a
 /// file would differ from run to run.
 const METADATA_KEY: &str = "recipes";
+
+/// What follows the name of a tensor of i8 in that of its scales.
+const SCALE: &str = ".scale";
 
 /// A tensor on its way to or from a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +74,7 @@ pub struct TensorFile {
 }
 
 impl TensorFile {
-    /// Reads a file; f16 and bf16 become f32.
+    /// Reads a file; f16, bf16 and i8 with its scales become f32.
     ///
     /// # Errors
     ///
@@ -102,26 +112,38 @@ impl TensorFile {
         serialize(&self.tensors, &self.metadata, path)
     }
 
-    /// Writes the file in f16, whole or not at all: half the size, rounded to 11 significant bits.
+    /// As [`TensorFile::write`], with numbers of another type.
     ///
     /// # Errors
     ///
-    /// Where the system refuses, or a number exceeds f16's largest, 65504.
-    pub fn write_f16(&self, path: &Path) -> Result<(), StoreError> {
-        let tensors = self.tensors.iter().map(|(name, tensor)| {
-            let values: Vec<_> = tensor.values.iter().copied().map(half::f16::from_f32).collect();
-            let fits = |(&f32, f16): (&f32, &half::f16)| f16.is_finite() || !f32.is_finite();
-            if tensor.values.iter().zip(&values).all(fits) {
-                return Ok((name, HalfTensor { shape: &tensor.shape, values }));
-            }
-            let reason = format!("`{name}` has a number beyond the range of f16");
-            Err(StoreError::Format { path: path.to_owned(), reason })
-        });
-        let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-        write_whole(path, &serialize(tensors, &self.metadata, path)?)
+    /// As [`TensorFile::to_bytes_of`], and where the system refuses.
+    pub fn write_of(&self, numbers: NumberType, path: &Path) -> Result<(), StoreError> {
+        write_whole(path, &self.to_bytes_of(numbers, path)?)
     }
 
-    /// Parses the bytes of a file, which errors call `path`; f16 and bf16 become f32.
+    /// As [`TensorFile::to_bytes`], with numbers of another type. The scales of a tensor of i8 are the
+    /// tensor `NAME.scale`.
+    ///
+    /// # Errors
+    ///
+    /// Where a number is beyond the range of the type.
+    pub fn to_bytes_of(&self, numbers: NumberType, path: &Path) -> Result<Vec<u8>, StoreError> {
+        if numbers == NumberType::F32 {
+            return self.to_bytes(path);
+        }
+        let mut tensors = Vec::new();
+        for (name, tensor) in &self.tensors {
+            numbers.check(name, tensor)?;
+            let mut narrow = tensor.narrowed(numbers);
+            if let Some(scale) = narrow.scale.take() {
+                tensors.push((format!("{name}{SCALE}"), scale.narrowed(NumberType::F32)));
+            }
+            tensors.push((name.clone(), narrow));
+        }
+        serialize(tensors, &self.metadata, path)
+    }
+
+    /// Parses the bytes of a file, which errors call `path`; f16, bf16 and i8 with its scales become f32.
     ///
     /// # Errors
     ///
@@ -131,8 +153,8 @@ impl TensorFile {
     }
 }
 
-fn serialize<'a, T: View>(
-    tensors: impl IntoIterator<Item = (&'a String, T)>,
+fn serialize<N: AsRef<str> + Ord + fmt::Display, T: View>(
+    tensors: impl IntoIterator<Item = (N, T)>,
     metadata: &serde_json::Value,
     path: &Path,
 ) -> Result<Vec<u8>, StoreError> {
@@ -167,9 +189,9 @@ fn parse(
     let file = SafeTensors::deserialize(bytes).map_err(flaw)?;
     let tensors = file
         .iter()
-        .filter(|(name, _)| wanted(name))
+        .filter(|(name, _)| wanted(name) && !is_scale(name, &file))
         .map(|(name, view)| {
-            let values = decode(view.dtype(), view.data()).ok_or_else(|| {
+            let values = decode(name, &view, &file).ok_or_else(|| {
                 let reason = format!("`{name}` has numbers of type {:?}", view.dtype());
                 StoreError::Unsupported { path: path.to_owned(), reason }
             })?;
@@ -189,13 +211,27 @@ fn has_trailing_bytes(bytes: &[u8]) -> bool {
     header.is_ok_and(|header| tensors.len() > header.data_len())
 }
 
-/// The numbers as f32, if every value of their type is exact in it.
-fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
+/// Whether a tensor holds the scales of one of i8.
+fn is_scale(name: &str, file: &SafeTensors<'_>) -> bool {
+    let scaled = name.strip_suffix(SCALE).and_then(|scaled| file.tensor(scaled).ok());
+    scaled.is_some_and(|scaled| scaled.dtype() == Dtype::I8)
+}
+
+/// The numbers as f32, if every value of their type is exact in it, or comes with a scale.
+fn decode(name: &str, tensor: &TensorView<'_>, file: &SafeTensors<'_>) -> Option<Vec<f32>> {
+    let bytes = tensor.data();
     let pairs = bytes.as_chunks::<2>().0.iter().copied();
-    match dtype {
+    match tensor.dtype() {
         Dtype::F32 => Some(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect()),
         Dtype::F16 => Some(pairs.map(|pair| half::f16::from_le_bytes(pair).to_f32()).collect()),
         Dtype::BF16 => Some(pairs.map(|pair| half::bf16::from_le_bytes(pair).to_f32()).collect()),
+        Dtype::I8 => {
+            let scale_name = format!("{name}{SCALE}");
+            let scale = file.tensor(&scale_name).ok()?;
+            let scales =
+                decode(&scale_name, &scale, file).filter(|_| scale.dtype() == Dtype::F32)?;
+            number_type::scaled(tensor.shape(), bytes, &scales)
+        }
         _ => None,
     }
 }
@@ -222,27 +258,25 @@ impl View for &StoredTensor {
     }
 }
 
-/// A tensor on its way to a file of f16.
-struct HalfTensor<'a> {
-    shape: &'a [usize],
-    values: Vec<half::f16>,
-}
-
-impl View for HalfTensor<'_> {
+impl View for Narrow {
     fn dtype(&self) -> Dtype {
-        Dtype::F16
+        match self.numbers {
+            NumberType::F32 => Dtype::F32,
+            NumberType::F16 => Dtype::F16,
+            NumberType::I8 => Dtype::I8,
+        }
     }
 
     fn shape(&self) -> &[usize] {
-        self.shape
+        &self.shape
     }
 
     fn data(&self) -> Cow<'_, [u8]> {
-        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        self.bytes.as_slice().into()
     }
 
     fn data_len(&self) -> usize {
-        size_of_val(self.values.as_slice())
+        self.bytes.len()
     }
 }
 
@@ -295,33 +329,66 @@ mod tests {
         assert!(error.to_string().ends_with("there are bytes after its last tensor"), "{error}");
     }
 
+    /// A safetensors file of one tensor.
+    fn bytes_of(dtype: Dtype, shape: Vec<usize>, data: &[u8]) -> Vec<u8> {
+        let tensor = TensorView::new(dtype, shape, data).unwrap();
+        safetensors::serialize([("a", tensor)], None).unwrap()
+    }
+
     #[test]
     fn half_precision_becomes_f32_and_other_types_are_refused() {
-        assert_eq!(decode(Dtype::F16, &half::f16::from_f32(1.5).to_le_bytes()), Some(vec![1.5]));
-        assert_eq!(
-            decode(Dtype::BF16, &half::bf16::from_f32(-2.0).to_le_bytes()),
-            Some(vec![-2.0])
-        );
-        assert_eq!(decode(Dtype::F64, &[0; 8]), None);
+        let read = |dtype: Dtype, data: &[u8]| {
+            let values = data.len() * 8 / dtype.bitsize();
+            TensorFile::from_bytes(&bytes_of(dtype, vec![values], data), "file".as_ref())
+                .map(|file| file.tensors["a"].values.clone())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(read(Dtype::F16, &half::f16::from_f32(1.5).to_le_bytes()), Ok(vec![1.5]));
+        assert_eq!(read(Dtype::BF16, &half::bf16::from_f32(-2.0).to_le_bytes()), Ok(vec![-2.0]));
+        let refused = |name| Err(format!("`file` cannot be used: `a` has numbers of type {name}"));
+        assert_eq!(read(Dtype::F64, &[0; 8]), refused("F64"));
+        assert_eq!(read(Dtype::I8, &[0; 8]), refused("I8")); // without its scales
+    }
+
+    fn file(shape: &[usize], values: Vec<f32>) -> TensorFile {
+        let tensor = StoredTensor::new(shape.to_vec(), values).unwrap();
+        TensorFile { tensors: BTreeMap::from([("a".into(), tensor)]), ..sample() }
     }
 
     #[test]
     fn a_file_of_f16_is_half_as_large_and_comes_back_rounded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let file = |values: Vec<f32>| {
-            let tensor = StoredTensor::new(vec![values.len()], values).unwrap();
-            TensorFile { tensors: BTreeMap::from([("a".into(), tensor)]), ..sample() }
-        };
-        file(vec![0.1, -65504.0, f32::INFINITY]).write_f16(&path).unwrap();
+        let written = file(&[3], vec![0.1, -65504.0, f32::INFINITY]);
+        written.write_of(NumberType::F16, &path).unwrap();
         let read = TensorFile::read(&path).unwrap();
         assert_eq!(read.tensors["a"].values, [0.099_975_586, -65504.0, f32::INFINITY]);
         assert_eq!(read.metadata, sample().metadata);
 
         let absent = folder.path().join("absent");
-        let error = file(vec![1e5]).write_f16(&absent).unwrap_err();
-        assert!(error.to_string().contains("`a` has a number beyond the range of f16"), "{error}");
+        let error = file(&[1], vec![1e5]).write_of(NumberType::F16, &absent).unwrap_err();
+        assert_eq!(error.to_string(), "`a` has a number beyond the range of f16");
         assert!(!absent.exists());
+    }
+
+    #[test]
+    fn a_file_of_i8_comes_back_by_the_scales_of_its_rows() {
+        let path = Path::new("file");
+        let matrix = file(&[2, 3], vec![127.0, -0.4, 0.6, 0.0, -2.54, 0.031]);
+        let bytes = matrix.to_bytes_of(NumberType::I8, path).unwrap();
+        let read = TensorFile::from_bytes(&bytes, path).unwrap();
+        assert_eq!(read.tensors.len(), 1, "{:?}", read.tensors.keys());
+        assert_eq!(read.tensors["a"].shape, [2, 3]);
+        let expected = [127.0, 0.0, 1.0, 0.0, -2.54, 0.04];
+        for (found, expected) in read.tensors["a"].values.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+
+        let vector = file(&[1, 3], vec![0.1, 0.2, 0.3]);
+        let bytes = vector.to_bytes_of(NumberType::I8, path).unwrap();
+        assert_eq!(TensorFile::from_bytes(&bytes, path).unwrap(), vector);
+        let error = file(&[1], vec![f32::NAN]).to_bytes_of(NumberType::I8, path).unwrap_err();
+        assert_eq!(error.to_string(), "`a` has a number beyond the range of i8");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use store::StoredTensor;
+use store::{Narrow, NumberType, StoredTensor};
 
 use super::messages::{
     Attribute, AttributeKind, Dimension, ElementType, GraphMessage, Node, TensorMessage,
@@ -15,6 +15,8 @@ pub(super) type Value = String;
 /// A graph, and the weights that it does not contain yet.
 pub(super) struct Graph {
     weights: BTreeMap<String, StoredTensor>,
+    /// The type in which they are stored.
+    numbers: NumberType,
     message: GraphMessage,
 }
 
@@ -27,9 +29,13 @@ pub(super) enum Size {
 }
 
 impl Graph {
-    pub(super) fn new(name: &str, weights: BTreeMap<String, StoredTensor>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        weights: BTreeMap<String, StoredTensor>,
+        numbers: NumberType,
+    ) -> Self {
         let message = GraphMessage { name: name.to_owned(), ..GraphMessage::default() };
-        Self { weights, message }
+        Self { weights, numbers, message }
     }
 
     /// The finished graph.
@@ -74,7 +80,7 @@ impl Graph {
     /// A weight of the network by its name in a model file.
     pub(super) fn weight(&mut self, name: &str) -> Value {
         let tensor = self.take(name);
-        self.tensor(name, tensor)
+        self.tensor(name, &tensor)
     }
 
     /// Removes a weight, to be added to the graph in another form.
@@ -87,11 +93,26 @@ impl Graph {
         self.weights.remove(name)
     }
 
-    /// A constant.
-    pub(super) fn tensor(&mut self, name: &str, tensor: StoredTensor) -> Value {
-        let (shape, values) = tensor.into_parts();
-        let bytes = values.into_iter().flat_map(f32::to_le_bytes).collect();
-        self.initializer(name, ElementType::F32, &shape, bytes)
+    /// A constant. Where it is not stored as f32, nodes make f32 of it; they have no other inputs, so
+    /// that runtimes compute them once.
+    pub(super) fn tensor(&mut self, name: &str, tensor: &StoredTensor) -> Value {
+        let Narrow { numbers, shape, bytes, scale } = tensor.narrowed(self.numbers);
+        let kind = match numbers {
+            NumberType::F32 => return self.initializer(name, ElementType::F32, &shape, bytes),
+            NumberType::F16 => ElementType::F16,
+            NumberType::I8 => ElementType::I8,
+        };
+        let stored = self.initializer(name, kind, &shape, bytes);
+        let multiples = self.cast(&stored, ElementType::F32);
+        match scale {
+            None => multiples,
+            Some(scale) => {
+                let Narrow { shape, bytes, .. } = scale.narrowed(NumberType::F32);
+                let scale =
+                    self.initializer(&format!("{name}.scale"), ElementType::F32, &shape, bytes);
+                self.node("Mul", &[&multiples, &scale], Vec::new())
+            }
+        }
     }
 
     /// A constant vector of integers.

@@ -31,7 +31,7 @@ impl Graph {
     ) -> Value {
         let weight = self.weight(&format!("{name}.weight"));
         let bias = format!("{name}.bias");
-        let bias = self.take_if_any(&bias).map(|tensor| self.tensor(&bias, tensor));
+        let bias = self.take_if_any(&bias).map(|tensor| self.tensor(&bias, &tensor));
         let inputs: Vec<&Value> = [input, &weight].into_iter().chain(&bias).collect();
         let attributes = vec![ints("strides", [stride; 2]), ints("pads", [padding; 4])];
         self.node("Conv", &inputs, attributes)

@@ -110,7 +110,9 @@ pub(super) struct TensorMessage {
 pub(super) enum ElementType {
     Undefined = 0,
     F32 = 1,
+    I8 = 3,
     I64 = 7,
+    F16 = 10,
     F64 = 11,
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use data::{TablePreprocessing, TargetKind, Task};
 use models::Architecture;
 use prost::Message;
-use store::StoredTensor;
+use store::{NumberType, StoredTensor};
 
 use self::{
     graph::{Graph, Size, Value},
@@ -38,11 +38,16 @@ const LARGEST_BYTES: usize = i32::MAX as usize;
 /// The bytes of an ONNX file.
 ///
 /// - `weights`: of a network of the architecture that is described
+/// - `numbers`: the type in which they are stored
 pub(crate) fn file(
     description: &Description,
     weights: BTreeMap<String, StoredTensor>,
+    numbers: NumberType,
 ) -> Result<Vec<u8>, InferenceError> {
-    let mut graph = Graph::new(&description.recipe, weights);
+    for (name, tensor) in &weights {
+        numbers.check(name, tensor)?;
+    }
+    let mut graph = Graph::new(&description.recipe, weights, numbers);
     build(&mut graph, description)?;
     let (output, activation) = output(description);
     let properties = [

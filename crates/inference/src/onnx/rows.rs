@@ -28,7 +28,7 @@ pub(super) fn without_constants(
         return features.clone();
     }
     let counts = StoredTensor::new(vec![counts.len()], counts).expect("a vector has its length");
-    let counts = graph.tensor("counting_features", counts);
+    let counts = graph.tensor("counting_features", &counts);
     graph.node("Mul", &[features, &counts], Vec::new())
 }
 

@@ -101,7 +101,7 @@ fn weights(graph: &mut Graph, layer: usize, hidden: usize) -> [Value; 3] {
         let tensor = graph.take(&name);
         let inputs = tensor.shape()[1];
         let values = reordered(&tensor, hidden * inputs);
-        graph.tensor(&name, stored(vec![1, 4 * hidden, inputs], values))
+        graph.tensor(&name, &stored(vec![1, 4 * hidden, inputs], values))
     });
     let [weight, recurrent] = matrices;
     let mut biases = reordered(&graph.take(&bias), hidden);
@@ -109,7 +109,7 @@ fn weights(graph: &mut Graph, layer: usize, hidden: usize) -> [Value; 3] {
         Some(second) => biases.extend(reordered(&second, hidden)),
         None => biases.resize(8 * hidden, 0.0),
     }
-    let bias = graph.tensor(&bias, stored(vec![1, 8 * hidden], biases));
+    let bias = graph.tensor(&bias, &stored(vec![1, 8 * hidden], biases));
     [weight, recurrent, bias]
 }
 

@@ -39,7 +39,10 @@ def check(path):
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     properties = {entry.key: entry.value for entry in model.metadata_props}
-    assert properties["recipe"] == path.stem, properties
+    name, numbers = path.stem.split(".")
+    assert properties["recipe"] == name, properties
+    stored = {onnx.TensorProto.DataType.Name(weight.data_type) for weight in model.graph.initializer}
+    assert {"f32": "FLOAT", "f16": "FLOAT16", "i8": "INT8"}[numbers] in stored, stored
     preprocessing = json.loads(properties["preprocessing"])
     assert preprocessing["input"] in ["table", "image", "text"]
     for column in preprocessing.get("columns", []):

@@ -1,5 +1,5 @@
 //! Every network as an ONNX file: ONNX's own checker accepts it, and ONNX Runtime gives the same
-//! logits.
+//! logits, also with weights of fewer bits.
 //!
 //! Without Python, onnx, onnxruntime and safetensors the test says that it skips; with
 //! `REQUIRE_ALL=1` in the environment that is a failure.
@@ -14,7 +14,7 @@ use backend::{Selected, device::Device};
 use burn::tensor::{Int, Tensor, TensorData};
 use inference::{Description, Model, Prediction};
 use models::{Network, Pass};
-use store::{StoredTensor, TensorFile};
+use store::{NumberType, StoredTensor, TensorFile};
 
 use self::cases::Case;
 
@@ -39,34 +39,46 @@ fn onnx_runtime_gives_our_logits() {
     let folder = tempfile::tempdir().unwrap();
     let cases = cases::all();
     for case in &cases {
-        write(case, folder.path());
+        for numbers in NUMBERS {
+            write(case, numbers, folder.path());
+        }
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx/check.py");
     let output = Command::new("python3").arg(script).arg(folder.path()).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     let found = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(found.lines().count(), cases.len(), "{found}{error}");
+    assert_eq!(found.lines().count(), cases.len() * NUMBERS.len(), "{found}{error}");
     for line in found.lines() {
         let difference: f32 = line.rsplit(' ').next().unwrap().parse().unwrap();
         assert!(difference < 1e-4, "{line}");
     }
 }
 
-/// Writes the network as `NAME.onnx`, and its inputs and logits as `NAME.safetensors`.
-fn write(case: &Case, folder: &Path) {
-    let Case { name, description, inputs } = case;
-    let model = model(description, &folder.join("model.safetensors"));
-    std::fs::write(folder.join(format!("{name}.onnx")), model.to_onnx().unwrap()).unwrap();
+const NUMBERS: [NumberType; 3] = [NumberType::F32, NumberType::F16, NumberType::I8];
 
-    let (inputs, logits) = (inputs.clone(), logits(&model, inputs));
+/// Writes the network as `NAME.onnx`, and its inputs and logits as `NAME.safetensors`, where the name is
+/// the case's and that of the numbers.
+///
+/// The logits are those of a model that is read from a file of the same numbers.
+fn write(case: &Case, numbers: NumberType, folder: &Path) {
+    let Case { name, description, inputs } = case;
+    let path = |ending| folder.join(format!("{name}.{numbers}.{ending}"));
+    let whole = model_file(description);
+    let whole_bytes = whole.to_bytes("whole".as_ref()).unwrap();
+    let narrow_bytes = whole.to_bytes_of(numbers, "narrow".as_ref()).unwrap();
+    let [whole, narrow] = [&whole_bytes, &narrow_bytes]
+        .map(|bytes| Model::<Selected>::from_bytes(bytes, &Device::default()).unwrap());
+    std::fs::write(path("onnx"), whole.to_onnx(numbers).unwrap()).unwrap();
+
+    let (inputs, logits) = (inputs.clone(), logits(&narrow, inputs));
     let tensors = [("inputs".to_owned(), inputs), ("logits".to_owned(), logits)].into();
     let file = TensorFile { tensors, ..TensorFile::default() };
-    file.write(&folder.join(format!("{name}.safetensors"))).unwrap();
+    file.write(&path("safetensors")).unwrap();
 }
 
 /// A model whose weights, biases and statistics are all different from each other.
-fn model(description: &Description, path: &Path) -> Model<Selected> {
+fn model_file(description: &Description) -> TensorFile {
     let blank = cases::blank(&description.architecture);
     let fill = |(name, tensor): (String, StoredTensor)| {
         let (shape, values) = tensor.into_parts();
@@ -81,8 +93,7 @@ fn model(description: &Description, path: &Path) -> Model<Selected> {
         (name, StoredTensor::new(shape, values).unwrap())
     };
     let metadata = serde_json::to_value(description).unwrap();
-    TensorFile { tensors: blank.into_iter().map(fill).collect(), metadata }.write(path).unwrap();
-    Model::read(path, &Device::default()).unwrap()
+    TensorFile { tensors: blank.into_iter().map(fill).collect(), metadata }
 }
 
 fn logits(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {

@@ -111,6 +111,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   recipes export runs/first --format onnx
+  recipes export runs/first --format onnx --precision i8 --output small.onnx
   recipes export runs/first --format safetensors --precision f16 --output first.safetensors")]
     Export(ExportArguments),
     /// Write an HTML report of a run: results, curves, mistakes

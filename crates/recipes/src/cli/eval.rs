@@ -6,10 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backend::{Selected, device};
-use inference::Model;
+use backend::{
+    Selected,
+    device::{self, Device},
+};
+use inference::{InferenceError, Model};
+use store::TensorFile;
 
 use super::{
+    export::Precision,
     output::{Output, aligned, indented},
     predict::model_of,
 };
@@ -27,6 +32,9 @@ pub(super) struct EvalArguments {
     /// arrays. In a folder with splits, the test split is used, or else the validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Round the weights as `recipes export --precision` does
+    #[arg(long, value_enum, default_value_t)]
+    precision: Precision,
 }
 
 /// The most classes for which the confusion matrix is printed.
@@ -43,12 +51,25 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
-    let model = Model::<Selected>::read(&path, &device)?;
+    let model = model_rounded(&path, arguments.precision, &device)?;
     let data = arguments.data.as_deref();
     let mut console = Console::new(progress);
     let mut progress = console.progress();
     let report = examine(&arguments.run, &model, data, &device, &mut progress)?.report;
     output.result(&report, |report| describe(report, data))
+}
+
+/// A model with its weights as they are in an export of that precision.
+fn model_rounded(
+    path: &Path,
+    precision: Precision,
+    device: &Device,
+) -> Result<Model<Selected>, InferenceError> {
+    if precision == Precision::F32 {
+        return Model::read(path, device);
+    }
+    let bytes = TensorFile::read(path)?.to_bytes_of(precision.numbers(), path)?;
+    Model::from_bytes(&bytes, device)
 }
 
 fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {

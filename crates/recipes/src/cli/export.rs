@@ -1,11 +1,11 @@
 //! `recipes export`: a trained model as a file for other programs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use backend::{Selected, device};
 use inference::Model;
 use serde::Serialize;
-use store::{TensorFile, sha256_hex_of, write_whole};
+use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
 
 use super::{
     output::{Output, refuse_existing},
@@ -20,7 +20,7 @@ pub(super) struct ExportArguments {
     /// File format
     #[arg(long, value_enum)]
     format: Format,
-    /// The number type of a safetensors file; f16 halves its size and rounds to 11 bits
+    /// The number type in which the weights are stored; `recipes eval` with it shows what it costs
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
     /// The file to write [default: `export.safetensors` or `model.onnx` in the run directory]
@@ -39,11 +39,25 @@ enum Format {
     Onnx,
 }
 
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum Precision {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub(super) enum Precision {
+    /// As they were trained
     #[default]
     F32,
+    /// Half the size, rounded to 11 bits
     F16,
+    /// A quarter of the size, rounded to 8 bits with a scale for each output
+    I8,
+}
+
+impl Precision {
+    pub(super) fn numbers(self) -> NumberType {
+        match self {
+            Self::F32 => NumberType::F32,
+            Self::F16 => NumberType::F16,
+            Self::I8 => NumberType::I8,
+        }
+    }
 }
 
 /// The files that are written by default, in the run directory, and their formats.
@@ -67,10 +81,18 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     refuse_existing(&file, "--output", arguments.force)?;
-    match arguments.format {
-        Format::Safetensors => write_safetensors(&model, arguments.precision, &file)?,
-        Format::Onnx => write_onnx(&model, arguments.precision, &file)?,
-    }
+    let numbers = arguments.precision.numbers();
+    let written = match arguments.format {
+        Format::Safetensors => {
+            TensorFile::read(&model).and_then(|model| model.write_of(numbers, &file))
+        }
+        Format::Onnx => {
+            let (device, _) = device::open()?;
+            let bytes = Model::<Selected>::read(&model, &device)?.to_onnx(numbers)?;
+            write_whole(&file, &bytes)
+        }
+    };
+    written.map_err(Failure::user_data)?;
     let written = std::fs::File::open(&file).and_then(|opened| {
         let bytes = opened.metadata()?.len();
         let sha256 = sha256_hex_of(opened)?;
@@ -83,26 +105,4 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     output.result(&written, |Exported { file, bytes, sha256 }| {
         format!("wrote {file}, {bytes} bytes, SHA-256 {sha256}\n")
     })
-}
-
-fn write_safetensors(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {
-    let model = TensorFile::read(model).map_err(Failure::user_data)?;
-    let written = match precision {
-        Precision::F32 => model.write(file),
-        Precision::F16 => model.write_f16(file),
-    };
-    written.map_err(Failure::user_data)
-}
-
-fn write_onnx(model: &Path, precision: Precision, file: &Path) -> Result<(), Failure> {
-    if let Precision::F16 = precision {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            "ONNX files are written in 32 bits",
-            "leave `--precision` out, or use `--format safetensors`",
-        ));
-    }
-    let (device, _) = device::open()?;
-    let bytes = Model::<Selected>::read(model, &device)?.to_onnx()?;
-    write_whole(file, &bytes).map_err(Failure::user_data)
 }

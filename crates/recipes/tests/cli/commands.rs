@@ -231,6 +231,38 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
         folder.run(&format!("export run --format onnx {arguments}")).refused(code, message);
     };
     check("", 3, "`run/model.onnx` already exists");
-    check("--precision f16 --force", 2, "ONNX files are written in 32 bits");
+    check("--precision f8 --force", 2, "`f8`");
     assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
+}
+
+#[test]
+fn a_model_of_fewer_bits_is_smaller_and_predicts_nearly_the_same() {
+    let folder = Folder::new();
+    let train =
+        "train mlp --set data.labels=linear --set model.hidden=[64,64] --set training.epochs=20";
+    folder.run(&format!("{train} --progress quiet --run-dir run")).succeeded();
+    let bytes = |format: &str, precision: &str| {
+        let export = format!("export run --format {format} --precision {precision} --force --json");
+        folder.run(&export).succeeded().json()["bytes"].as_f64().unwrap()
+    };
+    let eval = |precision: &str| {
+        let eval = format!("eval run --precision {precision} --json");
+        folder.run(&eval).succeeded().json()["metrics"]["loss"].as_f64().unwrap()
+    };
+    let whole = eval("f32");
+    let mut rounded = whole;
+    for (precision, size, error) in [("f16", 0.55, 1e-3), ("i8", 0.4, 1e-2)] {
+        for format in ["onnx", "safetensors"] {
+            let share = bytes(format, precision) / bytes(format, "f32");
+            assert!(share < size, "{format} {precision}: {share}");
+        }
+        rounded = eval(precision);
+        let near = (rounded / whole - 1.0).abs();
+        assert!(near > 0.0 && near < error, "{precision}: {rounded} {whole}");
+    }
+
+    // The last export is of i8, and a model like any other.
+    std::fs::copy(folder.path("run/export.safetensors"), folder.path("run/model.safetensors"))
+        .unwrap();
+    assert_eq!(eval("f32"), rounded);
 }

@@ -1,0 +1,117 @@
+//! Numbers of fewer bits than f32, in which a trained network is stored for other devices.
+
+use std::fmt;
+
+use crate::{StoreError, StoredTensor};
+
+/// The largest i8 of either sign.
+const LARGEST: f32 = 127.0;
+
+/// The type of a file's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NumberType {
+    /// As they are computed with.
+    #[default]
+    F32,
+    /// Half the size; rounded to 11 significant bits.
+    F16,
+    /// A quarter of the size: multiples of a scale from -127 to 127, with a scale for each index of the
+    /// first dimension, which for weights is the output. Vectors remain f32.
+    I8,
+}
+
+/// A tensor as it is stored.
+#[derive(Debug)]
+pub struct Narrow {
+    /// The type of its numbers.
+    pub numbers: NumberType,
+    /// The size of each dimension.
+    pub shape: Vec<usize>,
+    /// The numbers in row-major order, little-endian.
+    pub bytes: Vec<u8>,
+    /// What numbers of i8 are to be multiplied by: as many dimensions, all but one of size 1.
+    pub scale: Option<StoredTensor>,
+}
+
+impl NumberType {
+    /// Whether a tensor can be stored in this type.
+    ///
+    /// # Errors
+    ///
+    /// Where one of its numbers is beyond the range of f16, or is not finite for i8.
+    pub fn check(self, name: &str, tensor: &StoredTensor) -> Result<(), StoreError> {
+        let fits = |&value: &f32| match self {
+            Self::F32 => true,
+            Self::F16 => half::f16::from_f32(value).is_finite() || !value.is_finite(),
+            Self::I8 => value.is_finite(),
+        };
+        if tensor.values().iter().all(fits) {
+            return Ok(());
+        }
+        Err(StoreError::Range { tensor: name.to_owned(), numbers: self })
+    }
+}
+
+impl StoredTensor {
+    /// The tensor with numbers of a type that [can hold them](NumberType::check).
+    pub fn narrowed(&self, numbers: NumberType) -> Narrow {
+        let (shape, values) = (self.shape(), self.values());
+        let whole = |numbers, bytes| Narrow { numbers, shape: shape.to_vec(), bytes, scale: None };
+        match (numbers, scaled_dimension(shape)) {
+            (NumberType::F16, _) => {
+                let halves = values.iter().map(|&value| half::f16::from_f32(value));
+                whole(numbers, halves.flat_map(half::f16::to_le_bytes).collect())
+            }
+            (NumberType::I8, Some(dimension)) => {
+                let row = shape[dimension + 1..].iter().product();
+                let scales: Vec<f32> = values.chunks_exact(row).map(scale).collect();
+                let multiples = values.chunks_exact(row).zip(&scales).flat_map(|(row, scale)| {
+                    row.iter().map(move |value| (value / scale).round() as i8 as u8)
+                });
+                let bytes = multiples.collect();
+                let mut sizes = vec![1; shape.len()];
+                sizes[dimension] = scales.len();
+                let scale = StoredTensor::new(sizes, scales).expect("each row has a scale");
+                Narrow { scale: Some(scale), ..whole(numbers, bytes) }
+            }
+            (NumberType::F32, _) | (NumberType::I8, None) => {
+                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                whole(NumberType::F32, bytes)
+            }
+        }
+    }
+}
+
+/// The numbers of a tensor of i8, if its scales fit it.
+pub(crate) fn scaled(shape: &[usize], bytes: &[u8], scales: &[f32]) -> Option<Vec<f32>> {
+    let dimension = scaled_dimension(shape)?;
+    let row: usize = shape[dimension + 1..].iter().product();
+    let rows = bytes.chunks_exact(row);
+    (scales.len() == rows.len()).then(|| {
+        rows.zip(scales)
+            .flat_map(|(row, scale)| row.iter().map(move |&byte| f32::from(byte as i8) * scale))
+            .collect()
+    })
+}
+
+/// The first dimension longer than 1, unless it is the only one or there are no numbers.
+fn scaled_dimension(shape: &[usize]) -> Option<usize> {
+    let first = shape.iter().position(|&size| size > 1)?;
+    (shape[first + 1..].iter().product::<usize>() > 1).then_some(first)
+}
+
+/// What the largest of the numbers is 127 times of.
+fn scale(values: &[f32]) -> f32 {
+    let largest = values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+    if largest > 0.0 { largest / LARGEST } else { 1.0 }
+}
+
+impl fmt::Display for NumberType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::I8 => "i8",
+        })
+    }
+}
