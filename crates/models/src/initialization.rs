@@ -164,6 +164,17 @@ impl<B: Backend> Initializer<B> {
         self.draw(name, shape, Spread::Normal(deviation), |index| index)
     }
 
+    /// Normal with mean 0 and deviation 1, but zeros in the first row.
+    pub(crate) fn normal_after_first_row(
+        &self,
+        name: &str,
+        [rows, columns]: [usize; 2],
+    ) -> Param<Tensor<B, 2>> {
+        let Some(random) = self.random(name) else { return self.unset([rows, columns]) };
+        let value = |index| if index < columns { 0.0 } else { random.normal(index as u64) };
+        self.parameter((0..rows * columns).map(value).collect(), [rows, columns])
+    }
+
     /// Orthonormal columns, for at least as many `rows` as `columns`: normal vectors, made orthogonal in
     /// their order, which is the `Q` of Keras's `orthogonal` initializer.
     pub(crate) fn orthogonal(

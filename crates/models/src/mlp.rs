@@ -28,7 +28,7 @@ pub struct MlpConfig {
 pub struct FeatureEmbedding {
     /// Which feature.
     pub feature: usize,
-    /// How many indices there are, from 0.
+    /// How many indices there are, from 0, which stands for a category that is not in the training data.
     pub entries: usize,
     /// The length of a vector.
     pub width: usize,
@@ -67,7 +67,7 @@ impl MlpConfig {
         let tables = initializer.at("embeddings");
         let table = |(index, embedding): (usize, &FeatureEmbedding)| {
             let initializer = tables.at(&index.to_string());
-            Embedding::new(&initializer, Law::Pytorch, embedding.entries, embedding.width)
+            Embedding::of_categories(&initializer, embedding.entries, embedding.width)
         };
         let layers = initializer.at("layers");
         let inputs = std::iter::once(self.width()).chain(self.hidden.iter().copied());
@@ -160,6 +160,8 @@ mod tests {
             model.embeddings[index].weight.val().into_data().iter().collect()
         };
         let (first, second) = (table(0), table(1));
+        assert!(first[..2].iter().chain(&second[..1]).all(|&value| value == 0.0));
+        assert!(first[2..].iter().chain(&second[1..]).all(|&value| value != 0.0));
         let features = [[2.0, 0.5, 1.0, -0.5], [0.0, 7.0, 3.0, 8.0]];
         let embedded = model.embed(Tensor::from_floats(features, &Device::default()));
         let expected =
