@@ -15,6 +15,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -91,7 +92,7 @@ impl Cache {
             return None;
         }
         // The key determines a shard's length, so one with the right hash has the right length.
-        let shards = manifest.shard_sha256.iter().enumerate().map(|(index, sha256)| {
+        let shards = manifest.shard_sha256.par_iter().enumerate().map(|(index, sha256)| {
             let path = shard_path(directory, index);
             let file = File::open(&path).ok()?;
             (store::sha256_hex_of(&file).ok()? == *sha256).then_some(Shard { path, file })

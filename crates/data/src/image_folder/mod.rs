@@ -15,7 +15,7 @@
 //!
 //! A file is listed by its name and judged by its content: JPEG, PNG, BMP and WebP (the first frame
 //! of an animation), grey or colour, of 8 or 16 bits; alpha is dropped. A photograph is turned as
-//! its EXIF data say (in JPEG and PNG), which torchvision leaves to the user. Whatever cannot be
+//! its EXIF data say, which torchvision leaves to the user. Whatever cannot be
 //! decoded in full is a [`BadImage`]; it ends the work or is skipped, and always
 //! `loaded + skipped = listed`.
 

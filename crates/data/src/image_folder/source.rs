@@ -156,18 +156,30 @@ impl ImageFolder {
         let key = cache::key(folder, files, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
-        // One process builds a cache, and the others wait for it. A cache that is there can be used
-        // where it cannot be locked, as in a directory that may only be read.
-        let lock = FileLock::wait(&directory.join(".lock"));
-
-        if let Some(cache) = Cache::open(&directory, &key, files.len(), self.shape)
-            && let Some(bad) = self.still_bad(&cache.skipped)?
-        {
-            progress(files.len(), files.len());
-            return Ok((cache, bad));
+        // One that is there is opened without the lock, by all ranks at once, and where a lock cannot be
+        // had, as in a directory that may only be read. One process builds it, and the others wait.
+        if let Some(opened) = self.reopen_cache(&directory, &key, progress)? {
+            return Ok(opened);
         }
-        let _lock = lock?;
-        Cache::build(&directory, &key, files, self.pass(progress))
+        let _lock = FileLock::wait(&directory.join(".lock"))?;
+        match self.reopen_cache(&directory, &key, progress)? {
+            Some(opened) => Ok(opened),
+            None => Cache::build(&directory, &key, files, self.pass(progress)),
+        }
+    }
+
+    /// The cache that is there, if it is whole and its bad files are as bad as they were.
+    fn reopen_cache(
+        &self,
+        directory: &Path,
+        key: &str,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<(Cache, Vec<(usize, BadImage)>)>, ImageFolderError> {
+        let files = self.listing.files.len();
+        let Some(cache) = Cache::open(directory, key, files, self.shape) else { return Ok(None) };
+        let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
+        progress(files, files);
+        Ok(Some((cache, bad)))
     }
 
     /// Tries files again that were bad once; `None` if one of them is good now, as after a `chmod`,
