@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Rows to predict.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rows {
     /// Encoded features, `[rows, width]`, row by row.
     pub features: Vec<f32>,
@@ -40,38 +40,76 @@ impl Rows {
     }
 }
 
-/// Reads rows to predict, with or without a header, with or without the target.
-///
-/// Columns are found by name where this and the training file have a header, else by position.
-/// `name` is what errors call the input.
+/// Reads rows to predict, with or without a header, with or without the target; all of them, where
+/// [`RowReader`] reads some at a time.
 ///
 /// # Errors
 ///
-/// Where the input is not such a table; a row that is wrong is among those
-/// [refused](Rows::refused).
+/// As [`RowReader::new`] and [`RowReader::next_rows`].
 pub fn read_rows(
     input: impl Read,
     name: &str,
     preprocessing: &TablePreprocessing,
 ) -> Result<Rows, DataError> {
-    let mut reader = CsvReader::new(input, Path::new(name))?;
-    let layout = Layout::find(&mut reader, preprocessing, None)?;
-    let mut encoder = Encoder::new(preprocessing, layout);
-    let (mut lines, mut refused) = (Vec::new(), Vec::new());
-    loop {
-        match encoder.encode_next(&mut reader) {
-            Ok(Some(line)) => lines.push(line),
-            Ok(None) => break,
-            Err(error) => match error {
-                DataError::Cell { line, .. } | DataError::Ragged { line, .. } => {
-                    refused.push((line, error));
-                }
-                _ => return Err(error),
-            },
-        }
+    let mut reader = RowReader::new(input, name, preprocessing)?;
+    Ok(reader.next_rows(usize::MAX)?.unwrap_or_default())
+}
+
+/// Rows to predict, read some at a time.
+pub struct RowReader<'a> {
+    reader: CsvReader<'a>,
+    encoder: Encoder<'a>,
+    ended: bool,
+}
+
+impl<'a> RowReader<'a> {
+    /// Columns are found by name where this and the training file have a header, else by position.
+    ///
+    /// - `name`: what errors call the input
+    ///
+    /// # Errors
+    ///
+    /// Where the input is not such a table.
+    pub fn new(
+        input: impl Read + 'a,
+        name: &str,
+        preprocessing: &'a TablePreprocessing,
+    ) -> Result<Self, DataError> {
+        let mut reader = CsvReader::new(input, Path::new(name))?;
+        let layout = Layout::find(&mut reader, preprocessing, None)?;
+        Ok(Self { reader, encoder: Encoder::new(preprocessing, layout), ended: false })
     }
-    let notes = encoder.notes(name);
-    Ok(Rows { features: encoder.features, lines, refused, notes })
+
+    /// The next rows, at most `most`; `None` after the last. What the user should know of all rows is
+    /// among the notes of the last ones.
+    ///
+    /// # Errors
+    ///
+    /// Where the input is no table of text from here on; a row that is wrong is among those
+    /// [refused](Rows::refused).
+    pub fn next_rows(&mut self, most: usize) -> Result<Option<Rows>, DataError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut rows = Rows::default();
+        while !self.ended && rows.lines.len() + rows.refused.len() < most {
+            match self.encoder.encode_next(&mut self.reader) {
+                Ok(Some(line)) => rows.lines.push(line),
+                Ok(None) => self.ended = true,
+                Err(error) => match error {
+                    DataError::Cell { line, .. } | DataError::Ragged { line, .. } => {
+                        rows.refused.push((line, error));
+                    }
+                    _ => return Err(error),
+                },
+            }
+        }
+        rows.features = std::mem::take(&mut self.encoder.features);
+        if self.ended {
+            rows.notes = self.encoder.notes(&self.reader.path().display().to_string());
+        }
+        Ok(Some(rows))
+    }
 }
 
 /// Reads a file of samples, targets included, as the training file was learnt to be read, and what

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use crate::{DataError, TableSplits, split};
 
 pub use self::{
-    apply::{Rows, read_rows, read_table},
+    apply::{RowReader, Rows, read_rows, read_table},
     options::{ColumnOverride, CsvOptions, TargetColumn},
 };
 

@@ -40,15 +40,18 @@ impl Array {
 
     /// Checks that all values are finite, as 32-bit floats too.
     pub(super) fn check_finite(&self) -> Result<(), DataError> {
+        self.not_finite().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// The rows with a value that is not finite, as a 32-bit float, and what is wrong with each.
+    pub(super) fn not_finite(&self) -> impl Iterator<Item = (usize, DataError)> {
         let mut numbers = vec![0.0; self.width];
-        for row in 0..self.rows {
+        (0..self.rows).filter_map(move |row| {
             self.read_row(row, &mut numbers);
-            if let Some(column) = numbers.iter().position(|&number| !(number as f32).is_finite()) {
-                let (path, value) = (self.path.clone(), numbers[column]);
-                return Err(NpyError::Value { path, row, column, value }.into());
-            }
-        }
-        Ok(())
+            let column = numbers.iter().position(|&number| !(number as f32).is_finite())?;
+            let (path, value) = (self.path.clone(), numbers[column]);
+            Some((row, NpyError::Value { path, row, column, value }.into()))
+        })
     }
 
     /// Writes the values of a row, [`width`](Self::width) of them.

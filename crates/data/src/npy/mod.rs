@@ -74,21 +74,39 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 
+/// Whether a file is called as arrays are.
+pub fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+}
+
 /// Reads rows to predict from an array whose columns are those that a model was trained on, in
 /// their order.
 ///
-/// - returns encoded features: `[rows, width]`
-///
 /// # Errors
 ///
-/// Where the file cannot be read, or its rows do not fit the model.
+/// Where the file cannot be read, or its rows do not fit the model; a row with a value that is not
+/// finite is among those [refused](NpyRows::refused).
 pub fn read_npy_rows(
     path: &Path,
     preprocessing: &TablePreprocessing,
-) -> Result<Vec<f32>, DataError> {
+) -> Result<NpyRows, DataError> {
     let array = Array::read(path)?;
-    array.check_finite()?;
-    encode_features(&array, 0..array.rows, preprocessing)
+    let refused: Vec<(usize, DataError)> = array.not_finite().collect();
+    let is_refused = |row: usize| refused.binary_search_by_key(&row, |&(row, _)| row).is_ok();
+    let rows: Vec<usize> = (0..array.rows).filter(|&row| !is_refused(row)).collect();
+    let features = encode_features(&array, rows.iter().copied(), preprocessing)?;
+    Ok(NpyRows { features, rows, refused })
+}
+
+/// Rows of an array to predict.
+#[derive(Debug)]
+pub struct NpyRows {
+    /// Encoded features, `[rows, width]`, row by row.
+    pub features: Vec<f32>,
+    /// The index of each row in the array, from 0.
+    pub rows: Vec<usize>,
+    /// The rows that cannot be predicted, by their indices.
+    pub refused: Vec<(usize, DataError)>,
 }
 
 /// Reads the samples of a folder, targets included, as a model encodes them: those of the test

@@ -69,7 +69,14 @@ fn a_model_reads_other_arrays_as_it_learnt() {
     let of = |path: &Path| read_npy_table(path, &splits.preprocessing);
     assert_eq!(of(trained.path()).unwrap(), (None, splits.train.clone()));
     let rows = read_npy_rows(&trained.path().join("features.npy"), &splits.preprocessing);
-    assert_eq!(rows.unwrap(), splits.train.features);
+    assert_eq!(rows.unwrap().features, splits.train.features);
+    let wrong = [("rows.npy", floats(&[2.0, 250.0, f32::NAN, 1.0, 0.0, 1.0], 2))];
+    let wrong = read_npy_rows(&folder(&wrong).path().join("rows.npy"), &splits.preprocessing);
+    let wrong = wrong.unwrap();
+    assert_eq!((&wrong.rows[..], wrong.features.len()), (&[0, 2][..], 2 * 2));
+    assert_eq!(wrong.features[..2], splits.train.features[4..]);
+    let [(1, error)] = &wrong.refused[..] else { panic!("{:?}", wrong.refused) };
+    assert!(error.to_string().contains("row 1, column 0 is NaN"), "{error}");
 
     // The class alone would be the first of its own file.
     let test =

@@ -9,8 +9,10 @@ use std::{
 
 use backend::{Selected, device};
 use data::{
-    DataError, TablePreprocessing, TargetKind, csv_table::read_rows, image_folder::read_image,
-    npy::read_npy_rows,
+    DataError, TargetKind,
+    csv_table::RowReader,
+    image_folder::read_image,
+    npy::{is_npy, read_npy_rows},
 };
 use inference::{InputKind, Model, Prediction, Probability};
 use rayon::prelude::*;
@@ -59,6 +61,8 @@ struct Refused {
     error: String,
 }
 
+/// Rows that are read and predicted at a time.
+const ROWS_AT_A_TIME: usize = 4096;
 /// Images that are decoded and predicted at a time.
 const IMAGES_AT_A_TIME: usize = 64;
 
@@ -114,43 +118,48 @@ fn predict_rows(
     let preprocessing = model.description().table()?;
     let mut refused = false;
     for input in inputs {
-        let (features, rows) = named_rows(input, preprocessing)?;
-        let mut predictions = model.predict_rows(&features)?.into_iter();
-        for (name, error) in rows {
-            if let Some(error) = error {
-                printer.refuse(name, error)?;
-                refused = true;
-            } else if let Some(prediction) = predictions.next() {
-                printer.print(name, &prediction)?;
-            }
+        if is_npy(Path::new(input)) {
+            let rows = read_npy_rows(Path::new(input), preprocessing)?;
+            let name = |row: usize| format!("{input}[{row}]");
+            refused |= !rows.refused.is_empty();
+            print_rows(model, &rows.features, (rows.rows, rows.refused), name, printer)?;
+            continue;
         }
-        printer.flush()?;
+        let (name, reader) = open(input)?;
+        let mut reader = RowReader::new(reader, &name, preprocessing)?;
+        while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
+            refused |= !rows.refused.is_empty();
+            let name = |line: u64| format!("{name}:{line}");
+            rows.notes.iter().for_each(|note| output::print_note(note));
+            print_rows(model, &rows.features, (rows.lines, rows.refused), name, printer)?;
+        }
     }
     end(refused)
 }
 
-/// Where a row stands, and why it is not predicted.
-type NamedRow = (String, Option<DataError>);
-
-/// The features of the rows of a file that can be predicted, `[rows, width]`, and all of its rows.
-fn named_rows(
-    input: &str,
-    preprocessing: &TablePreprocessing,
-) -> Result<(Vec<f32>, Vec<NamedRow>), Failure> {
-    let path = Path::new(input);
-    if path.extension().is_some_and(|extension| extension == "npy") {
-        let features = read_npy_rows(path, preprocessing)?;
-        let rows = features.len() / preprocessing.width().max(1);
-        return Ok((features, (0..rows).map(|row| (format!("{input}[{row}]"), None)).collect()));
+/// Prints predictions and refusals in the order of the input.
+///
+/// - `features`: of the first of `places`, the rows that can be predicted, `[rows, width]`
+/// - `name`: what the row at a place is called
+fn print_rows<P: Ord + Copy>(
+    model: &Model<Selected>,
+    features: &[f32],
+    (places, refused): (Vec<P>, Vec<(P, DataError)>),
+    name: impl Fn(P) -> String,
+    printer: &mut Printer<'_>,
+) -> Result<(), Failure> {
+    let mut refused = refused.into_iter().peekable();
+    let predictions = model.predict_rows(features)?;
+    for (place, prediction) in places.into_iter().zip(&predictions) {
+        while let Some((before, error)) = refused.next_if(|&(other, _)| other < place) {
+            printer.refuse(name(before), error)?;
+        }
+        printer.print(name(place), prediction)?;
     }
-    let (name, reader) = open(input)?;
-    let rows = read_rows(reader, &name, preprocessing)?;
-    rows.notes.iter().for_each(|note| output::print_note(note));
-    let mut all: Vec<_> = rows.lines.into_iter().map(|line| (line, None)).collect();
-    all.extend(rows.refused.into_iter().map(|(line, error)| (line, Some(error))));
-    all.sort_by_key(|&(line, _)| line);
-    let named = all.into_iter().map(|(line, error)| (format!("{name}:{line}"), error));
-    Ok((rows.features, named.collect()))
+    for (place, error) in refused {
+        printer.refuse(name(place), error)?;
+    }
+    printer.flush()
 }
 
 /// What ends the command: each input that was refused has been reported when it was met.

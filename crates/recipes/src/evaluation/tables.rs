@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use backend::{Selected, device::Device};
-use data::{Table, TablePreprocessing, TargetKind, csv_table::read_table, npy::read_npy_table};
+use data::{
+    Table, TablePreprocessing, TargetKind,
+    csv_table::read_table,
+    npy::{is_npy, read_npy_table},
+};
 use inference::{Model, Prediction};
 use models::Network;
 use training::Group;
@@ -94,7 +98,7 @@ fn read_given(
 
 /// Whether a file is read as CSV, though the run was trained on NumPy's arrays.
 fn is_csv(path: &Path) -> bool {
-    !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
+    !path.is_dir() && !is_npy(path)
 }
 
 /// The rows whose predicted values are furthest from the true ones, each as `row` shows it.
