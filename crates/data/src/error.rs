@@ -118,6 +118,8 @@ pub enum DataError {
         cells: usize,
         /// The cells of the first row.
         expected: usize,
+        /// What the cells are taken to be divided by.
+        delimiter: char,
     },
     /// A cell that its column cannot take.
     #[error("{}:{line}: {source}", path.display())]

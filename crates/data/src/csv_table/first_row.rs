@@ -14,6 +14,10 @@ pub(super) struct FirstRow {
     pub(super) has_bare_return: bool,
     /// The count of each of [`DELIMITERS`] outside of quoted cells.
     counts: [usize; DELIMITERS.len()],
+    /// Those of the commas that stand between digits, as decimal commas do.
+    decimal_commas: usize,
+    /// The last two bytes.
+    last: [u8; 2],
     blank: bool,
     quoted: bool,
     /// Whether a quote opens a cell here, or a second one follows the first.
@@ -28,6 +32,8 @@ impl FirstRow {
             ended: false,
             has_bare_return: false,
             counts: [0; DELIMITERS.len()],
+            decimal_commas: 0,
+            last: [0; 2],
             blank: true,
             quoted: false,
             opens: true,
@@ -55,20 +61,42 @@ impl FirstRow {
             if let Some(delimiter) = delimiter {
                 self.counts[delimiter] += 1;
             }
+            if let [digit, b','] = self.last
+                && digit.is_ascii_digit()
+                && byte.is_ascii_digit()
+            {
+                self.decimal_commas += 1;
+            }
             self.opens = delimiter.is_some();
             self.blank &= byte.is_ascii_whitespace();
         }
+        self.last = [self.last[1], byte];
     }
 
     /// A comma; without one, a semicolon or a tab, else `|`.
+    ///
+    /// Commas do not count if all are in numbers and others divide these: a cell has one at most.
     pub(super) fn delimiter(&self) -> u8 {
-        match self.counts {
-            [0, 0, 0, 0] => b',',
-            [0, 0, 0, _] => b'|',
-            [0, semicolons, tabs, _] if semicolons >= tabs => b';',
-            [0, ..] => b'\t',
-            _ => b',',
+        let [commas, semicolons, tabs, bars] = self.counts;
+        let others = semicolons.max(tabs).max(bars);
+        let in_numbers = self.decimal_commas == commas && commas <= others + 1;
+        if others == 0 || commas > 0 && !in_numbers {
+            return b',';
         }
+        match (semicolons, tabs) {
+            (0, 0) => b'|',
+            _ if semicolons >= tabs => b';',
+            _ => b'\t',
+        }
+    }
+}
+
+/// The delimiter that a first line like `sep=;` names, which Excel reads and writes.
+pub(super) fn named_delimiter(line: &[u8]) -> Option<u8> {
+    match line.trim_ascii_end() {
+        [b's', b'e', b'p', b'=', delimiter] => DELIMITERS.contains(delimiter).then_some(*delimiter),
+        b"sep=" if line.starts_with(b"sep=\t") => Some(b'\t'),
+        _ => None,
     }
 }
 
@@ -99,9 +127,28 @@ mod tests {
         check("5\" wide;b\n1,\"2\"\n", b';', 1);
         check("a|b", b'|', 1);
         check("a|b|c\td", b'\t', 1);
+        check("5,1;3,5;setosa", b';', 1);
+        check("5,1\t3,5", b'\t', 1);
+        check("5,1;3,x", b',', 1);
+        check("1,2,3,4,a; b", b',', 1);
+        check("1,2,3,4;5", b',', 1);
         check("a", b',', 1);
         check("", b',', 1);
         check("\"a\n;", b',', 1);
+    }
+
+    #[test]
+    fn a_line_for_excel_names_the_delimiter() {
+        let check = |line: &str, delimiter: Option<u8>| {
+            assert_eq!(named_delimiter(line.as_bytes()), delimiter, "{line:?}");
+        };
+        check("sep=;\r\n", Some(b';'));
+        check("sep=,", Some(b','));
+        check("sep=\t\n", Some(b'\t'));
+        check("sep=x\n", None);
+        check("sep=\n", None);
+        check("sep=;;\n", None);
+        check("sep;y\n", None);
     }
 
     #[test]

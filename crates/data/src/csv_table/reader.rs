@@ -9,7 +9,7 @@ use std::{
 
 use csv::{ByteRecord, StringRecord, Terminator};
 
-use super::first_row::FirstRow;
+use super::first_row::{self, FirstRow};
 use crate::{
     DataError,
     files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
@@ -26,12 +26,14 @@ const START: u64 = 4;
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma; if the first row has none, a semicolon or a tab, else `|`. A byte
-/// order mark and blank lines are skipped.
+/// The delimiter is a comma; if the first row has none but in numbers, a semicolon or a tab, else `|`.
+/// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
+/// text are skipped.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
     ahead: VecDeque<Row>,
+    delimiter: u8,
     width: usize,
     first_line: u64,
 }
@@ -92,7 +94,7 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let mut reader = Self { path, csv, ahead, width: 0, first_line: 1 };
+        let mut reader = Self { path, csv, ahead, delimiter, width: 0, first_line: 1 };
 
         let first = reader.read()?;
         let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
@@ -139,6 +141,7 @@ impl<'a> CsvReader<'a> {
                 line: row.line,
                 cells: row.len(),
                 expected: self.width,
+                delimiter: char::from(self.delimiter),
             }),
             row => Ok(row),
         }
@@ -163,8 +166,8 @@ impl<'a> CsvReader<'a> {
                 line,
                 utf16: false,
             })?;
-            let blank = cells.len() == 1 && cells[0].trim().is_empty();
-            if !blank {
+            // Excel writes rows of delimiters for those that were cleared.
+            if !cells.iter().all(|cell| cell.trim().is_empty()) {
                 return Ok(Some(Row { line, cells }));
             }
         }
@@ -226,8 +229,12 @@ impl<'a> Input<'a> {
         if first.has_bare_return {
             return Err(DataError::BareReturn { path: path.to_owned(), line: first.line });
         }
+        let named = first_row::named_delimiter(&beginning);
+        if named.is_some() {
+            beginning = b"\n".to_vec(); // a line all the same
+        }
         let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
-        Ok((Self { bytes, ended: false }, first.delimiter()))
+        Ok((Self { bytes, ended: false }, named.unwrap_or_else(|| first.delimiter())))
     }
 }
 
@@ -265,6 +272,7 @@ mod tests {
         };
         check("a,b\n1,2\n3,4", &[1, 2, 3]);
         check("\n\na,b\n  \n1,2\n\n\n3,4", &[3, 5, 8]);
+        check("sep=,\na,b\n,\n1,2", &[2, 4]);
         check("a,b\n\"x\ny\n\",2\n3,4", &[1, 2, 5]);
         check("a,b\n1,\"x\ny\n\"", &[1, 2]);
     }
@@ -291,6 +299,9 @@ mod tests {
         check("a,b;c", ["a", "b;c"]);
         check("\"x, y\";z", ["x, y", "z"]);
         check("\n\r\na;b\n1;2\n", ["a", "b"]);
+        check("1,5;2,5\n", ["1,5", "2,5"]);
+        check("sep=;\r\na,b;c\n", ["a,b", "c"]);
+        check(";\n ; \na;b\n", ["a", "b"]);
         check("\"a,\nb\";c\n1;2\n", ["a,\nb", "c"]);
     }
 
@@ -325,7 +336,7 @@ mod tests {
         check(&utf16(b"\xfe\xff", u16::to_be_bytes), "iconv -f utf-16 ");
         check(&utf16(b"", u16::to_le_bytes), "iconv -f utf-16 ");
         check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
-        check(b"a,b\n1,\xe9t\xe9\n", "iconv -f latin1 ");
+        check(b"a,b\n1,\xe9t\xe9\n", "iconv -f windows-1252 ");
         check(b"\x1f\x8b\x08\0\0", "gunzip");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");

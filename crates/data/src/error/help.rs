@@ -39,7 +39,7 @@ impl DataError {
             }
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
-                if *utf16 { "utf-16" } else { "latin1" }
+                if *utf16 { "utf-16" } else { "windows-1252" }
             ),
             Self::ZeroByte { .. } => {
                 "remove such bytes, for example `tr -d '\\000' < IN > OUT`".into()
@@ -51,9 +51,11 @@ impl DataError {
             Self::OpenQuote { .. } => {
                 "close the quote, or double it where it is part of the text".into()
             }
-            Self::Ragged { .. } => {
-                "correct the row, or quote cells that contain the delimiter".into()
-            }
+            Self::Ragged { delimiter, .. } => format!(
+                "correct the row, or quote cells that contain the delimiter, which by the first row is \
+                 `{}`",
+                delimiter.escape_default()
+            ),
             Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or use `{}` (or `drop`)",

@@ -109,7 +109,7 @@ impl TextError {
                     .into()
             }
             Self::NotUtf8 { .. } => {
-                "save the file as UTF-8, for example `iconv -f latin1 -t utf-8 IN > OUT`, or train \
+                "save the file as UTF-8, for example `iconv -f windows-1252 -t utf-8 IN > OUT`, or train \
                  with `data.tokens=bytes`"
                     .into()
             }
