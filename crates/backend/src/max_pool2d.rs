@@ -1,6 +1,6 @@
 //! The maximum of each window, forward and backward.
 //!
-//! Overrides: Flex (`flex/pool.rs`).
+//! Overrides: Flex (`flex/pool.rs`), CUDA and WGPU for windows of 2x2 (`cube/max_pool2d.rs`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{

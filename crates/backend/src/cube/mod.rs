@@ -15,9 +15,9 @@ mod cross_entropy;
 mod dropout;
 mod embedding;
 mod lstm;
+mod max_pool2d;
 mod moving_averages;
 mod pixels;
-mod relu_max_pool;
 mod rescale;
 mod rms_prop;
 mod sgd;
@@ -31,7 +31,7 @@ mod layout;
 mod registered;
 
 use burn::tensor::{
-    DType, TensorMetadata,
+    DType, Shape, TensorMetadata,
     ops::{ActivationOps, FloatTensor, FloatTensorOps, IntTensor},
 };
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
@@ -43,7 +43,7 @@ use crate::{
     Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool,
-    functional::Conv2dOptions,
+    functional::{Conv2dOptions, PoolOptions},
     overrides::note_taken,
 };
 
@@ -70,20 +70,18 @@ fn noted(is_taken: bool) -> bool {
     is_taken
 }
 
-/// Whether a kernel pools what a convolution makes of the input, and notes that it does.
-fn pooled(
-    input: &impl TensorMetadata,
-    weight: &impl TensorMetadata,
-    options: &Conv2dOptions,
+/// Whether kernels pool maps of the shape `maps`, made of these values, by windows of 2x2 side by
+/// side, and notes that they do.
+fn pooled<'a, T: TensorMetadata + 'a>(
+    maps: &Shape,
+    values: impl IntoIterator<Item = &'a T>,
 ) -> bool {
-    let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
     let [_, _, height, width] = maps.dims();
     noted(
         height > 1
             && width > 1
             && can_be_counted(maps.num_elements())
-            && takes_any_float(input)
-            && takes_any_float(weight),
+            && values.into_iter().all(takes_any_float),
     )
 }
 
@@ -208,11 +206,12 @@ where
         bias: FloatTensor<Self>,
         options: &Conv2dOptions,
     ) -> (FloatTensor<Self>, IntTensor<Self>) {
-        if !pooled(&input, &weight, options) {
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+        if !pooled(&maps, [&input, &weight]) {
             return conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options);
         }
         let maps = conv2d::forward::<R, Self>(input, weight, None, options);
-        relu_max_pool::forward(maps, bias).into()
+        max_pool2d::forward(maps, Some(bias)).into()
     }
 
     fn fused_conv2d_relu_max_pool_backward(
@@ -223,7 +222,8 @@ where
         options: &Conv2dOptions,
         wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        if !pooled(&input, &weight, options) {
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+        if !pooled(&maps, [&input, &weight]) {
             return conv2d_relu_max_pool::composed_backward::<Self>(
                 input,
                 weight,
@@ -233,9 +233,30 @@ where
                 wanted,
             );
         }
-        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
-        let gradient = relu_max_pool::backward(indices, gradient, maps.dims());
+        let gradient = max_pool2d::backward(indices, gradient, maps.dims());
         conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
+    }
+
+    fn fused_max_pool2d(
+        input: FloatTensor<Self>,
+        options: &PoolOptions,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        if *options != PoolOptions::square(2) || !pooled(&input.shape(), [&input]) {
+            return crate::max_pool2d::composed::<Self>(input, options);
+        }
+        max_pool2d::forward(input, None).into()
+    }
+
+    fn fused_max_pool2d_backward(
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        options: &PoolOptions,
+    ) -> FloatTensor<Self> {
+        if *options != PoolOptions::square(2) || !pooled(&input, [&gradient]) {
+            return crate::max_pool2d::composed_backward::<Self>(indices, gradient, input, options);
+        }
+        max_pool2d::backward(indices, gradient, input.dims())
     }
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {

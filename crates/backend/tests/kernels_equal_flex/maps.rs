@@ -1,12 +1,13 @@
 //! Operations on pictures and maps.
 
 use backend::{
-    Backend, BatchNorm2d, BatchNorm2dSaved, BatchNorm2dWanted, DropoutMask, Selected, functional,
+    Backend, BatchNorm2d, BatchNorm2dSaved, BatchNorm2dWanted, DropoutMask, Selected,
+    functional::{self, PoolOptions},
     random::{Purpose, Random},
 };
 use burn::{
     backend::Flex,
-    tensor::{Int, Tensor, TensorData, ops::FloatTensor},
+    tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor},
 };
 
 use crate::{assert_close, by_kernels, normal, numbers, primitive};
@@ -136,6 +137,34 @@ fn batch_norm2d_backward_for_some_parts() {
             let [part, of_all] = [ours.affine, all.affine]
                 .map(|affine| affine.map(|affine| affine.map(numbers::<Selected>)));
             assert_eq!(part, of_all.filter(|_| wanted.affine), "{case:?}");
+        }
+    }
+}
+
+/// The maximum of each window of 2x2, and the gradient of the maps.
+fn maxima<B: Backend>(maps: Tensor<B, 4>) -> [FloatTensor<B>; 2] {
+    let (shape, options) = (maps.shape(), PoolOptions::square(2));
+    let (output, winners) = B::fused_max_pool2d(primitive(maps), &options);
+    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 2));
+    let of_maps = B::fused_max_pool2d_backward(winners, gradient, shape, &options);
+    [output, of_maps]
+}
+
+#[test]
+fn maxima_of_windows_and_the_gradient_of_the_first_of_them() {
+    // Whole numbers, of which windows have several largest ones, most of them below zero.
+    fn maps<B: Backend>(shape: [usize; 4]) -> Tensor<B, 4> {
+        (normal::<B, 4>(shape, 1) - 1.0).round()
+    }
+    let shapes = [[1, 2, 2, 2], [2, 3, 5, 7], [3, 17, 8, 6]];
+    // As they come from a user, and as a convolution returns them.
+    let orders = [[0, 1, 2, 3], [0, 3, 1, 2]];
+    for (shape, order) in shapes.into_iter().flat_map(|shape| orders.map(|order| (shape, order))) {
+        let ours = by_kernels(|| maxima(maps::<Selected>(shape).permute(order)));
+        let reference = maxima(maps::<Flex>(shape).permute(order));
+        let parts = ["maxima", "gradient"].into_iter().zip(ours.into_iter().zip(reference));
+        for (part, (ours, reference)) in parts {
+            assert_close(&format!("{part} of {shape:?}, {order:?}"), ours, reference, 0.0);
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Bias, ReLU and the maximum of windows of 2x2, on maps with their channels last.
+//! The maximum of windows of 2x2 side by side, after bias and ReLU or of the maps themselves, whose
+//! channels lie last.
+//!
+//! Burn's kernel loses a NaN, as CUDA's maximum of two numbers does.
 
 use burn::tensor::{DType, TensorMetadata};
 use burn_cubecl::{
@@ -14,7 +17,7 @@ use super::{
     registered::{Described, Lazy, register},
 };
 
-/// The winner of a window in which nothing is above zero, so that no gradient goes through it.
+/// The winner of a window where ReLU left nothing above zero, so that no gradient goes through it.
 const NONE: u32 = 4;
 
 /// Rows, columns and channels of the maps before pooling.
@@ -25,7 +28,7 @@ struct Size {
     channels: usize,
 }
 
-/// A unit for each window.
+/// A unit for each window. Bias and ReLU come first if `rectified`; the bias is not read otherwise.
 #[cube(launch)]
 fn pool<E: Float>(
     maps: &Array<E>,
@@ -33,6 +36,7 @@ fn pool<E: Float>(
     output: &mut Array<E>,
     winners: &mut Array<i32>,
     size: Size,
+    #[comptime] rectified: bool,
     #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
@@ -43,13 +47,20 @@ fn pool<E: Float>(
         let row = i / channels / (width / 2) % (height / 2);
         let image = i / channels / (width / 2) / (height / 2);
         let first = ((image * height + 2 * row) * width + 2 * column) * channels + channel;
-        let bias = f32::cast_from(bias[channel]);
+        // What ReLU keeps is above zero; without it the first value leads.
         let mut largest = 0.0f32;
         let mut winner = NONE.runtime();
+        if comptime!(!rectified) {
+            largest = f32::cast_from(maps[first]);
+            winner = 0u32;
+        }
         #[unroll]
         for place in 0..4u32 {
             let beside = (place / 2) as usize * width + (place % 2) as usize;
-            let value = f32::cast_from(maps[first + beside * channels]) + bias;
+            let mut value = f32::cast_from(maps[first + beside * channels]);
+            if rectified {
+                value += f32::cast_from(bias[channel]);
+            }
             // A NaN wins, and stays.
             if value > largest || value.is_nan() {
                 largest = value;
@@ -90,17 +101,27 @@ fn differentiate<E: Float>(
     }
 }
 
-/// Takes the maps that a convolution returned, without its bias; returns the pooled ones, and the
-/// winner of each window.
-pub(super) fn forward<R: CubeRuntime>(maps: Lazy<R>, bias: Lazy<R>) -> [Lazy<R>; 2] {
+/// The pooled maps, and the winner of each window. With the bias that a convolution left out, ReLU
+/// follows it before the pooling.
+pub(super) fn forward<R: CubeRuntime>(maps: Lazy<R>, bias: Option<Lazy<R>>) -> [Lazy<R>; 2] {
     let [batch, channels, height, width] = maps.shape().dims();
     let pooled = [batch, channels, height / 2, width / 2];
     let outputs = [Described::new(pooled, maps.dtype()), Described::new(pooled, DType::I32)];
-    register("relu_max_pool", [maps, bias], outputs, launch_forward)
+    match bias {
+        Some(bias) => register("relu_max_pool2d", [maps, bias], outputs, |[maps, bias]| {
+            launch_forward(maps, Some(bias))
+        }),
+        None => register("max_pool2d", [maps], outputs, |[maps]| launch_forward(maps, None)),
+    }
 }
 
-fn launch_forward<R: CubeRuntime>([maps, bias]: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
+fn launch_forward<R: CubeRuntime>(
+    maps: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+) -> [CubeTensor<R>; 2] {
     let maps = into_contiguous(permute_nchw_to_nhwc(maps));
+    let rectified = bias.is_some();
+    let bias = bias.map_or_else(|| maps.clone(), into_contiguous);
     let [batch, height, width, channels] = maps.meta.shape().dims();
     let pooled = [batch, height / 2, width / 2, channels];
     let (output, winners) = (empty(&maps, pooled), empty_of(DType::I32, &maps, pooled));
@@ -111,10 +132,11 @@ fn launch_forward<R: CubeRuntime>([maps, bias]: [CubeTensor<R>; 2]) -> [CubeTens
         count,
         cube,
         maps.into_array_arg(),
-        into_contiguous(bias).into_array_arg(),
+        bias.into_array_arg(),
         output.clone().into_array_arg(),
         winners.clone().into_array_arg(),
         SizeLaunch::new(height, width, channels),
+        rectified,
         element,
     );
     [output, winners].map(permute_nhwc_to_nchw)
@@ -128,7 +150,7 @@ pub(super) fn backward<R: CubeRuntime>(
 ) -> Lazy<R> {
     let outputs = [Described::new(shape, gradient.dtype())];
     let launch = move |inputs| [launch_backward(inputs, shape)];
-    let [of_maps] = register("relu_max_pool_backward", [winners, gradient], outputs, launch);
+    let [of_maps] = register("max_pool2d_backward", [winners, gradient], outputs, launch);
     of_maps
 }
 
