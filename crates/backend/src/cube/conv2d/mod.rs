@@ -225,7 +225,7 @@ where
     B::float_cat((0..options.groups).map(of_group).collect(), 0)
 }
 
-/// Input, gradient, and the shape of the weight.
+/// Input, gradient, the shape of the weight, and how the convolution moved.
 type Inputs<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
 
 fn tuned<R: CubeRuntime>(
@@ -238,6 +238,8 @@ fn tuned<R: CubeRuntime>(
     let candidates = TUNER.init(|| {
         let key = |(input, _, size, options): &Inputs<R>| {
             let (shape, dtype): ([usize; 4], _) = (input.meta.shape().dims(), input.dtype);
+            // The gradient is of what came before ReLU, so that is not tuned apart.
+            let options = Conv2dOptions { relu: false, ..*options };
             format!("{dtype:?} {shape:?} {size:?} {options:?}")
         };
         let burn = |(input, gradient, size, options): Inputs<R>| {
