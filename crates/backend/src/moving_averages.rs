@@ -1,6 +1,6 @@
 //! Moving averages: of weights, and of the statistics of batches.
 //!
-//! Overrides: CUDA and WGPU (`cube/moving_averages.rs`).
+//! Overrides: Flex (`flex/moving_averages.rs`), CUDA and WGPU (`cube/moving_averages.rs`).
 
 use burn::tensor::ops::FloatTensor;
 

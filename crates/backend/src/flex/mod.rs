@@ -16,6 +16,7 @@ mod embedding;
 mod global_average_pool;
 mod linear;
 mod lstm;
+mod moving_averages;
 mod pool;
 mod rescale;
 mod rms_prop;
@@ -138,6 +139,14 @@ impl Backend for Flex {
     ) -> Vec<Updated<Self>> {
         let update = |parameter| update::update(Level::best(), parameter, &diverged, rule);
         parameters.into_iter().map(update).collect()
+    }
+
+    fn fused_moving_averages(
+        pairs: Vec<[FloatTensor<Self>; 2]>,
+        kept: f64,
+    ) -> Vec<FloatTensor<Self>> {
+        let moved = |pair| moving_averages::moved(Level::best(), pair, kept);
+        pairs.into_iter().map(moved).collect()
     }
 
     fn fused_rescale(

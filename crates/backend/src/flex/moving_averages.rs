@@ -1,0 +1,106 @@
+//! Moving averages in place: one pass over average and value.
+
+use burn::backend::Flex;
+use burn_flex::FlexTensor;
+
+use super::{
+    all_f32, assert_shape, contiguous, elements,
+    lanes::{read, write},
+    parallel::{self, Shared},
+    simd::{Kernel, Level, Vector},
+};
+use crate::{moving_averages, overrides::note_taken};
+
+/// Values of a task.
+const TASK_VALUES: usize = 1 << 15;
+
+/// The average, moved towards the value.
+pub(super) fn moved(level: Level, [average, value]: [FlexTensor; 2], kept: f64) -> FlexTensor {
+    if !all_f32([&average, &value]) {
+        return moving_averages::composed::<Flex>(vec![[average, value]], kept).remove(0);
+    }
+    note_taken();
+    assert_shape("a value", &value, average.layout().shape());
+    let (mut average, value) = (contiguous(average), contiguous(value));
+    let value = elements(&value);
+    let of_average = Shared::new(average.storage_mut::<f32>());
+    parallel::ranges(value.len(), TASK_VALUES, |range, _| {
+        // SAFETY: each task has a part of its own.
+        let average = unsafe { of_average.slice(range.start, range.len()) };
+        level.run(Move { average, value: &value[range], kept });
+    });
+    average
+}
+
+/// Moves averages towards values, of which there are as many.
+struct Move<'a> {
+    average: &'a mut [f32],
+    value: &'a [f32],
+    kept: f64,
+}
+
+impl Kernel for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { average, value, kept } = self;
+        let share = V::splat((1.0 - kept) as f32);
+        let kept = V::splat(kept as f32);
+        for at in (0..value.len()).step_by(V::LANES) {
+            let count = value.len() - at;
+            // SAFETY: `count` values follow in each slice, which are equally long.
+            unsafe {
+                let average = average.as_mut_ptr().add(at);
+                let of_value = read::<V>(value.as_ptr().add(at), count).mul(share);
+                // Rounded after each step, so that it equals the default body bit for bit.
+                write(read::<V>(average, count).mul(kept).add(of_value), average, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flex::testing::{assert_close, normal, values};
+
+    const KEPT: f64 = 0.9;
+
+    fn reference(pair: [FlexTensor; 2]) -> FlexTensor {
+        moving_averages::composed::<Flex>(vec![pair], KEPT).remove(0)
+    }
+
+    #[test]
+    fn every_level_equals_the_default_body() {
+        for [rows, columns] in [[0, 3], [1, 1], [3, 5], [2, 8], [5, TASK_VALUES / 5 + 2]] {
+            // The value is transposed, as a weight may be.
+            let pair = || [normal([rows, columns], 1), normal([columns, rows], 2).transpose(0, 1)];
+            let reference = reference(pair());
+            for level in Level::all() {
+                let what = format!("{rows} x {columns} at {level:?}");
+                assert_close(&what, moved(level, pair(), KEPT), reference.clone(), 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_held_elsewhere_stays() {
+        let [average, value] = [1, 2].map(|stream| normal([4, 7], stream));
+        let whole = || [average.clone(), value.clone()];
+        let rows = whole().map(|tensor| tensor.narrow(0, 1, 2));
+        let columns = whole().map(|tensor| tensor.narrow(1, 2, 3));
+        for pair in [whole(), rows, columns] {
+            let ours = moved(Level::best(), pair.clone(), KEPT);
+            assert_close("average", ours, reference(pair), 0.0);
+        }
+        assert_eq!(values(average), values(normal([4, 7], 1)));
+        assert_eq!(values(value), values(normal([4, 7], 2)));
+    }
+
+    #[test]
+    #[should_panic(expected = "a value: shape [4] instead of [1, 5]")]
+    fn a_value_of_another_shape_is_refused() {
+        moved(Level::best(), [normal([1, 5], 1), normal([4], 2)], KEPT);
+    }
+}
