@@ -50,14 +50,15 @@ pub(crate) fn forward<B: Backend>(
     let own = if counts { (batch * height * width) as f64 } else { 0.0 };
     let plain = BatchNorm2d { residual: None, rectified: false, ..layer.clone() };
     let BatchNorm2dOutput { mean, variance, .. } = B::fused_batch_norm2d(plain);
-    let [means, variances] = [mean, variance].map(to_host::<B>);
+    let of_batch = to_host::<B>([mean, variance]);
+    let (means, variances) = of_batch.split_at(of_batch.len() / 2);
 
     let mut sums = vec![own];
     sums.extend(means.iter().map(|mean| own * mean));
     sum_over_processes(&mut sums);
     let count = sums[0].max(1.0);
     let common: Vec<f64> = sums[1..].iter().map(|sum| sum / count).collect();
-    let around = |((mean, variance), common): ((&f64, f64), &f64)| {
+    let around = |((mean, variance), common): ((&f64, &f64), &f64)| {
         own * (variance + (mean - common).powi(2))
     };
     let mut squares: Vec<f64> = means.iter().zip(variances).zip(&common).map(around).collect();
@@ -87,26 +88,23 @@ pub(crate) fn backward<B: Backend>(
     };
     let mut gradients = B::fused_batch_norm2d_backward(by_constants, gradient);
     let affine = gradients.affine.clone().expect("they were asked for");
-    let [mut sums, shift_sums] = affine.map(to_host::<B>);
-    let channels = sums.len();
-    sums.extend(shift_sums);
+    let mut sums = to_host::<B>(affine);
     sum_over_processes(&mut sums);
 
     gradients.input = gradients.input.map(|own| {
         let device = tensor::<B, 4>(own.clone()).device();
-        let each = to_host::<B>(scale).into_iter().zip(to_host::<B>(variance.clone()));
-        let factors: Vec<f64> = each
-            .map(|(scale, variance)| -scale / (variance + epsilon).sqrt() / count as f64)
-            .collect();
+        let deviation = (tensor::<B, 1>(variance.clone()) + epsilon).sqrt();
+        let factor = tensor::<B, 1>(scale) / deviation;
         let through = |sums: &[f64]| {
-            let values = factors.iter().zip(sums).map(|(factor, sum)| factor * sum).collect();
-            from_host::<B>(values, &device)
+            let shares = sums.iter().map(|sum| -sum / count as f64).collect();
+            primitive(factor.clone() * tensor::<B, 1>(from_host::<B>(shares, &device)))
         };
+        let (of_scale, of_shift) = sums.split_at(sums.len() / 2);
         // The part through the statistics is itself a scaled and shifted normalised input.
         let BatchNorm2dOutput { output, .. } = B::fused_batch_norm2d(BatchNorm2d {
             input,
-            scale: through(&sums[..channels]),
-            shift: through(&sums[channels..]),
+            scale: through(of_scale),
+            shift: through(of_shift),
             stored: Some([mean, variance]),
             over_processes: None,
             residual: Some(own),
@@ -118,12 +116,14 @@ pub(crate) fn backward<B: Backend>(
     gradients
 }
 
-/// `[channels]`
-fn to_host<B: Backend>(values: FloatTensor<B>) -> Vec<f64> {
-    tensor::<B, 1>(values).into_data().iter().collect()
+/// The numbers of two tensors `[channels]`, one after the other. They are read at once, since the
+/// host waits for the device each time.
+fn to_host<B: Backend>(pair: [FloatTensor<B>; 2]) -> Vec<f64> {
+    let both = Tensor::cat(Vec::from(pair.map(tensor::<B, 1>)), 0);
+    both.into_data().iter().collect()
 }
 
-/// The reverse of [`to_host`].
+/// `[channels]`
 fn from_host<B: Backend>(values: Vec<f64>, device: &B::Device) -> FloatTensor<B> {
     let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
     let count = values.len();
