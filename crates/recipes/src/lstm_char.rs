@@ -39,7 +39,7 @@ pub struct Model {
     pub hidden: usize,
     /// Recurrent layers.
     pub layers: usize,
-    /// The share of each layer's output that is dropped while training.
+    /// The share that is dropped between layers while training.
     pub dropout: f64,
     /// Whether a batch continues from the state of the one before.
     pub carry_state: bool,
@@ -52,6 +52,13 @@ impl Check for Model {
         checker.require("model.layers", self.layers >= 1, "at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
+        if self.dropout > 0.0 && self.layers == 1 {
+            checker.conflict(
+                "model.dropout",
+                "`model.dropout` has no effect with `model.layers = 1`: it acts between layers",
+                "leave it out, or set `model.layers = 2`",
+            );
+        }
         if checker.is_changed("training.micro_batch") {
             checker.conflict(
                 "training.micro_batch",

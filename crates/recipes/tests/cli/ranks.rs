@@ -166,8 +166,8 @@ fn a_residual_network_learns_the_same_with_norms_by_the_whole_batch() {
 #[test]
 fn text_generators_learn_the_same() {
     same_with_any_number_of_ranks("lstm --max-steps 50 --set training.batch_size=32", &[2, 3]);
-    let carried = "lstm-char --max-steps 50 --set training.batch_size=7 --set model.dropout=0.2 \
-        --set model.hidden=64";
+    let carried = "lstm-char --max-steps 50 --set training.batch_size=7 --set model.layers=2 \
+        --set model.dropout=0.2 --set model.hidden=64";
     same_with_any_number_of_ranks(carried, &[2, 3]);
 }
 

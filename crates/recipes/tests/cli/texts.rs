@@ -84,6 +84,8 @@ fn what_cannot_be_written_is_explained() {
         2,
         "`data.validation` has no effect with `data.validation_path = \"text.txt\"`",
     );
+    let dropout = "`model.dropout` has no effect with `model.layers = 1`";
+    check("train lstm-char --set model.dropout=0.2", 2, dropout);
     let long = "--set data.path=text.txt --set data.sequence_length=5000";
     check(&format!("train lstm-char {long}"), 3, "tokens");
 }
