@@ -363,6 +363,10 @@ mod tests {
         let notes = |recipe, settings: &[&str]| plan(recipe, settings).unwrap().notes.join("; ");
         let improvement = notes("mlp", &["training.minimum_improvement=0.1"]);
         assert!(improvement.contains("has no effect without `training.patience`"), "{improvement}");
+        let undecayed = notes("mlp", &["optimizer.kind=adamw"]);
+        assert!(undecayed.contains("`optimizer.weight_decay` is 0"), "{undecayed}");
+        let decayed = notes("mlp", &["optimizer.kind=adamw", "optimizer.weight_decay=0.01"]);
+        assert!(!decayed.contains("weight_decay"), "{decayed}");
         let patience = notes("mlp", &["training.patience=2"]);
         assert!(patience.contains("there is no validation split"), "{patience}");
         let cutout = notes("cnn", &["data.samples=100", "augment.cutout=28"]);

@@ -19,8 +19,8 @@ use models::weights;
 use serde::Serialize;
 use tempfile::TempDir;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, ScheduleKind, Stop, Trained,
-    TrainerConfig, Work,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, OptimizerKind, ScheduleKind,
+    Stop, Trained, TrainerConfig, Work,
 };
 
 use crate::{
@@ -335,6 +335,14 @@ pub(crate) fn odd(config: &TrainerConfig, precision: Precision) -> Vec<String> {
             "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
              `optimizer.learning_rate`"
         ));
+    }
+    let optimizer = &config.optimizer;
+    if optimizer.kind == OptimizerKind::AdamW && optimizer.weight_decay == 0.0 {
+        notes.push(
+            "`optimizer.kind = \"adamw\"` is `\"adam\"` while `optimizer.weight_decay` is 0; \
+             PyTorch's default is 0.01"
+                .to_owned(),
+        );
     }
     if config.minimum_improvement > 0.0 && config.patience.is_none() {
         notes.push(
