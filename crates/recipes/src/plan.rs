@@ -363,6 +363,15 @@ mod tests {
         let notes = |recipe, settings: &[&str]| plan(recipe, settings).unwrap().notes.join("; ");
         let improvement = notes("mlp", &["training.minimum_improvement=0.1"]);
         assert!(improvement.contains("has no effect without `training.patience`"), "{improvement}");
+        let milestones = |milestones: &str| {
+            let milestones = format!("schedule.milestones={milestones}");
+            notes("mlp", &["schedule.kind=step", &milestones, "training.max_steps=30"])
+        };
+        // An epoch has 25 steps, so the second begins.
+        let unreached = milestones("[1,2,9]");
+        let told = "the run has 2 epochs, counted from 0, so it never reaches [2, 9] of";
+        assert!(unreached.contains(told), "{unreached}");
+        assert!(!milestones("[1]").contains("milestones"));
         let undecayed = notes("mlp", &["optimizer.kind=adamw"]);
         assert!(undecayed.contains("`optimizer.weight_decay` is 0"), "{undecayed}");
         let decayed = notes("mlp", &["optimizer.kind=adamw", "optimizer.weight_decay=0.01"]);

@@ -27,6 +27,7 @@ use crate::{
     ExitCode, Failure, Summary,
     config::{self, Config},
     environment::Environment,
+    numbers::counted,
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
@@ -329,11 +330,22 @@ impl Observer for Run<'_> {
 /// Settings that are allowed but make little sense, a sentence each.
 pub(crate) fn odd(config: &TrainerConfig, precision: Precision) -> Vec<String> {
     let mut notes = Vec::new();
-    let (warmup, steps) = (config.schedule.warmup_steps, config.length().steps);
-    if config.schedule.kind == ScheduleKind::Cosine && warmup >= steps {
+    let (schedule, length) = (&config.schedule, config.length());
+    let (warmup, steps) = (schedule.warmup_steps, length.steps);
+    if schedule.kind == ScheduleKind::Cosine && warmup >= steps {
         notes.push(format!(
             "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
              `optimizer.learning_rate`"
+        ));
+    }
+    let epochs = steps.div_ceil(length.steps_per_epoch.max(1));
+    let later = |&&milestone: &&usize| milestone as u64 >= epochs;
+    let unreached: Vec<&usize> = schedule.milestones.iter().filter(later).collect();
+    if schedule.kind == ScheduleKind::Step && !unreached.is_empty() {
+        notes.push(format!(
+            "the run has {}, counted from 0, so it never reaches {unreached:?} of \
+             `schedule.milestones`",
+            counted(epochs, "epoch")
         ));
     }
     let optimizer = &config.optimizer;

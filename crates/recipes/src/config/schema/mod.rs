@@ -88,7 +88,7 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
             checker.require(&key, false, expected);
         }
         self.optimizer.check(checker);
-        self.schedule.check(checker);
+        schedule::check(&self.schedule, self.training.epochs, checker);
         self.training.check(checker);
     }
 }

@@ -2,7 +2,7 @@
 
 use training::{ScheduleConfig, ScheduleKind};
 
-use crate::config::check::{Check, Checker};
+use crate::config::check::Checker;
 
 /// The keys that only some kinds read: the key, a kind that reads it, and all that do.
 const READERS: [(&str, &str, &[ScheduleKind]); 9] = [
@@ -25,20 +25,24 @@ const READERS: [(&str, &str, &[ScheduleKind]); 9] = [
     ("schedule.threshold", "plateau", &[ScheduleKind::Plateau]),
 ];
 
-impl Check for ScheduleConfig {
-    fn check(&self, checker: &mut Checker<'_>) {
-        for (key, reader, readers) in READERS {
-            if !readers.contains(&self.kind) {
-                checker.only_with("schedule.kind", reader, &[key]);
-            }
+/// Refuses what the kind does not read, and steps without milestones.
+///
+/// - `epochs`: of the run, from which milestones are suggested
+pub(super) fn check(schedule: &ScheduleConfig, epochs: usize, checker: &mut Checker<'_>) {
+    for (key, reader, readers) in READERS {
+        if !readers.contains(&schedule.kind) {
+            checker.only_with("schedule.kind", reader, &[key]);
         }
-        if self.kind == ScheduleKind::Step && self.milestones.is_empty() {
-            checker.conflict(
-                "schedule.kind",
-                "`schedule.kind = \"step\"` needs `schedule.milestones`",
+    }
+    if schedule.kind == ScheduleKind::Step && schedule.milestones.is_empty() {
+        let (half, three_quarters) = (epochs / 2, epochs - epochs / 4);
+        checker.conflict(
+            "schedule.kind",
+            "`schedule.kind = \"step\"` needs `schedule.milestones`",
+            format!(
                 "name the epochs at whose start the learning rate drops: \
-                 `--set schedule.milestones=[30,60]`",
-            );
-        }
+                 `--set schedule.milestones=[{half},{three_quarters}]`"
+            ),
+        );
     }
 }

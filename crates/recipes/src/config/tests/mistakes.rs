@@ -334,7 +334,7 @@ fn keys_that_do_not_go_together_are_refused() {
             "help: leave it out, or set `schedule.kind = \"plateau\"`",
             "`schedule.kind = \"step\"` needs `schedule.milestones`, in my.toml:2",
             "help: name the epochs at whose start the learning rate drops: \
-             `--set schedule.milestones=[30,60]`",
+             `--set schedule.milestones=[250,375]`",
         ],
     );
     // What has no effect but says what the recipe says is in every `config.toml` of a run.
