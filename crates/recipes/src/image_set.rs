@@ -59,11 +59,20 @@ impl ImageSet {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint()?;
         let fit = |source| fit(source, data);
+        let mut notes = found.notes;
         let train = fit(found.train);
         let (train, validation) = match found.validation {
-            Some(validation) => (train, fit(validation)),
+            Some(validation) => {
+                if data.validation.is_some() {
+                    notes.push(
+                        "`data.validation` has no effect: the folder has its own validation split"
+                            .to_owned(),
+                    );
+                }
+                (train, fit(validation))
+            }
             None => {
-                let (train, held_out) = Subset::divide(&train, data.validation, seed)?;
+                let (train, held_out) = Subset::divide(&train, data.held_out(), seed)?;
                 (Arc::new(train) as Source, Arc::new(held_out) as Source)
             }
         };
@@ -72,7 +81,7 @@ impl ImageSet {
             validation,
             test: found.test.map(fit),
             fingerprint,
-            notes: found.notes,
+            notes,
             skipped: found.skipped,
         })
     }

@@ -325,6 +325,21 @@ fn a_split_under_another_name_is_other_data() {
 }
 
 #[test]
+fn a_share_to_hold_out_is_noted_beside_a_validation_split() {
+    let folder = split_photos();
+    fs::rename(folder.path("photos/test"), folder.path("photos/val")).unwrap();
+    let noted = |settings: &str| {
+        let ran = folder.run(&format!("train {settings} --max-steps 2")).succeeded();
+        ran.stderr.contains("note: `data.validation` has no effect: the folder has its own")
+    };
+    assert!(noted(&format!("cnn {PHOTOS} --set data.validation=0.1 --run-dir given")));
+    assert!(!noted(&format!("cnn {PHOTOS} --run-dir open")));
+    // A run's own settings say whether it was given.
+    assert!(noted("given/config.toml --run-dir given-again"));
+    assert!(!noted("open/config.toml --run-dir open-again"));
+}
+
+#[test]
 fn a_damaged_picture_of_another_split_does_not_prevent_an_evaluation() {
     let folder = split_photos();
     folder.run(&format!("train cnn {PHOTOS} --max-steps 3 --run-dir run")).succeeded();

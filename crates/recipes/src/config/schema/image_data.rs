@@ -44,7 +44,8 @@ pub struct ImageData {
     /// The order of the samples in an epoch.
     pub order: Order,
     /// The fraction of the training split to hold out, if there is no validation split.
-    pub validation: f64,
+    #[serde(default, with = "or_empty")]
+    pub validation: Option<f64>,
     /// Threads that prepare batches, for images that are not on the device.
     pub workers: usize,
     /// Where the images are kept while training.
@@ -99,7 +100,7 @@ impl Check for ImageData {
         checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
         checker.require("data.size", side, "1 to 4096 pixels");
         checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
-        let fraction = self.validation > 0.0 && self.validation < 1.0;
+        let fraction = self.validation.is_none_or(|share| share > 0.0 && share < 1.0);
         checker.require("data.validation", fraction, "above 0 and below 1");
         checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
 
@@ -132,6 +133,11 @@ impl ImageData {
             cache: self.cache.clone(),
             one_class: false,
         }
+    }
+
+    /// The fraction of the training split to hold out, where there is no validation split.
+    pub(crate) fn held_out(&self) -> f64 {
+        self.validation.unwrap_or(0.1)
     }
 
     /// The shape to resize images of `shape` to; networks take square ones.
