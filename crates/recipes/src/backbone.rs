@@ -91,17 +91,43 @@ impl Check for Model {
         checker.require("model.hidden", !self.hidden.contains(&0), "widths of at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
+        if self.dropout > 0.0 && self.hidden.is_empty() {
+            checker.conflict(
+                "model.dropout",
+                "`model.dropout` has no effect with `model.hidden = []`: it follows hidden layers",
+                "leave it out, or add a layer: `--set model.hidden=[256]`",
+            );
+        }
         let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor <= 1e3;
         checker.require("model.fine_tune_factor", factor, "above 0 and at most 1000");
+        self.check_norms(checker);
         let tuning = ["model.fine_tune", "model.fine_tune_factor"];
         if self.weights == "none" {
-            checker.only_with("model.weights", "shipped", &tuning);
+            let pretrained = if small { "shipped" } else { "imagenet" };
+            checker.only_with("model.weights", pretrained, &tuning);
             return;
         }
         // Pixels are brought to what the weights were trained on.
         checker.only_with("model.weights", "none", &["data.normalise"]);
         if !self.fine_tune {
             checker.only_with("model.fine_tune", "true", &tuning[1..]);
+        }
+    }
+}
+
+impl Backbone {
+    /// The depth, 0 for the small one, and whether there is batch normalisation.
+    fn depth_and_norms(self) -> (usize, bool) {
+        match self {
+            Self::Small => (0, true),
+            Self::Vgg11 => (11, false),
+            Self::Vgg11Bn => (11, true),
+            Self::Vgg13 => (13, false),
+            Self::Vgg13Bn => (13, true),
+            Self::Vgg16 => (16, false),
+            Self::Vgg16Bn => (16, true),
+            Self::Vgg19 => (19, false),
+            Self::Vgg19Bn => (19, true),
         }
     }
 }
@@ -113,6 +139,31 @@ impl fmt::Display for Backbone {
 }
 
 impl Model {
+    /// Refuses norms over the whole batch where none is trained.
+    fn check_norms(&self, checker: &mut Checker<'_>) {
+        if !checker.is_changed("training.sync_batch_norm") {
+            return;
+        }
+        let (backbone, (_, has_norms)) = (self.backbone, self.backbone.depth_and_norms());
+        if !has_norms {
+            checker.conflict(
+                "training.sync_batch_norm",
+                format!(
+                    "`training.sync_batch_norm` has no effect: `{backbone}` has no batch \
+                     normalisation"
+                ),
+                format!("leave it out, or set `model.backbone = \"{backbone}-bn\"`"),
+            );
+        } else if self.weights != "none" && !self.fine_tune {
+            checker.conflict(
+                "training.sync_batch_norm",
+                "`training.sync_batch_norm` has no effect with `model.fine_tune = false`: all \
+                 norms are frozen",
+                "leave it out, or set `model.fine_tune = true`",
+            );
+        }
+    }
+
     /// How many blocks of a backbone are frozen, the first ones.
     pub(crate) fn frozen_blocks(&self, backbone: &VggConfig) -> usize {
         match (self.weights.as_str(), self.fine_tune) {
@@ -160,17 +211,7 @@ impl Model {
 
     /// The backbone, for pictures of `size` or of its usual one.
     pub(crate) fn network(&self, size: Option<usize>) -> Result<VggConfig, Failure> {
-        let (depth, batch_norm) = match self.backbone {
-            Backbone::Small => (0, true),
-            Backbone::Vgg11 => (11, false),
-            Backbone::Vgg11Bn => (11, true),
-            Backbone::Vgg13 => (13, false),
-            Backbone::Vgg13Bn => (13, true),
-            Backbone::Vgg16 => (16, false),
-            Backbone::Vgg16Bn => (16, true),
-            Backbone::Vgg19 => (19, false),
-            Backbone::Vgg19Bn => (19, true),
-        };
+        let (depth, batch_norm) = self.backbone.depth_and_norms();
         let usual = match depth {
             0 => VggConfig::small(),
             depth => VggConfig::imagenet(depth, batch_norm)?,

@@ -271,6 +271,15 @@ mod tests {
     use crate::config::Layer;
 
     #[test]
+    fn norms_that_are_trained_may_use_the_whole_batch() {
+        for settings in [&["model.fine_tune=true"][..], &["model.weights=none"]] {
+            let layers = Layer::sets(&[settings, &["training.sync_batch_norm=true"]].concat());
+            let config: ImageConfig<Model> = RECIPE.resolve(layers).unwrap();
+            assert!(config.training.sync_batch_norm, "{settings:?}");
+        }
+    }
+
+    #[test]
     fn a_folder_is_read_in_the_size_of_the_backbone() {
         let size = |settings: &[&str]| {
             let folder = ["data.source=image-folder", "data.path=photos", "model.weights=none"];

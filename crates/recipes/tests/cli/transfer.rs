@@ -219,6 +219,14 @@ fn weights_and_backbone_must_fit() {
     check("--set data.normalise=unit", normalise);
     let tune = "`model.fine_tune` has no effect with `model.weights = \"none\"`";
     check("--set model.weights=none --set model.fine_tune=true", tune);
+    let deep = "--set model.weights=none --set model.backbone=vgg16";
+    let either = "or set `model.weights = \"imagenet\"`";
+    check(&format!("{deep} --set model.fine_tune=true"), either);
+    let dropout = "`model.dropout` has no effect with `model.hidden = []`";
+    check("--set model.hidden=[] --set model.dropout=0.5", dropout);
+    let norms = "--set training.sync_batch_norm=true";
+    check(norms, "has no effect with `model.fine_tune = false`: all norms are frozen");
+    check(&format!("{deep} {norms}"), "or set `model.backbone = \"vgg16-bn\"`");
     let factor = "`model.fine_tune_factor` has no effect with `model.fine_tune = false`";
     check("--set model.fine_tune_factor=0.5", factor);
     check("--set model.fine_tune_factor=0.5", "or set `model.fine_tune = true`");
