@@ -10,7 +10,7 @@ use backend::{
     Selected,
     device::{self, Device},
 };
-use inference::{InferenceError, Model};
+use inference::{InferenceError, InputKind, Model};
 use store::TensorFile;
 
 use super::{
@@ -56,7 +56,11 @@ pub(super) fn run(
     let mut console = Console::new(progress);
     let mut progress = console.progress();
     let report = examine(&arguments.run, &model, data, &device, &mut progress)?.report;
-    output.result(&report, |report| describe(report, data))
+    let unit = match model.description().input() {
+        InputKind::Text => "token",
+        InputKind::Rows | InputKind::Images => "sample",
+    };
+    output.result(&report, |report| describe(report, unit, data))
 }
 
 /// A model with its weights as they are in an export of that precision.
@@ -72,14 +76,15 @@ fn model_rounded(
     Model::from_bytes(&bytes, device)
 }
 
-fn describe(report: &EvaluationReport, data: Option<&Path>) -> String {
+/// - `unit`: what is counted
+fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> String {
     let given = data.map(|path| path.display().to_string()).unwrap_or_default();
     let measured = match (report.split, report.given_split) {
         ("given", None) => format!("`{given}`"),
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
     };
-    let mut text = format!("{measured}, {}\n", counted(report.samples as u64, "sample"));
+    let mut text = format!("{measured}, {}\n", counted(report.samples as u64, unit));
     text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
