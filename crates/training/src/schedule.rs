@@ -22,7 +22,8 @@ pub enum ScheduleKind {
     Step,
     /// Multiplied by `gamma` after each epoch.
     Exponential,
-    /// Multiplied by `gamma` whenever the validation loss has not improved for `patience` epochs.
+    /// Multiplied by `gamma` whenever more than `patience` epochs have not improved the validation
+    /// loss.
     Plateau,
     /// From `minimum` up to the optimizer's learning rate, by the same factor after each step: the
     /// range test (Smith, 2017), which shows where learning begins and where it breaks down.
