@@ -116,6 +116,7 @@ enum Line {
         message: String,
     },
     End(End),
+    Checkpoint,
     #[serde(other)]
     Other,
 }
@@ -178,7 +179,7 @@ impl Record {
             Line::Sample(sample) => self.samples.push(sample),
             Line::Warning { message } => self.warnings.push(message),
             Line::End(end) => self.end = Some(end),
-            Line::Other => {}
+            Line::Checkpoint | Line::Other => {}
         }
     }
 
@@ -239,6 +240,17 @@ fn events(path: &Path) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(unreadable(path, error, CHECK_ACCESS)),
     }
+}
+
+/// Whether a run has ever written a checkpoint, whatever has become of it.
+///
+/// # Errors
+///
+/// Where `events.jsonl` cannot be read.
+pub(crate) fn wrote_checkpoint(directory: &Path) -> Result<bool, Failure> {
+    let is_checkpoint =
+        |line: &str| matches!(serde_json::from_str::<Line>(line), Ok(Line::Checkpoint));
+    Ok(events(&directory.join(EVENTS))?.lines().any(is_checkpoint))
 }
 
 /// `environment.json` of a run; null where there is none.

@@ -16,8 +16,8 @@ use store::{
 use training::{Event, Keeper, Metrics, Observer, ObserverError, Pace};
 
 use crate::{
-    ExitCode, Failure, Summary, environment::Environment, settings::refuse_changes,
-    shell::quoted_path, tensorboard::Scalars, time,
+    ExitCode, Failure, Summary, environment::Environment, record::wrote_checkpoint,
+    settings::refuse_changes, shell::quoted_path, tensorboard::Scalars, time,
 };
 
 /// The resolved configuration.
@@ -165,16 +165,22 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Refuses to overwrite the results of a run.
+    /// Refuses to overwrite the results of a run, or the history of one that lost its checkpoints.
     fn refuse_to_begin_again(&self) -> Result<(), Failure> {
-        let Some(result) = [SUMMARY, MODEL].into_iter().find(|name| self.path.join(name).exists())
-        else {
-            return Ok(());
-        };
         let shown = self.path.display();
+        let result = [SUMMARY, MODEL].into_iter().find(|name| self.path.join(name).exists());
+        let message = match result {
+            Some(result) => {
+                format!("the run `{shown}` has a `{result}`, but no checkpoint to resume from")
+            }
+            None if wrote_checkpoint(&self.path)? => {
+                format!("the checkpoints of the run `{shown}` are gone: `{EVENTS}` tells of one")
+            }
+            None => return Ok(()),
+        };
         Err(Failure::new(
             ExitCode::UserData,
-            format!("the run `{shown}` has a `{result}`, but no checkpoint to resume from"),
+            message,
             format!(
                 "restore `{shown}/checkpoints`, or start another run: recipes train {}",
                 quoted_path(&self.path.join(CONFIG))

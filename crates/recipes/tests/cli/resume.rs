@@ -212,6 +212,15 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     assert_eq!(folder.read("run/events.jsonl"), events);
     let ran = folder.run("resume run").succeeded();
     assert!(ran.stdout.contains("already finished"), "{}", ran.stdout);
+
+    // Nor what a run that is not finished has come to so far.
+    fs::remove_file(folder.path("run/summary.json")).unwrap();
+    fs::remove_file(folder.path("run/model.safetensors")).unwrap();
+    let gone = "the checkpoints of the run `run` are gone: `events.jsonl` tells of one";
+    let ran = folder.run("resume run").refused(3, gone);
+    assert!(ran.stderr.contains("start another run: recipes train run/config.toml"), "{ran:#?}");
+    assert_eq!(folder.read("run/events.jsonl"), events);
+    assert_eq!(folder.read("run/metrics.csv"), before[1]);
 }
 
 #[test]
