@@ -74,6 +74,11 @@ impl Console {
         }
     }
 
+    /// Whether it has heard a run begin or resume.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.steps > 0
+    }
+
     /// Prints a note to the user.
     pub(crate) fn note(&self, message: &str) {
         self.line(&format!("note: {message}"));

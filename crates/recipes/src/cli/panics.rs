@@ -30,6 +30,11 @@ pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fa
             usual(panic);
         }
     }));
+    caught(work)
+}
+
+/// As [`told`], within it: for work whose failure has more to it than its message.
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failure(&messages())))
 }
 

@@ -51,12 +51,16 @@ pub(super) fn run(
     })
 }
 
-/// Writes the report of a run that has ended. A report that fails does not fail the run.
+/// Writes the report of a run that has ended, if it had begun. A report that fails does not fail
+/// the run.
 pub(super) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
     console: &mut Console,
 ) {
+    if !console.has_begun() {
+        return;
+    }
     if let Err(failure) = report::write_at_the_end(run, ended) {
         console.note(&format!("the report could not be written: {failure}"));
     }

@@ -11,10 +11,11 @@ use super::{
     arguments::Common,
     export::EXPORTS,
     output::{Output, print_note},
+    panics::caught,
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
-    train::{Ended, describe},
+    train::{Ended, describe, or_resume},
 };
 use crate::{
     Console, Failure, Start,
@@ -84,7 +85,8 @@ pub(super) fn run(
         group: group.clone(),
         ..Start::new(directory.clone(), &mut console)
     };
-    let ended = (recipe.train)(layers, start);
+    let ended = caught(|| (recipe.train)(layers, start))
+        .map_err(|failure| or_resume(failure, directory, &console));
     if group.leads() {
         write_at_the_end(directory, &ended, &mut console);
     }

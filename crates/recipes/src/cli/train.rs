@@ -6,11 +6,12 @@ use std::{
 };
 
 use serde::Serialize;
-use training::{EndStatus, Group};
+use training::{EndStatus, Group, newest_step};
 
 use super::{
     arguments::Common,
     output::Output,
+    panics::caught,
     processes::{check_alike, of_first},
     report,
     signals::stop_on_signals,
@@ -22,7 +23,7 @@ use crate::{
     record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, measures_at_the_end, stopped_early},
-    run_directory::{CONFIG, Reserved, refuse_if_used},
+    run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
     shell::quoted_path,
 };
 
@@ -76,13 +77,30 @@ pub(super) fn run(
         group: group.clone(),
         ..Start::new(directory.clone(), &mut console)
     };
-    let ended = (recipe.train)(layers, start);
+    let ended = caught(|| (recipe.train)(layers, start))
+        .map_err(|failure| or_resume(failure, &directory, &console));
     if group.leads() {
         report::write_at_the_end(&directory, &ended, &mut console);
     }
     let is_default = arguments.recipe.is_none();
     let ended = Ended::of(ended?, &directory);
     output.result(&ended, |ended| describe(&ended.summary, &directory, is_default))
+}
+
+/// The failure of a run with how to go on, if it failed in the middle and has a checkpoint. One
+/// that was interrupted says so already, and one that diverged would again.
+pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Console) -> Failure {
+    let is_told = matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged);
+    let newest = if is_told { None } else { newest_step(&directory.join(CHECKPOINTS)) };
+    // A failure before the run began has nothing to do with its checkpoints.
+    let step = newest.filter(|_| console.has_begun());
+    if let (Some(step), Some(problem)) = (step, failure.problems.last_mut()) {
+        let help = problem.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+        let run = quoted_path(directory);
+        let resume = format!("to resume the run from step {step}: recipes resume {run}");
+        problem.help = Some(help + &resume);
+    }
+    failure
 }
 
 /// The result of a command that trained.

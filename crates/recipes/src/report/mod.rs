@@ -22,9 +22,7 @@ pub(crate) use self::{
     verdict::{stable, stopped_early},
 };
 use self::{held_out::HeldOut, verdict::Verdict};
-use crate::{
-    ExitCode, Failure, Summary, image_set::Progress, record::Record, run_directory::CONFIG,
-};
+use crate::{Failure, Summary, image_set::Progress, record::Record};
 
 /// The report in the directory of a run.
 pub(crate) const REPORT: &str = "report.html";
@@ -49,7 +47,8 @@ pub(crate) fn write(
     write_page(&record, measured.as_ref(), None, file)
 }
 
-/// Writes the report of a run that has just ended, if there is something to report.
+/// Writes the report of a run that has just ended, however it did: an older page may say that it is
+/// finished.
 ///
 /// # Errors
 ///
@@ -58,17 +57,10 @@ pub(crate) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
 ) -> Result<(), Failure> {
-    let failure = ended.as_ref().err();
-    let tells = failure.is_none_or(|failure| {
-        matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged)
-    });
-    if !tells || !run.join(CONFIG).is_file() {
-        return Ok(());
-    }
     let record = Record::read(run)?;
     let worth = record.summary.as_ref().is_some_and(measures_at_the_end);
     let measured = worth.then(|| HeldOut::measure(run, &mut |_, _, _| ()));
-    write_page(&record, measured.as_ref(), failure, &run.join(REPORT))?;
+    write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))?;
     Ok(())
 }
 

@@ -223,6 +223,28 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     assert_eq!(folder.read("run/metrics.csv"), before[1]);
 }
 
+/// A limit on files, since no disk can be filled here: `events.jsonl` outgrows it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_fails_in_the_middle_says_how_to_resume_it() {
+    let folder = Folder::new();
+    let often = "--set checkpoint.every_steps=20 --set output.log_every_steps=1";
+    let train = format!("train mlp --set training.epochs=2 {often} --progress quiet --run-dir run");
+    folder.run(&train).succeeded();
+    assert!(folder.read("run/report.html").contains("mlp reached "));
+
+    let resume = "resume run --set training.epochs=100 --progress quiet";
+    let ran = folder.run_limited("trap '' XFSZ; ulimit -f 256", resume);
+    let ran = ran.refused(1, "File too large");
+    let page = folder.read("run/report.html");
+    assert!(page.contains("mlp did not finish: ") && !page.contains("mlp reached "), "{page}");
+    let (_, told) = ran.stderr.split_once("; to resume the run from step ").unwrap();
+    let (step, command) = told.trim().split_once(": recipes ").unwrap();
+    assert!(step.parse::<u64>().unwrap() > 50, "{}", ran.stderr);
+    folder.run(command).succeeded();
+    assert_eq!(folder.json("run/summary.json")["epochs"], 100);
+}
+
 #[test]
 fn a_model_that_is_missing_is_told_and_written_again() {
     let folder = Folder::new();
