@@ -24,6 +24,7 @@ pub(super) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
+    config.training.choose_convolution();
     let preprocessing = model.description().image()?;
     let classes = &model.description().classes;
     config.data.size = Some(preprocessing.size[0]);

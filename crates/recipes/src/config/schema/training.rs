@@ -99,10 +99,16 @@ impl Training {
                 ),
             ));
         }
-        backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
+        self.choose_convolution();
         backend::set_precision(self.precision);
         device::advise_on_memory(self.advice_on_memory());
         Ok(())
+    }
+
+    /// Applies `training.convolution` to the process, which measures a network by the same sums as
+    /// it was trained with.
+    pub(crate) fn choose_convolution(&self) {
+        backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
     }
 
     /// What to do if the device's memory runs out before the first step, and with a batch.
