@@ -76,7 +76,7 @@ impl HeldOut {
         }
         if let Some(explained) = metric("r2") {
             let guesses = explained <= AS_GOOD_AS_GUESSING;
-            return guesses.then(|| "predicting the mean of the training split".to_owned());
+            return guesses.then(|| "predicting the mean of the held-out values".to_owned());
         }
         let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
         let (count, of) = (commonest.samples as f64, report.samples as f64);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(held_out(&[("accuracy", 1.0)], &[1000], None).no_better_than(), None);
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
-        assert_eq!(regression(-0.1).as_deref(), Some("predicting the mean of the training split"));
+        assert_eq!(regression(-0.1).as_deref(), Some("predicting the mean of the held-out values"));
         assert_eq!(regression(0.4), None);
 
         let text = |perplexity| {
