@@ -96,7 +96,7 @@ fn train<B: AutodiffBackend>(
             let (logits, _) = trainer.model().forward(batch.inputs, None, &mut pass);
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
         }
-        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
+        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device));
         trainer.try_end_epoch(|model| {
             validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
         })?;

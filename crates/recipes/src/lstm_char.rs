@@ -125,7 +125,7 @@ fn train<B: AutodiffBackend>(
                 trainer.carry(&format!("hidden.{layer}"), state.hidden.inner());
             }
         }
-        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device))?;
+        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device));
         trainer.try_end_epoch(|model| {
             validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
         })?;

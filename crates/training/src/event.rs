@@ -74,9 +74,9 @@ pub enum Event {
         #[serde(flatten)]
         pace: Pace,
     },
-    /// The model's answer to the same prompt in each epoch, before the epoch is validated.
+    /// The model's answer to the same prompt in each epoch.
     Sample {
-        /// The epoch that is ending.
+        /// The epoch that has ended.
         epoch: usize,
         /// Steps done.
         step: u64,

@@ -75,8 +75,9 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     clock: Clock,
     handover: Rc<Handover>,
     in_epoch: bool,
-    spent: Spent, // since the losses were last read
-    keeps: bool,  // whether there are checkpoints, which the first process writes
+    shown: Vec<Event>, // samples of this epoch, told once it has ended
+    spent: Spent,      // since the losses were last read
+    keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
 }
@@ -131,6 +132,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             clock: Clock::default(),
             handover: Rc::default(),
             in_epoch: false,
+            shown: Vec::new(),
             spent: Spent::default(),
             keeps: false,
             shelf: None,
@@ -296,6 +298,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if !cut {
             self.warn_of_another_length()?;
         }
+        for sample in std::mem::take(&mut self.shown) {
+            self.tell(&sample)?;
+        }
         self.state.end_epoch(validation, model, &self.config);
         self.report_epoch(validation_seconds)?;
         if !cut {
@@ -304,23 +309,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Reports what the model writes with `write` on `prompt`, to show its progress; to be called
-    /// before the end of an epoch. After an interruption nothing is written.
-    ///
-    /// # Errors
-    ///
-    /// As [`Trainer::step`].
-    pub fn show(
-        &mut self,
-        prompt: &str,
-        write: impl FnOnce(&M::InnerModule) -> String,
-    ) -> Result<(), TrainError> {
-        if self.stop.requested() {
-            return Ok(());
-        }
-        self.checkpoint_in_cut_epoch()?;
-        if !self.config.group.leads() {
-            return Ok(());
+    /// Lets the model write with `write` on `prompt`, to show its progress; to be called before the
+    /// end of an epoch, with which it is reported. After an interruption nothing is written; one
+    /// during the validation drops what was: the resumed run ends that epoch again.
+    pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
+        if self.stop.requested() || !self.config.group.leads() {
+            return;
         }
         let clock_ran = self.clock.stop();
         let text = write(&self.state.evaluated());
@@ -328,7 +322,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.clock.start();
         }
         let (epoch, step) = (self.state.record.epochs_ended + 1, self.step_number());
-        self.tell(&Event::Sample { epoch, step, prompt: prompt.to_owned(), text })
+        self.shown.push(Event::Sample { epoch, step, prompt: prompt.to_owned(), text });
     }
 
     /// Ends the run; one that was interrupted leaves a checkpoint.

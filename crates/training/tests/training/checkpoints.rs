@@ -58,7 +58,7 @@ impl Kept {
         self.events.iter().filter_map(message).collect()
     }
 
-    /// The numbers of all steps and epochs, without times.
+    /// The numbers of all steps and epochs, without times, and what was shown of the epochs.
     pub(crate) fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
             Event::Step(StepReport {
@@ -75,6 +75,7 @@ impl Kept {
             Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
                 Some(format!("{epoch} {step} {train_loss} {last_loss} {validation:?}"))
             }
+            Event::Sample { epoch, step, text, .. } => Some(format!("{epoch} {step} {text}")),
             _ => None,
         };
         self.events.iter().filter_map(row).collect()
@@ -167,6 +168,10 @@ fn run_validated(
             trainer.carry("sum", carried + mean);
             trainer.map_model(|model| model.map(&mut Drift));
         }
+        trainer.show("the weight", |model| {
+            let values: Vec<f32> = model.weight.val().into_data().to_vec().unwrap();
+            format!("{values:?}")
+        });
         let (features, targets) = (features.clone().inner(), targets.clone().inner());
         trainer.end_epoch(|model| {
             let loss = (features.matmul(model.weight.val()) - targets).square().mean();
