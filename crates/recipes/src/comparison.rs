@@ -23,6 +23,8 @@ use crate::{
 
 /// The setting that may differ within a row.
 const SEED: &str = "training.seed";
+/// The key of what is no setting, but tells runs apart as one does.
+const EARLIER_LENGTH: &str = "earlier length";
 /// The digits of a hash that tell data apart.
 const DIGITS: usize = 8;
 
@@ -60,7 +62,8 @@ pub(crate) struct Row {
 struct Finished {
     record: Record,
     summary: Summary,
-    /// Without the seed; with the device, the backend and the number of ranks.
+    /// Without the seed; with the device, the backend, the number of ranks, and the earlier lengths
+    /// that its learning rates followed.
     settings: BTreeMap<String, Value>,
 }
 
@@ -180,6 +183,9 @@ impl Finished {
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
+        if let Some(lengths) = record.followed_lengths() {
+            settings.insert(EARLIER_LENGTH.to_owned(), json!(lengths));
+        }
         Self { record, summary, settings }
     }
 
@@ -351,7 +357,7 @@ fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::example;
+    use crate::{record::EarlierLength, summary::example};
 
     fn run(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finished {
         let test = json!({"loss": 0.5, "accuracy": accuracy});
@@ -378,6 +384,22 @@ mod tests {
         let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
         assert_eq!(comparison.rows.len(), 2);
         assert_eq!(comparison.differences["ranks"], [json!(1), json!(2)]);
+    }
+
+    #[test]
+    fn a_run_whose_length_changed_under_its_schedule_is_no_repetition() {
+        let compared = |kind: &str| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for run in &mut runs {
+                run.record.settings.insert("schedule.kind".to_owned(), json!(kind));
+            }
+            runs[1].record.earlier_lengths = vec![EarlierLength { steps: 20, until: 10 }];
+            let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+            Runs { finished: runs.into(), notes: Vec::new() }.compare()
+        };
+        assert_eq!(compared("constant").rows.len(), 1);
+        let differences = compared("cosine").differences;
+        assert_eq!(differences[EARLIER_LENGTH], [Value::Null, json!("20 steps, until step 10")]);
     }
 
     #[test]

@@ -9,10 +9,11 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::Value;
-use training::{EndStatus, Metrics};
+use training::{EndStatus, Metrics, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
+    numbers::{counted, grouped},
     run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
     settings::leaves,
     summary,
@@ -37,6 +38,8 @@ pub(crate) struct Record {
     pub(crate) summary: Option<Summary>,
     /// How long the run is to be.
     pub(crate) planned: Option<Plan>,
+    /// How long it was to be before it was made longer or shorter.
+    pub(crate) earlier_lengths: Vec<EarlierLength>,
     pub(crate) epochs: Vec<EpochRecord>,
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) samples: Vec<SampleRecord>,
@@ -55,6 +58,14 @@ pub(crate) struct Record {
 pub(crate) struct Plan {
     pub(crate) epochs: usize,
     pub(crate) steps: u64,
+}
+
+/// How many steps a run was to have until it was resumed with more or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EarlierLength {
+    pub(crate) steps: u64,
+    /// The step at which it was resumed.
+    pub(crate) until: u64,
 }
 
 /// How training ended.
@@ -108,7 +119,11 @@ pub(crate) struct SampleRecord {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line {
     Start(Plan),
-    Resume(Plan),
+    Resume {
+        epochs: usize,
+        steps: u64,
+        step: u64,
+    },
     Step(StepRecord),
     Epoch(EpochRecord),
     Sample(SampleRecord),
@@ -169,8 +184,16 @@ impl Record {
     fn hear(&mut self, line: Line) {
         match line {
             Line::Start(plan) => self.planned = Some(plan),
-            Line::Resume(plan) => {
-                self.planned = Some(plan);
+            Line::Resume { epochs, steps, step } => {
+                let before = self.planned.replace(Plan { epochs, steps });
+                // A length counts if there were steps under it.
+                let since = self.earlier_lengths.last().map_or(0, |earlier| earlier.until);
+                if let Some(before) = before
+                    && before.steps != steps
+                    && since < step
+                {
+                    self.earlier_lengths.push(EarlierLength { steps: before.steps, until: step });
+                }
                 self.resumed += 1;
                 self.end = None;
             }
@@ -186,6 +209,24 @@ impl Record {
     /// A setting that is a string.
     pub(crate) fn setting(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(Value::as_str)
+    }
+
+    /// Whether its learning rates depend on how long it is to be.
+    pub(crate) fn depends_on_length(&self) -> bool {
+        let kind = self.settings.get("schedule.kind").map(ScheduleKind::deserialize);
+        kind.is_some_and(|kind| kind.is_ok_and(ScheduleKind::depends_on_length))
+    }
+
+    /// The earlier lengths that its learning rates followed, if any: `100 steps, until step 60`.
+    /// The settings alone do not make such a run again.
+    pub(crate) fn followed_lengths(&self) -> Option<String> {
+        if self.earlier_lengths.is_empty() || !self.depends_on_length() {
+            return None;
+        }
+        let told = |&EarlierLength { steps, until }: &EarlierLength| {
+            format!("{}, until step {}", counted(steps, "step"), grouped(until as f64))
+        };
+        Some(self.earlier_lengths.iter().map(told).collect::<Vec<_>>().join("; "))
     }
 
     /// The names of the validation metrics, the loss first.
@@ -284,7 +325,8 @@ mod tests {
     fn the_files_of_a_run_are_read_as_far_as_they_go() {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path();
-        let config = "recipe = \"mlp\"\n[training]\nseed = 18446744073709551615\n";
+        let config = "recipe = \"mlp\"\n[training]\nseed = 18446744073709551615\n\
+                      [schedule]\nkind = \"one_cycle\"\n";
         fs::write(run.join(CONFIG), config).unwrap();
         let events = [
             r#"{"time":"","kind":"start","epochs":2,"steps":4,"trainable_parameters":7}"#,
@@ -304,6 +346,7 @@ mod tests {
         assert_eq!(record.recipe, "mlp");
         assert_eq!(record.settings["training.seed"], u64::MAX);
         assert_eq!(record.planned, Some(Plan { epochs: 3, steps: 6 }));
+        assert_eq!(record.followed_lengths().as_deref(), Some("4 steps, until step 2"));
         assert_eq!((record.steps.len(), record.resumed, record.end), (1, 1, None));
         assert_eq!((record.epochs.len(), record.epochs[0].train_loss), (1, None));
         assert_eq!(record.epochs[0].validation("accuracy"), Some(0.7));

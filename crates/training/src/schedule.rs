@@ -30,6 +30,13 @@ pub enum ScheduleKind {
     Range,
 }
 
+impl ScheduleKind {
+    /// Whether the learning rate of a step depends on how long the run is.
+    pub fn depends_on_length(self) -> bool {
+        matches!(self, Self::Cosine | Self::OneCycle | Self::Range)
+    }
+}
+
 /// The table `[schedule]`; settings that the chosen kind does not use are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -56,6 +56,8 @@ struct Page<'a> {
     config: &'a str,
     environment: Vec<(String, String)>,
     command: String,
+    /// Why the command does not quite repeat the run.
+    deviates: Option<String>,
 }
 
 /// What was measured on held-out data.
@@ -142,6 +144,12 @@ pub(super) fn page(
         config: &record.config,
         environment: environment(&record.environment),
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
+        deviates: record.followed_lengths().map(|lengths| {
+            format!(
+                "This trains the final length from the start. The learning rates of this run \
+                 followed other lengths before ({lengths}), so the result will differ."
+            )
+        }),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
 }
@@ -351,6 +359,7 @@ fn environment(environment: &Value) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::EarlierLength;
 
     fn report() -> EvaluationReport {
         EvaluationReport {
@@ -415,6 +424,20 @@ mod tests {
         let told = unbroken("reached 99.1 % on 20 samples after 2 h 20 min, 3 s; 10 s and 5 ms.");
         let expected = "reached 99.1~% on 20 samples after 2~h 20~min, 3~s; 10~s and 5~ms.";
         assert_eq!(told, expected.replace('~', "\u{a0}"));
+    }
+
+    #[test]
+    fn a_command_that_does_not_quite_repeat_the_run_says_so() {
+        let verdict = Verdict { sentence: String::new(), notes: Vec::new() };
+        let shown = |kind: &str| {
+            let record = Record {
+                settings: [("schedule.kind".to_owned(), Value::from(kind))].into(),
+                earlier_lengths: vec![EarlierLength { steps: 100, until: 60 }],
+                ..Record::default()
+            };
+            page(&record, &verdict, None).contains("before (100 steps, until step 60), so")
+        };
+        assert!(shown("one_cycle") && !shown("step"));
     }
 
     #[test]

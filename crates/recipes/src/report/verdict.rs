@@ -222,8 +222,12 @@ fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
     let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
     let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
     falls.then(|| {
+        let jumps = match record.depends_on_length() {
+            true => "; the learning rate then jumps to where a run of that length has it",
+            false => "",
+        };
         format!(
-            "The validation loss was still falling; to train longer: `{}`.",
+            "The validation loss was still falling; to train longer: `{}`{jumps}.",
             longer(&record.directory, &record.settings, summary)
         )
     })
@@ -337,14 +341,13 @@ mod tests {
 
     #[test]
     fn a_loss_that_still_falls_promises_more() {
-        let (_, notes) = told(&record(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], json!({})));
-        assert_eq!(
-            notes,
-            [
-                "The validation loss was still falling; to train longer: `recipes resume runs/a --set \
-              training.epochs=6`."
-            ]
-        );
+        let mut run = record(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], json!({}));
+        let longer = "The validation loss was still falling; to train longer: `recipes resume \
+                      runs/a --set training.epochs=6`";
+        assert_eq!(told(&run).1, [format!("{longer}.")]);
+        run.settings.insert("schedule.kind".to_owned(), json!("cosine"));
+        let jumps = "; the learning rate then jumps to where a run of that length has it.";
+        assert_eq!(told(&run).1, [format!("{longer}{jumps}")]);
     }
 
     #[test]

@@ -162,6 +162,8 @@ fn a_run_that_was_interrupted_is_ended_by_the_command_that_is_told() {
     let longer = format!("resume run --set training.max_steps={}", steps + 30);
     folder.run(&longer).succeeded();
     assert_eq!(folder.json("run/summary.json")["steps"], steps + 30);
+    let page = folder.read("run/report.html");
+    assert_eq!(page.matches(" steps, until step ").count(), 1, "{page}");
 }
 
 #[test]
