@@ -73,6 +73,7 @@ fn run(layer: Layer<Recorded>, shape: &[usize]) -> [Vec<f32>; 2] {
 
 /// The largest difference over the largest value.
 fn error(found: &[f32], expected: &[f32]) -> f32 {
+    assert!(found.iter().all(|value| value.is_finite()), "{found:?}");
     let largest = expected.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
     let difference = |(a, b): (&f32, &f32)| (a - b).abs();
     found.iter().zip(expected).map(difference).fold(0.0, f32::max) / largest

@@ -11,11 +11,15 @@ const EXCHANGE: &str = include_str!("../peers/exchange.py");
 const PYTORCH: &str = include_str!("../peers/pytorch.py");
 const TENSORFLOW: &str = include_str!("../peers/tensorflow.py");
 
-/// Looks for modules without importing them, which would take seconds, and for a compiler.
+/// Looks for modules without importing them, which would take seconds, and for a compiler with what
+/// it needs to build a module.
 const LOOK: &str = "from importlib.util import find_spec
+from os.path import exists
 from shutil import which
+from sysconfig import get_path
 import sys
-print(*(name for name in sys.argv[1:] if find_spec(name)), which('g++') and 'g++')";
+compiles = which('g++') and exists(get_path('include') + '/Python.h')
+print(*(name for name in sys.argv[1:] if find_spec(name)), compiles and 'g++')";
 
 /// Fails where PyTorch has no GPU.
 const LOOK_FOR_GPU: &str = "import torch

@@ -144,11 +144,13 @@ impl Bench {
             exchange.write(folder, terms, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
+        // Compiling takes longer than all else of a quick run.
+        let compiles = |peer| self.options.quick && peer == Peer::PytorchCompiled;
         let peers: Vec<Peer> = trial
             .peers
             .iter()
             .copied()
-            .filter(|&peer| comparable && self.peers.has(peer))
+            .filter(|&peer| comparable && self.peers.has(peer) && !compiles(peer))
             .collect();
         let mut entry = match trial.what {
             What::FirstStep(_, kernels) => {

@@ -172,14 +172,19 @@ impl Outcome {
         sha256_hex(&bytes)
     }
 
-    /// Infinite where there are other tensors.
+    /// Infinite where there are other tensors, or numbers that are none.
     fn largest_difference(&self, other: &Self) -> f64 {
         if !self.tensors.keys().eq(other.tensors.keys()) {
             return f64::INFINITY;
         }
         let pairs = self.tensors.values().flatten().zip(other.tensors.values().flatten());
         let number = |bits: &u32| f64::from(f32::from_bits(*bits));
-        pairs.map(|(a, b)| (number(a) - number(b)).abs()).fold(0.0, f64::max)
+        let difference = |(a, b): (&u32, &u32)| match a == b {
+            true => 0.0,
+            false => (number(a) - number(b)).abs(),
+        };
+        let or_infinite = |value: f64| if value.is_nan() { f64::INFINITY } else { value };
+        pairs.map(difference).map(or_infinite).fold(0.0, f64::max)
     }
 }
 

@@ -123,6 +123,7 @@ fn a_rank_without_samples_takes_part() {
         --set training.batch_size=26 --set training.sync_batch_norm=true \
         --set optimizer.learning_rate=1e-4 --set schedule.kind=constant";
     let [one, three] = [1, 3].map(|ranks| train(&folder, ranks, &format!("norms-{ranks}"), norms));
+    assert!(!one.losses.is_empty() && one.losses.len() == three.losses.len());
     for (one, three) in one.losses.iter().zip(&three.losses) {
         assert!((one - three).abs() < 1e-6 * one, "{one} and {three}");
     }

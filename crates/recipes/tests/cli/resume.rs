@@ -77,7 +77,7 @@ fn a_killed_run_goes_on_from_its_last_checkpoint_and_its_logs_have_no_line_twice
     let second = folder.path("run/checkpoints/step-140");
     wait_until(&mut child, || second.exists());
     child.kill().unwrap();
-    child.wait().unwrap();
+    assert!(!child.wait().unwrap().success(), "the run had ended");
     folder.run("resume run").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
 
