@@ -231,7 +231,7 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
         folder.run(&format!("export run --format onnx {arguments}")).refused(code, message);
     };
     check("", 3, "`run/model.onnx` already exists");
-    check("--precision f8 --force", 2, "`f8`");
+    check("--precision f8 --force", 2, "invalid value 'f8'");
     assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
 }
 
@@ -239,7 +239,7 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
 fn a_model_of_fewer_bits_is_smaller_and_predicts_nearly_the_same() {
     let folder = Folder::new();
     let train =
-        "train mlp --set data.labels=linear --set model.hidden=[64,64] --set training.epochs=20";
+        "train mlp --set data.labels=linear --set model.hidden=[256,256] --set training.epochs=5";
     folder.run(&format!("{train} --progress quiet --run-dir run")).succeeded();
     let bytes = |format: &str, precision: &str| {
         let export = format!("export run --format {format} --precision {precision} --force --json");
