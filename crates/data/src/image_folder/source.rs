@@ -64,6 +64,9 @@ pub struct SkippedImage {
     pub reason: String,
 }
 
+/// A cache, and the places of the bad files among those that it is made of.
+type OpenCache = (Cache, Vec<(usize, BadImage)>);
+
 impl ImageFolder {
     pub(super) fn new(options: &ImageFolderOptions, shape: ImageShape, listing: Listing) -> Self {
         Self { options: options.clone(), shape, listing }
@@ -151,7 +154,7 @@ impl ImageFolder {
         &self,
         directory: &Path,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(Cache, Vec<(usize, BadImage)>), ImageFolderError> {
+    ) -> Result<OpenCache, ImageFolderError> {
         let Listing { folder, files, .. } = &self.listing;
         let key = cache::key(folder, files, self.shape, self.options.resize);
         let directory = directory.join(&key);
@@ -174,7 +177,7 @@ impl ImageFolder {
         directory: &Path,
         key: &str,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Option<(Cache, Vec<(usize, BadImage)>)>, ImageFolderError> {
+    ) -> Result<Option<OpenCache>, ImageFolderError> {
         let files = self.listing.files.len();
         let Some(cache) = Cache::open(directory, key, files, self.shape) else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
