@@ -153,6 +153,25 @@ pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Ten
     tensor(B::fused_max_pool2d(primitive(input), options).0)
 }
 
+/// The maps twice, for two readers, whose gradients are added in the layout that convolutions return:
+/// added in another one, they would be copied back.
+pub fn forked<B: Backend>(maps: Tensor<B, 4>) -> [Tensor<B, 4>; 2] {
+    if !B::CHANNELS_LAST {
+        return [maps.clone(), maps];
+    }
+    let maps = maps.permute([0, 2, 3, 1]);
+    [maps.clone(), maps].map(|maps| maps.permute([0, 3, 1, 2]))
+}
+
+/// Every `stride`th row and column of maps, in the middle of so many `channels`, of which the others
+/// are zeros.
+///
+/// - `maps`: `[batch, inputs, height, width]`, with `inputs` at most `channels`
+/// - returns: `[batch, channels, height / stride, width / stride]`, rounded up
+pub fn subsample<B: Backend>(maps: Tensor<B, 4>, stride: usize, channels: usize) -> Tensor<B, 4> {
+    tensor(B::fused_subsample(primitive(maps), stride, channels))
+}
+
 /// The mean of each map.
 ///
 /// - `input`: `[batch, channels, height, width]`

@@ -43,6 +43,7 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod subsample;
 mod tape;
 mod update;
 

@@ -19,11 +19,14 @@ use crate::{
     conv2d_relu_max_pool, cross_entropy, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
-    square_sums, update,
+    square_sums, subsample, update,
 };
 
 /// A Burn backend with this project's fused operations.
 pub trait Backend: burn::tensor::backend::Backend {
+    /// Whether maps lie in memory with their channels last where a convolution returned them.
+    const CHANNELS_LAST: bool = false;
+
     /// One update of each parameter.
     ///
     /// - `diverged`: `[1]`; if not zero, everything is returned unchanged
@@ -250,6 +253,25 @@ pub trait Backend: burn::tensor::backend::Backend {
         max_pool2d::composed_backward::<Self>(indices, gradient, input, options)
     }
 
+    /// Every so many rows and columns; shapes as in [`subsample`](crate::functional::subsample).
+    fn fused_subsample(
+        maps: FloatTensor<Self>,
+        stride: usize,
+        channels: usize,
+    ) -> FloatTensor<Self> {
+        subsample::composed::<Self>(maps, stride, channels)
+    }
+
+    /// The gradient of [`fused_subsample`](Self::fused_subsample), of the shape `input`, from that of
+    /// its output.
+    fn fused_subsample_backward(
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        stride: usize,
+    ) -> FloatTensor<Self> {
+        subsample::composed_backward::<Self>(gradient, input, stride)
+    }
+
     /// The mean of each map.
     ///
     /// - `input`: `[batch, channels, height, width]`
@@ -302,6 +324,8 @@ pub trait AutodiffBackend:
 }
 
 impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
+    const CHANNELS_LAST: bool = B::CHANNELS_LAST;
+
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
         batch_norm2d::recorded(layer)
     }
@@ -353,6 +377,14 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         options: &PoolOptions,
     ) -> (FloatTensor<Self>, IntTensor<Self>) {
         max_pool2d::recorded::<B, C>(input, options)
+    }
+
+    fn fused_subsample(
+        maps: FloatTensor<Self>,
+        stride: usize,
+        channels: usize,
+    ) -> FloatTensor<Self> {
+        subsample::recorded::<B, C>(maps, stride, channels)
     }
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {

@@ -4,7 +4,7 @@
 
 use backend::{
     Backend,
-    functional::{PoolOptions, global_average_pool, max_pool2d},
+    functional::{forked, global_average_pool, subsample},
 };
 use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
@@ -164,9 +164,10 @@ impl<B: Backend> ResNet<B> {
 
 impl<B: Backend> Block<B> {
     fn forward(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
-        let maps = self.bn1.forward_relu(self.conv1.forward(input.clone()), pass);
+        let [input, shortcut] = forked(input);
+        let maps = self.bn1.forward_relu(self.conv1.forward(input), pass);
         let maps = self.conv2.forward(maps);
-        let shortcut = self.shortcut(input, maps.dims()[1], pass);
+        let shortcut = self.shortcut(shortcut, maps.dims()[1], pass);
         self.bn2.forward_add_relu(maps, shortcut, pass)
     }
 
@@ -174,14 +175,6 @@ impl<B: Backend> Block<B> {
         if self.stride == 1 || !self.downsample.is_empty() {
             return sequence::forward(&self.downsample, input, pass);
         }
-        // The maximum over a window of one pixel is the pixel.
-        let every_second =
-            PoolOptions { kernel: [1; 2], stride: [self.stride; 2], padding: [0; 2] };
-        let maps = max_pool2d(input, &every_second);
-        let [batch, inputs, height, width] = maps.dims();
-        let zeros = |count| Tensor::zeros([batch, count, height, width], &maps.device());
-        let before = (outputs - inputs) / 2;
-        let after = outputs - inputs - before;
-        Tensor::cat(vec![zeros(before), maps.clone(), zeros(after)], 1)
+        subsample(input, self.stride, outputs)
     }
 }

@@ -50,11 +50,13 @@ fn every_kind_of_checkpoint_is_read_views_and_halves_included() {
     for name in ["zip.pth", "protocol_4.pth", "nested.pth"] {
         assert_eq!(read(&fixture(name)).unwrap().tensors, expected(), "{name}");
     }
-    let old = read(&fixture("legacy.pth")).unwrap().tensors;
-    let names: Vec<&str> = old.keys().map(String::as_str).collect();
-    assert_eq!(names, ["learnt", "part", "transposed", "whole"]);
-    for (name, tensor) in &old {
-        assert_eq!(tensor, &expected()[name], "{name}");
+    for file in ["legacy.pth", "legacy_nested.pth"] {
+        let old = read(&fixture(file)).unwrap().tensors;
+        let names: Vec<&str> = old.keys().map(String::as_str).collect();
+        assert_eq!(names, ["learnt", "part", "transposed", "whole"], "{file}");
+        for (name, tensor) in &old {
+            assert_eq!(tensor, &expected()[name], "{name} of {file}");
+        }
     }
     let transposed = &expected()["transposed"];
     assert_eq!(transposed.shape(), [6, 4]);

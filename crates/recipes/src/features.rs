@@ -59,9 +59,7 @@ impl<B: Backend> Frozen<B> {
         [channels, height, width]
     }
 
-    /// The network itself, if its weights are still those that it came with.
     pub(crate) fn into_network(self) -> Vgg<B> {
-        assert_eq!(self.hash, hash_of(&self.network), "a frozen network has changed");
         self.network
     }
 

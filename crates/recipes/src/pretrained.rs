@@ -52,7 +52,9 @@ impl<B: Backend> Pretrained<B> {
             "imagenet" => read(imagenet(settings.backbone, progress)?)?,
             path => read(model_at(path)?)?,
         };
-        let description: Option<Description> = serde_json::from_value(file.metadata.clone()).ok();
+        // Null where the file is not of this project.
+        let description: Option<Description> = serde_json::from_value(file.metadata.clone())
+            .map_err(|error| undescribed(&origin, &error))?;
         if let Some(other) = description.as_ref().filter(|description| !is_vgg(description)) {
             return Err(another(&origin, other));
         }
@@ -101,6 +103,15 @@ fn read(path: PathBuf) -> Result<(PathBuf, TensorFile), Failure> {
 
 fn is_vgg(description: &Description) -> bool {
     matches!(description.architecture, Architecture::Vgg(_))
+}
+
+/// The error for a file of this project whose description cannot be read.
+fn undescribed(origin: &Path, error: &serde_json::Error) -> Failure {
+    Failure::new(
+        ExitCode::UserData,
+        format!("`{}` has a description that cannot be read: {error}", origin.display()),
+        "name a run that this version has trained, or export the weights anew with it",
+    )
 }
 
 /// The error for a model of this project that is not a VGG network.

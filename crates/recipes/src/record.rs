@@ -283,14 +283,15 @@ fn events(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Whether a run has ever written a checkpoint, whatever has become of it.
+/// Whether a run has ever written a checkpoint, whatever has become of it. The line of the one that it
+/// was resumed from is no longer there.
 ///
 /// # Errors
 ///
 /// Where `events.jsonl` cannot be read.
 pub(crate) fn wrote_checkpoint(directory: &Path) -> Result<bool, Failure> {
     let is_checkpoint =
-        |line: &str| matches!(serde_json::from_str::<Line>(line), Ok(Line::Checkpoint));
+        |line: &str| matches!(serde_json::from_str(line), Ok(Line::Checkpoint | Line::Resume { .. }));
     Ok(events(&directory.join(EVENTS))?.lines().any(is_checkpoint))
 }
 

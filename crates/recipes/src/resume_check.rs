@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -149,8 +149,8 @@ impl Outcome {
         let mut tensors = BTreeMap::new();
         let mut files = vec![run.join(MODEL)];
         let checkpoints = run.join(CHECKPOINTS);
-        let newest = newest_step(&checkpoints).map(|step| checkpoints.join(format!("step-{step}")));
-        files.extend(newest.into_iter().flat_map(tensor_files));
+        let newest = newest_step(&checkpoints).ok_or_else(|| lost("checkpoint", run))?;
+        files.extend(tensor_files(&checkpoints.join(format!("step-{newest}")))?);
         for path in files {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             for (name, tensor) in TensorFile::read(&path)?.tensors {
@@ -160,7 +160,11 @@ impl Outcome {
                 tensors.insert(format!("{place}/{file}/{name}"), bits);
             }
         }
-        Ok(Self { tensors, metrics: untimed_metrics(run) })
+        let metrics = untimed_metrics(run);
+        if metrics.is_empty() {
+            return Err(lost("metrics", run));
+        }
+        Ok(Self { tensors, metrics })
     }
 
     fn hash(&self) -> String {
@@ -188,10 +192,21 @@ impl Outcome {
     }
 }
 
-fn tensor_files(checkpoint: PathBuf) -> Vec<PathBuf> {
-    let entries = fs::read_dir(checkpoint).into_iter().flatten();
-    let is_tensors = |path: &PathBuf| path.extension().is_some_and(|name| name == "safetensors");
-    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_tensors).collect()
+/// The error for a run that left nothing to compare.
+fn lost(what: &str, run: &Path) -> Failure {
+    let message = format!("`{}` has lost its {what}: there is nothing to compare", run.display());
+    Failure::new(ExitCode::Unexpected, message, "try again; nothing else may write there")
+}
+
+fn tensor_files(checkpoint: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let paths: Result<Vec<PathBuf>, io::Error> =
+        fs::read_dir(checkpoint).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut paths = paths.map_err(|error| {
+        let message = format!("`{}` cannot be read: {error}", checkpoint.display());
+        Failure::new(ExitCode::Unexpected, message, "try again; nothing else may write there")
+    })?;
+    paths.retain(|path| path.extension().is_some_and(|name| name == "safetensors"));
+    Ok(paths)
 }
 
 #[cfg(test)]

@@ -163,8 +163,12 @@ impl<'a> Start<'a> {
         let directory = self.directory.clone();
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
-            (true, true) => Some(RunDirectory::reopen(directory, resolved, environment)?),
-            (true, false) => Some(RunDirectory::create(directory, resolved, environment)?),
+            (true, true) => {
+                Some(RunDirectory::reopen(directory, resolved, environment, self.began)?)
+            }
+            (true, false) => {
+                Some(RunDirectory::create(directory, resolved, environment, self.began)?)
+            }
         };
         let mut notes = notes.to_vec();
         let (ranks, cores) = (self.group.share_of_cores().of, device::cores());

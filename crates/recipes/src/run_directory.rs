@@ -55,7 +55,7 @@ pub(crate) struct RunDirectory {
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
-    opened: Instant,
+    began: Instant, // the process
     seconds_before: f64,        // of the run until it was resumed
     events: Option<AppendLog>,  // once it is known where they continue
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
@@ -83,11 +83,12 @@ impl RunDirectory {
         path: PathBuf,
         config: Resolved,
         environment: Environment,
+        began: Instant,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
         let created = !path.exists();
         create_directory(&path).map_err(Failure::user_data)?;
-        let mut directory = Self::reopen(path, config, environment)?;
+        let mut directory = Self::reopen(path, config, environment, began)?;
         directory.created = created;
         refuse_if_used(&directory.path)?; // by a process that has released it since
         Ok(directory)
@@ -102,6 +103,7 @@ impl RunDirectory {
         path: PathBuf,
         config: Resolved,
         environment: Environment,
+        began: Instant,
     ) -> Result<Self, Failure> {
         Ok(Self {
             _lock: lock(&path)?,
@@ -109,7 +111,7 @@ impl RunDirectory {
             created: false,
             config,
             environment,
-            opened: Instant::now(),
+            began,
             seconds_before: 0.0,
             events: None,
             metrics: None,
@@ -292,7 +294,7 @@ impl Keeper for RunDirectory {
         let length = |log: &mut Option<AppendLog>| log.as_mut().map_or(Ok(0), AppendLog::sync);
         Ok(serde_json::to_value(Mark {
             settings: self.config.settings.clone(),
-            seconds: self.seconds_before + self.opened.elapsed().as_secs_f64(),
+            seconds: self.seconds_before + self.began.elapsed().as_secs_f64(),
             events_bytes: length(&mut self.events)?,
             metrics_bytes: length(&mut self.metrics)?,
             scalars_bytes: self.scalars.as_mut().map_or(Ok(self.scalars_bytes), Scalars::sync)?,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
-    /// Adam; `weight_decay` is added to the gradient.
+    /// Adam; `weight_decay` is added to the gradient. The bias correction counts the run's updates, also
+    /// of a parameter that had no gradient at first, where PyTorch counts each one's own.
     Adam,
     /// Adam with decay applied to the weight itself.
     AdamW,

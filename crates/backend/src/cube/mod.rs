@@ -22,6 +22,7 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod subsample;
 mod update;
 
 // What kernels are made of.
@@ -115,6 +116,8 @@ where
     I: IntElement,
     T: BoolElement,
 {
+    const CHANNELS_LAST: bool = true;
+
     fn fused_update(
         parameters: Vec<Parameter<Self>>,
         diverged: FloatTensor<Self>,
@@ -257,6 +260,28 @@ where
             return crate::max_pool2d::composed_backward::<Self>(indices, gradient, input, options);
         }
         max_pool2d::backward(indices, gradient, input.dims())
+    }
+
+    fn fused_subsample(
+        maps: FloatTensor<Self>,
+        stride: usize,
+        channels: usize,
+    ) -> FloatTensor<Self> {
+        if !noted(takes_any_float(&maps)) {
+            return crate::subsample::composed::<Self>(maps, stride, channels);
+        }
+        subsample::forward(maps, stride, channels)
+    }
+
+    fn fused_subsample_backward(
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        stride: usize,
+    ) -> FloatTensor<Self> {
+        if !noted(takes_any_float(&gradient) && can_be_counted(input.num_elements())) {
+            return crate::subsample::composed_backward::<Self>(gradient, input, stride);
+        }
+        subsample::backward(gradient, input.dims(), stride)
     }
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {

@@ -22,6 +22,7 @@ mod rescale;
 mod rms_prop;
 mod sgd;
 mod square_sums;
+mod subsample;
 mod update;
 
 // What kernels are made of.
@@ -214,6 +215,22 @@ impl Backend for Flex {
         options: &PoolOptions,
     ) -> FloatTensor<Self> {
         pool::backward(indices, gradient, input, options)
+    }
+
+    fn fused_subsample(
+        maps: FloatTensor<Self>,
+        stride: usize,
+        channels: usize,
+    ) -> FloatTensor<Self> {
+        subsample::forward(maps, stride, channels)
+    }
+
+    fn fused_subsample_backward(
+        gradient: FloatTensor<Self>,
+        input: Shape,
+        stride: usize,
+    ) -> FloatTensor<Self> {
+        subsample::backward(gradient, input, stride)
     }
 
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {

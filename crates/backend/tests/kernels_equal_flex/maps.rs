@@ -169,6 +169,37 @@ fn maxima_of_windows_and_the_gradient_of_the_first_of_them() {
     }
 }
 
+/// Every so many rows and columns among maps of zeros, and the gradient of the maps.
+fn subsampled<B: Backend>(
+    maps: Tensor<B, 4>,
+    stride: usize,
+    channels: usize,
+) -> [FloatTensor<B>; 2] {
+    let shape = maps.shape();
+    let output = B::fused_subsample(primitive(maps), stride, channels);
+    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 2));
+    let of_maps = B::fused_subsample_backward(gradient, shape, stride);
+    [output, of_maps]
+}
+
+#[test]
+fn every_so_many_rows_and_columns() {
+    // As they come from a user, and as a convolution returns them.
+    let orders = [[0, 1, 2, 3], [0, 3, 1, 2]];
+    for (shape, stride, channels) in
+        [([2, 3, 8, 8], 2, 16), ([3, 4, 7, 10], 3, 11), ([1, 1, 1, 1], 2, 1)]
+    {
+        for order in orders {
+            let maps = || normal::<Selected, 4>(shape, 1).permute(order);
+            let ours = by_kernels(|| subsampled(maps(), stride, channels));
+            let reference = subsampled(normal::<Flex, 4>(shape, 1).permute(order), stride, channels);
+            for (ours, reference) in ours.into_iter().zip(reference) {
+                assert_close(&format!("{shape:?}, {order:?}"), ours, reference, 0.0);
+            }
+        }
+    }
+}
+
 #[test]
 fn means_of_maps() {
     // As they come from a user, and as a convolution returns them.

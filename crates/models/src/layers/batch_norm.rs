@@ -18,6 +18,9 @@ pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 ///
 /// In training it normalises by the batch's statistics, and leaves them in the pass, which moves the
 /// running ones ([`Pass::update_statistics`]); in evaluation it normalises by the running ones.
+///
+/// Unlike PyTorch's, a layer that a pass goes through twice moves the running ones once, by the second
+/// batch; and a single value for each channel is no error, but becomes the shift.
 #[derive(Module, Debug)]
 pub struct BatchNorm2d<B: Backend> {
     /// The scale, `[channels]`.

@@ -32,11 +32,10 @@ pub(super) fn read<R: BufRead + Seek>(
     }
     pickle::read(file)?; // facts about the machine: this format was never written big-endian
     let (values, root) = pickle::read(file)?;
-    let all = storage::views(&values, root, &|_| true)?;
-    let sizes: HashMap<String, u64> =
-        all.values().map(|view| (view.storage.key.clone(), view.storage.kind.bytes())).collect();
-    let places = places(file, length, &sizes)?;
-    let views = all.into_iter().filter(|(name, _)| wanted(name)).collect();
+    let bytes_of_element: HashMap<String, u64> =
+        values.storages().map(|storage| (storage.key.clone(), storage.kind.bytes())).collect();
+    let places = places(file, length, &bytes_of_element)?;
+    let views = storage::views(&values, root, wanted)?;
     storage::tensors(views, length, |storage| {
         let missing = || Fault::Damaged(format!("it has no storage `{}`", storage.key));
         let &(start, size) = places.get(&storage.key).ok_or_else(missing)?;
@@ -51,7 +50,7 @@ pub(super) fn read<R: BufRead + Seek>(
 fn places<R: BufRead + Seek>(
     file: &mut R,
     length: u64,
-    sizes: &HashMap<String, u64>,
+    bytes_of_element: &HashMap<String, u64>,
 ) -> Result<HashMap<String, (u64, u64)>, Fault> {
     let (values, root) = pickle::read(file)?;
     let keys = keys(&values, root)
@@ -61,8 +60,10 @@ fn places<R: BufRead + Seek>(
         let mut elements = [0; 8];
         file.read_exact(&mut elements)?;
         let start = file.stream_position()?;
-        // A storage that no tensor views belongs to a counter, of 8 bytes per element.
-        let size = sizes.get(&key).unwrap_or(&8).checked_mul(u64::from_le_bytes(elements));
+        let size = bytes_of_element.get(&key).ok_or_else(|| {
+            Fault::Damaged(format!("its storage `{key}` belongs to none of its values"))
+        })?;
+        let size = size.checked_mul(u64::from_le_bytes(elements));
         let end = size.and_then(|size| start.checked_add(size)).filter(|&end| end <= length);
         let (Some(size), Some(end)) = (size, end) else {
             return Err(Fault::Truncated(format!("its storage `{key}` is cut off")));

@@ -108,6 +108,14 @@ impl Values {
         self.0.len()
     }
 
+    /// All storages, each at least once.
+    pub(super) fn storages(&self) -> impl Iterator<Item = &Storage> {
+        self.0.iter().filter_map(|value| match value {
+            Value::Storage(storage) => Some(storage),
+            _ => None,
+        })
+    }
+
     pub(super) fn get(&self, id: Id) -> &Value {
         &self.0[id]
     }

@@ -225,6 +225,24 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     assert_eq!(folder.read("run/metrics.csv"), before[1]);
 }
 
+/// The line of the checkpoint that a run was resumed from is no longer in its log.
+#[test]
+fn a_run_that_lost_its_checkpoints_after_it_was_resumed_does_not_begin_again() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 20 --progress quiet --run-dir run").succeeded();
+    folder.run("resume run --set training.max_steps=40").succeeded();
+    let events = folder.read("run/events.jsonl");
+    let kept: String =
+        events.split_inclusive('\n').filter(|line| !line.contains("\"checkpoint\"")).collect();
+    assert!(kept.contains("\"resume\"") && kept != events, "{events}");
+    fs::write(folder.path("run/events.jsonl"), &kept).unwrap();
+    fs::remove_dir_all(folder.path("run/checkpoints")).unwrap();
+    fs::remove_file(folder.path("run/summary.json")).unwrap();
+    fs::remove_file(folder.path("run/model.safetensors")).unwrap();
+    folder.run("resume run").refused(3, "the checkpoints of the run `run` are gone");
+    assert_eq!(folder.read("run/events.jsonl"), kept);
+}
+
 /// A limit on files, since no disk can be filled here: `events.jsonl` outgrows it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -54,6 +54,27 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
 }
 
 #[test]
+fn an_update_that_is_not_finite_leaves_the_weights_as_they_were() {
+    let device = Device::default();
+    let mut recorder = Recorder::default();
+    let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
+    let model = LinearModel::<Recorded> { weight };
+    let settings = TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
+    let mut trainer =
+        Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
+    trainer.next_epoch().unwrap();
+    let mut step = |feature: f32| {
+        let features = Tensor::<Recorded, 2>::full([1, 3], feature, &device);
+        let losses = features.matmul(trainer.model().weight.val()).flatten::<1>(0, 1);
+        trainer.step(losses, Part { first: 0, samples: 1, of: 1, last: true }).unwrap();
+        trainer.model().weight.val().inner().into_data().to_vec::<f32>().unwrap()
+    };
+    let after_one = step(1.0);
+    assert!(after_one.iter().all(|&weight| weight < 1.0), "{after_one:?}");
+    assert_eq!(step(f32::NAN), after_one);
+}
+
+#[test]
 fn a_gradient_that_is_not_finite_is_named_by_its_parameter() {
     // Errors of 1e10 have squares within f32's range, and gradients of 1e20, whose squares are not.
     let mut problem = Problem::drawn();

@@ -38,9 +38,20 @@ def address(tensor):
     return tensor.untyped_storage()._cdata
 
 
-# The old format names and sorts storages by their addresses. So that the file is always the same,
-# they are taken in this order, and then named by their number.
-blanks = sorted((torch.zeros(24) for _ in range(3)), key=address)
+def save_old(values, path):
+    """The old format names and sorts storages by their addresses. So that the file is always the same,
+    `blanks` are taken in this order, and then named by their number."""
+    torch.save(values, path, _use_new_zipfile_serialization=False)
+    with open(path, "rb") as file:
+        content = file.read()
+    for number, blank in enumerate(blanks):
+        key = str(address(blank)).encode()
+        content = content.replace(struct.pack("<I", len(key)) + key, b"\1\0\0\0%d" % number)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+blanks = sorted((torch.zeros(24) for _ in range(4)), key=address)
 blanks[0].copy_(wide.flatten())
 blanks[1][:6] = tensors["whole"].flatten()
 blanks[2][:3] = tensors["learnt"].detach()
@@ -50,14 +61,11 @@ old = OrderedDict(
     whole=blanks[1][:6].view(2, 3),
     learnt=nn.Parameter(blanks[2][:3]),
 )
-torch.save(old, "legacy.pth", _use_new_zipfile_serialization=False)
-with open("legacy.pth", "rb") as file:
-    content = file.read()
-for number, blank in enumerate(blanks):
-    key = str(address(blank)).encode()
-    content = content.replace(struct.pack("<I", len(key)) + key, b"\1\0\0\0%d" % number)
-with open("legacy.pth", "wb") as file:
-    file.write(content)
+save_old(old, "legacy.pth")
+# The moment's numbers lie between those of the weights.
+moment, blanks[3][:6] = blanks[1], blanks[1][:6]
+old["whole"] = blanks[3][:6].view(2, 3)
+save_old({"state_dict": old, "optimizer": {"moment": moment}}, "legacy_nested.pth")
 assert all(torch.equal(value, old[key]) for key, value in torch.load("legacy.pth").items())
 
 
