@@ -11,6 +11,7 @@
 mod first_row;
 mod header;
 mod options;
+mod quotes;
 mod reader;
 mod records;
 mod schema;

@@ -9,7 +9,10 @@ use std::{
 
 use csv::{ByteRecord, StringRecord, Terminator};
 
-use super::first_row::{self, FirstRow};
+use super::{
+    first_row::{self, FirstRow},
+    quotes::{LeftOpen, Quotes},
+};
 use crate::{
     DataError,
     files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
@@ -178,6 +181,12 @@ impl<'a> CsvReader<'a> {
     fn line_of(&self, record: &ByteRecord) -> Result<u64, DataError> {
         let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
         let last = self.csv.position().line();
+        // The input is read ahead of the records, so the cell may stand in one of those below.
+        if let Some(LeftOpen { line, end }) = self.csv.get_ref().quotes.left_open()
+            && line < last
+        {
+            return Err(DataError::LeftOpen { path: self.path.clone(), line, end });
+        }
         if self.csv.get_ref().ended {
             // The input's last byte ends a row, unless it stands in a quoted cell.
             let line = last.saturating_sub(breaks).max(1);
@@ -191,6 +200,7 @@ impl<'a> CsvReader<'a> {
 /// where the file has none.
 struct Input<'a> {
     bytes: Box<dyn Read + 'a>,
+    quotes: Quotes,
     /// Whether the end was reached.
     ended: bool,
 }
@@ -234,7 +244,8 @@ impl<'a> Input<'a> {
             beginning = b"\n".to_vec(); // a line all the same
         }
         let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
-        Ok((Self { bytes, ended: false }, named.unwrap_or_else(|| first.delimiter())))
+        let delimiter = named.unwrap_or_else(|| first.delimiter());
+        Ok((Self { bytes, quotes: Quotes::new(delimiter), ended: false }, delimiter))
     }
 }
 
@@ -242,6 +253,7 @@ impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.bytes.read(buffer)?;
         self.ended |= read == 0 && !buffer.is_empty();
+        self.quotes.follow(&buffer[..read]);
         Ok(read)
     }
 }
@@ -321,6 +333,10 @@ mod tests {
         check(b"a,b\r1,2\r3,4\r", "a.csv:1: a line ends in a carriage return alone");
         check(b"a,b\n1,2\n3,\"4\n5,6\n", "a.csv:3: a quote that opens in this row is never closed");
         check(b"\"", "a.csv:1: a quote that opens in this row is never closed");
+        check(
+            b"a,b\n1,2\n3,\"4\n5,6\n7,\"8\"\n",
+            "a.csv:3: the quote that opens a cell here is closed in line 5, in front of text",
+        );
     }
 
     #[test]

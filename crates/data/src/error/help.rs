@@ -51,6 +51,9 @@ impl DataError {
             Self::OpenQuote { .. } => {
                 "close the quote, or double it where it is part of the text".into()
             }
+            Self::LeftOpen { line, .. } => {
+                format!("close the quote in line {line}, or double it where it is part of the text")
+            }
             Self::Ragged { delimiter, .. } => format!(
                 "correct the row, or quote cells that contain the delimiter, which by the first row is \
                  `{}`",

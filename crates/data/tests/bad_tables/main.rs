@@ -141,6 +141,23 @@ fn rows_that_are_wrong() {
 }
 
 #[test]
+fn a_quote_that_is_left_open_above_others() {
+    let row = |i: usize| match i {
+        9 => "9.5,\"u,0\n".to_owned(),
+        _ => format!("{i}.5,\"{}\",{}\n", ["u", "v"][i % 2], i % 3),
+    };
+    let rows = |count: usize| (0..count).map(row).collect::<String>();
+    let error = "a.csv:11: the quote that opens a cell here is closed in line 12, in front of text";
+    check_text(&format!("x,word,y\n{}", rows(40)), error, "close the quote in line 11");
+
+    // What a cell with line breaks looks like.
+    let lines = "10.5,\"u\nv\",0\n11.5,\"\nsays \"\"w\"\",\n\",1\n".repeat(9);
+    let (_folder, result) =
+        read(&[("a.csv", format!("x,word,y\n{}{lines}", rows(9)).as_bytes())], |_, _| {});
+    assert_eq!(result.unwrap().train.rows(), 27);
+}
+
+#[test]
 fn a_stray_text_in_the_first_row_is_no_header() {
     let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
     let text = format!("x,1\n{rows}");
