@@ -131,6 +131,14 @@ pub enum DataError {
         /// What the cells are taken to be divided by.
         delimiter: char,
     },
+    /// A row to predict whose cells are all empty.
+    #[error("{}:{line}: the row has no values", path.display())]
+    BlankRow {
+        /// The file.
+        path: PathBuf,
+        /// Its line.
+        line: u64,
+    },
     /// A cell that its column cannot take.
     #[error("{}:{line}: {source}", path.display())]
     Cell {

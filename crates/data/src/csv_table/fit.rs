@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{
+    reader::blank_note,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
     summary::Place,
@@ -189,6 +190,7 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
              set `data.header=true`"
         ),
     }];
+    notes.extend(blank_note(&schema.blank_rows));
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {

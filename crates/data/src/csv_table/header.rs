@@ -37,6 +37,7 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     }
     let path = reader.path().to_owned();
     let first = reader.next_row()?.ok_or(DataError::Empty { path })?;
+    reader.take_blank_rows(); // what stands above a header is no sample
     if reader.ahead().next().is_none() {
         return Err(DataError::HeaderOnly { path: reader.path().to_owned() });
     }

@@ -39,6 +39,8 @@ pub(super) struct CsvReader<'a> {
     delimiter: u8,
     width: usize,
     first_line: u64,
+    /// Lines of the blank rows among those taken.
+    blank_rows: Vec<u64>,
 }
 
 /// A row and the line of the file that it begins in.
@@ -46,6 +48,8 @@ pub(super) struct CsvReader<'a> {
 pub(super) struct Row {
     pub(super) line: u64,
     cells: StringRecord,
+    /// Lines of the blank rows between the row above and this one.
+    blank_above: Vec<u64>,
 }
 
 impl Row {
@@ -62,6 +66,17 @@ impl Row {
     pub(super) fn len(&self) -> usize {
         self.cells.len()
     }
+}
+
+/// What the user should know of blank rows, by their lines, if there are any.
+pub(super) fn blank_note(lines: &[u64]) -> Option<String> {
+    let first = lines.first()?;
+    Some(match lines.len() {
+        1 => format!("the row in line {first} has no values and is left out"),
+        count => {
+            format!("{count} rows have no values and are left out, the first in line {first}")
+        }
+    })
 }
 
 /// Refuses what cannot be read again, such as a pipe.
@@ -97,7 +112,8 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let mut reader = Self { path, csv, ahead, delimiter, width: 0, first_line: 1 };
+        let (width, first_line, blank_rows) = (0, 1, Vec::new());
+        let mut reader = Self { path, csv, ahead, delimiter, width, first_line, blank_rows };
 
         let first = reader.read()?;
         let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
@@ -132,12 +148,22 @@ impl<'a> CsvReader<'a> {
         self.ahead.iter()
     }
 
+    /// Lines of the blank rows above the rows taken since the last call: rows of delimiters, and in
+    /// a file of one column blank lines below the first row. Those at the end of the file, as
+    /// spreadsheets write them, stand above no row.
+    pub(super) fn take_blank_rows(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.blank_rows)
+    }
+
     /// The next row. After [`DataError::Ragged`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
-        let row = match self.ahead.pop_front() {
+        let mut row = match self.ahead.pop_front() {
             Some(row) => Some(row),
             None => self.read()?,
         };
+        if let Some(row) = &mut row {
+            self.blank_rows.append(&mut row.blank_above);
+        }
         match row {
             Some(row) if row.len() != self.width => Err(DataError::Ragged {
                 path: self.path.clone(),
@@ -151,7 +177,9 @@ impl<'a> CsvReader<'a> {
     }
 
     fn read(&mut self) -> Result<Option<Row>, DataError> {
+        let mut blank_above = Vec::new();
         loop {
+            let next_line = self.csv.position().line();
             let mut record = ByteRecord::with_capacity(16 * self.width, self.width);
             let more = self
                 .csv
@@ -169,9 +197,15 @@ impl<'a> CsvReader<'a> {
                 line,
                 utf16: false,
             })?;
+            if self.width == 1 {
+                blank_above.extend(next_line..line); // the parser passes over lines without a byte
+            }
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
-                return Ok(Some(Row { line, cells }));
+                return Ok(Some(Row { line, cells, blank_above }));
+            }
+            if self.width == 1 || cells.len() > 1 {
+                blank_above.push(line);
             }
         }
     }

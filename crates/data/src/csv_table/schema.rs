@@ -21,6 +21,8 @@ pub(super) struct Schema {
     pub(super) header: bool,
     /// The first row, shortened.
     pub(super) first_row: String,
+    /// Lines of the rows without a value.
+    pub(super) blank_rows: Vec<u64>,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
@@ -85,6 +87,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     check_overrides(options, &names, &names[target])?;
 
     let mut summaries = summarise(&mut reader, &names, target)?;
+    let blank_rows = reader.take_blank_rows();
     let target_summary = summaries.remove(target);
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
@@ -102,7 +105,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let target = TargetSchema { name, index: target, kind };
-    Ok(Schema { header, first_row: cell::quoted(&first_row.join(",")), columns, target })
+    let first_row = cell::quoted(&first_row.join(","));
+    Ok(Schema { header, first_row, blank_rows, columns, target })
 }
 
 /// Whether the target is given by a name that the first row has.

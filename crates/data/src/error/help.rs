@@ -59,6 +59,7 @@ impl DataError {
                  `{}`",
                 delimiter.escape_default()
             ),
+            Self::BlankRow { .. } => "fill in its cells, or delete the row".into(),
             Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or use `{}` (or `drop`)",

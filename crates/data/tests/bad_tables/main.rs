@@ -4,6 +4,7 @@
 #[path = "../common/folders.rs"]
 mod folders;
 mod told;
+mod without_values;
 
 use std::{fs, path::Path};
 
