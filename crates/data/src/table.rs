@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, TablePreprocessing, TargetKind};
+use crate::{DataError, TablePreprocessing, TargetKind, Task};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -222,12 +222,26 @@ pub(crate) fn regression(moments: &Moments) -> TargetKind {
 }
 
 /// The kind of prediction, as a line for the user.
-pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
-    let (name, task) = (&preprocessing.target.name, preprocessing.task());
+///
+/// - `asked`: the task that the user chose
+pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task>) -> String {
+    let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {
-        [] => format!("target `{name}`: {task}"),
-        classes => format!("target `{name}`: {task}, {} classes", classes.len()),
+        [] => note,
+        classes if asked.is_none() && classes.len() > 2 && classes.iter().all(is_integer) => {
+            let count = classes.len();
+            format!(
+                "{note}, {count} classes; if these are quantities, `--set data.task=regression` \
+                 predicts a number"
+            )
+        }
+        classes => format!("{note}, {} classes", classes.len()),
     }
+}
+
+/// Whether a class is an integer, and no code with leading zeros.
+fn is_integer(class: &String) -> bool {
+    class.parse::<i64>().is_ok_and(|number| number.to_string() == *class)
 }
 
 #[cfg(test)]

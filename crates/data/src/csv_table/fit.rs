@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
-    TargetKind, Targets,
+    TargetKind, Targets, Task,
     error::column_setting,
     preprocess::{standardise, standardise_target},
     table::{self, matrix},
@@ -180,8 +180,13 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// What the user should know of the training file, a line each.
-pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<String> {
+/// What the user should know of the training file, a line each; `asked` is the task that the user
+/// chose.
+pub(super) fn notes(
+    schema: &Schema,
+    preprocessing: &TablePreprocessing,
+    asked: Option<Task>,
+) -> Vec<String> {
     let first = &schema.first_row;
     let mut notes = vec![match schema.header {
         true => format!("the first line, `{first}`, is the header"),
@@ -222,7 +227,7 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
             ));
         }
     }
-    notes.push(table::target_note(preprocessing));
+    notes.push(table::target_note(preprocessing, asked));
     notes
 }
 

@@ -53,7 +53,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(DataError::NoFeatures { path, target, dropped: preprocessing.dropped() });
     }
-    let mut notes = fit::notes(&schema, &preprocessing);
+    let mut notes = fit::notes(&schema, &preprocessing, options.task);
     let mut other = |path: &PathBuf| {
         let (table, told) = apply::read_table(path, &preprocessing, options.header)?;
         notes.extend(told);

@@ -70,7 +70,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
-    let notes = vec![target_note(&preprocessing)];
+    let notes = vec![target_note(&preprocessing, options.task)];
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 

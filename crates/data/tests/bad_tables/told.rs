@@ -129,3 +129,22 @@ fn categories_that_the_training_rows_lack_are_told() {
     let rows = read_rows(&b"x,word\n1,u\n2,v\n"[..], "stdin", &splits.preprocessing).unwrap();
     assert!(rows.notes.is_empty());
 }
+
+#[test]
+fn classes_that_may_be_quantities_are_told() {
+    let check = |values: [&str; 3], task: Option<Task>, expected: &str| {
+        let rows: String = (0..30).map(|i| format!("{i}.5,{}\n", values[i % 3])).collect();
+        let text = format!("x,price\n{rows}");
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.task = task);
+        let splits = result.unwrap();
+        assert_eq!(splits.notes.last().map(String::as_str), Some(expected), "{values:?}");
+    };
+    let classes = "target `price`: multiclass, 3 classes";
+    let told = "; if these are quantities, `--set data.task=regression` predicts a number";
+    check(["1000", "1100", "2400"], None, &format!("{classes}{told}"));
+    check(["1000", "1100", "2400"], Some(Task::Multiclass), classes);
+    check(["1000", "1000", "2400"], None, "target `price`: binary, 2 classes");
+    check(["001", "002", "010"], None, classes);
+    check(["low", "mid", "high"], None, classes);
+}
