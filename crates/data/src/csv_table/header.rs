@@ -6,10 +6,7 @@ use super::{
     reader::{CsvReader, Row},
     summary::mostly_numbers,
 };
-use crate::{
-    ColumnKind, DataError, TablePreprocessing,
-    preprocess::cell::{self, Cell},
-};
+use crate::{ColumnKind, DataError, TablePreprocessing, preprocess::cell::Cell};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
 /// the rows below have numbers.
@@ -142,7 +139,7 @@ impl Layout {
 /// file has a header, and where the header is numbers.
 fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<String> {
     let first = reader.ahead().next()?;
-    let cells = cell::quoted(&first.cells().collect::<Vec<_>>().join(","));
+    let cells = reader.shown()?;
     let name = reader.path().display();
     match header {
         true if known.header && has_text(first) => None,

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     DataError,
     files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
+    preprocess::cell,
 };
 
 /// Rows read ahead, to decide whether the first is a header.
@@ -135,6 +136,13 @@ impl<'a> CsvReader<'a> {
     /// Cells of each row.
     pub(super) fn width(&self) -> usize {
         self.width
+    }
+
+    /// The next row in a line of a note, shortened, with the delimiter of the file.
+    pub(super) fn shown(&self) -> Option<String> {
+        let cells: Vec<&str> = self.ahead.front()?.cells().collect();
+        let delimiter = char::from(self.delimiter).escape_default().to_string();
+        Some(cell::quoted(&cells.join(&delimiter)))
     }
 
     /// The line that the first row begins in.

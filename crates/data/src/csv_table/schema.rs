@@ -8,11 +8,7 @@ use super::{
     reader::{CsvReader, Row},
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
-use crate::{
-    CellError, DataError, Task,
-    preprocess::cell::{self, Cell},
-    table::MOST_INTEGER_CLASSES,
-};
+use crate::{CellError, DataError, Task, preprocess::cell::Cell, table::MOST_INTEGER_CLASSES};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
@@ -80,10 +76,11 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         }
     };
     let first = reader.ahead().take(1).flat_map(Row::cells);
-    let first_row: Vec<String> = first.map(str::to_owned).collect();
+    let cells: Vec<String> = first.map(str::to_owned).collect();
+    let first_row = reader.shown().unwrap_or_default();
     let names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
-    let target = find_target(&options.path, &options.target, &names, &first_row)?;
+    let target = find_target(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
 
     let mut summaries = summarise(&mut reader, &names, target)?;
@@ -105,7 +102,6 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let target = TargetSchema { name, index: target, kind };
-    let first_row = cell::quoted(&first_row.join(","));
     Ok(Schema { header, first_row, blank_rows, columns, target })
 }
 

@@ -35,6 +35,18 @@ fn a_text_that_names_the_target_makes_a_header() {
 }
 
 #[test]
+fn the_first_line_is_shown_as_it_is_written() {
+    let rows = |delimiter: &str| {
+        let rows = (0..30).map(|i| format!("{i}{delimiter}{}\n", i % 2));
+        format!("x{delimiter}y\n{}", rows.collect::<String>())
+    };
+    for (delimiter, shown) in [(",", "x,y"), (";", "x;y"), ("\t", r"x\ty")] {
+        let (_, notes) = notes(&rows(delimiter));
+        assert!(notes.starts_with(&format!("the first line, `{shown}`, is the header")), "{notes}");
+    }
+}
+
+#[test]
 fn a_class_that_comes_again_far_below_is_no_header() {
     let rows = "1,a\n2,b\n".repeat(200);
     let (splits, _) = notes(&format!("3,rare\n{rows}4,rare\n"));
