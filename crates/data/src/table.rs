@@ -228,7 +228,7 @@ pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task
     let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {
         [] => note,
-        classes if asked.is_none() && classes.len() > 2 && classes.iter().all(is_integer) => {
+        classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
             let count = classes.len();
             format!(
                 "{note}, {count} classes; if these are quantities, `--set data.task=regression` \
@@ -239,9 +239,11 @@ pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task
     }
 }
 
-/// Whether a class is an integer, and no code with leading zeros.
-fn is_integer(class: &String) -> bool {
-    class.parse::<i64>().is_ok_and(|number| number.to_string() == *class)
+/// Whether classes are integers, and no codes with leading zeros.
+fn are_integers(classes: &[String]) -> bool {
+    let is_integer =
+        |class: &String| class.parse::<i64>().is_ok_and(|number| number.to_string() == *class);
+    classes.iter().all(is_integer)
 }
 
 #[cfg(test)]
