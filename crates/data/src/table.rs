@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, TablePreprocessing, TargetKind, Task};
+use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -237,6 +237,16 @@ pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task
         }
         classes => format!("{note}, {} classes", classes.len()),
     }
+}
+
+/// What the user should know of classes that are not validated on, where there is a validation split.
+pub(crate) fn note_on_validation(
+    preprocessing: &TablePreprocessing,
+    train: &Table,
+    validation: Option<&Table>,
+) -> Option<String> {
+    let classes = preprocessing.target.classes();
+    classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
 }
 
 /// Whether classes are integers, and no codes with leading zeros.

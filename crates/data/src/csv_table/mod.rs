@@ -23,7 +23,7 @@ mod fit;
 
 use std::path::PathBuf;
 
-use crate::{DataError, TableSplits, split};
+use crate::{DataError, TableSplits, split, table};
 
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
@@ -68,5 +68,6 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = encode(&train_rows)?;
+    notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }

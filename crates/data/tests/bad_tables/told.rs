@@ -160,3 +160,17 @@ fn classes_that_may_be_quantities_are_told() {
     check(["001", "002", "010"], None, classes);
     check(["low", "mid", "high"], None, classes);
 }
+
+#[test]
+fn a_class_of_which_nothing_is_held_out_is_told() {
+    let rows: String = (0..40).map(|i| format!("{i}.5,{}\n", ["a", "b"][i % 2])).collect();
+    let text = format!("x,y\n{rows}0.5,unique\n");
+    let check = |validation: f64, expected: bool| {
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.validation = validation);
+        let note = "class `unique` has 1 sample to train on, none to validate on".to_owned();
+        assert_eq!(result.unwrap().notes.contains(&note), expected);
+    };
+    check(0.2, true);
+    check(0.0, false);
+}

@@ -364,3 +364,13 @@ fn pictures_that_are_passed_over_are_told_of_alike_by_train_and_inspect() {
         assert!(inspected.contains(note), "{inspected}");
     }
 }
+
+#[test]
+fn a_class_of_one_picture_is_not_validated_and_told_of() {
+    let folder = photos();
+    fs::create_dir(folder.path("photos/rare")).unwrap();
+    folder.write("photos/rare/1.bmp", bmp(24, [1; 3]));
+    let ran = folder.run(&format!("train cnn {PHOTOS} --max-steps 1 --run-dir run")).succeeded();
+    let note = "note: class `rare` has 1 sample to train on, none to validate on\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+}
