@@ -195,6 +195,8 @@ fn folders_that_cannot_be_learnt_from_are_refused() {
     check(&["1.png", "2.png"], "", "`ROOT` has no class folders");
     check(&["a/1.png"], "", "`ROOT` has one class folder only, `a`");
     check(&["a/1.png", "b/1.png"], "c", "the class folder `ROOT/c` has no images");
+    let two = "2 class folders have no images: `ROOT/b`, `ROOT/c`";
+    check(&["a/1.png", "b/1.txt"], "c/below", two);
     check(&["a/1.png", "b/1.txt"], "", "the class folder `ROOT/b` has no images");
     check(&[], "a/below", "`ROOT` has one class folder only, `a`");
     let splits = ["train/a/1.png", "train/b/1.png", "val/a/1.png", "val/B/1.png"];

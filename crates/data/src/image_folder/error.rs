@@ -59,11 +59,11 @@ pub enum ImageFolderError {
         /// The class folder.
         path: PathBuf,
     },
-    /// A class folder in which there are no images.
-    #[error("the class folder `{}` has no images", path.display())]
-    EmptyClass {
-        /// The class folder.
-        path: PathBuf,
+    /// Class folders in which there are no images.
+    #[error("{}", without_images(paths))]
+    EmptyClasses {
+        /// The class folders.
+        paths: Vec<PathBuf>,
     },
     /// A class to validate or test that training never sees.
     #[error("the class folder `{}` has no counterpart to train on", path.display())]
@@ -164,8 +164,8 @@ impl ImageFolderError {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
             Self::ClassName { .. } => "rename the folder".into(),
-            Self::EmptyClass { .. } => {
-                "add images (.jpg, .png, .bmp or .webp) or delete the folder".into()
+            Self::EmptyClasses { .. } => {
+                "add images (.jpg, .png, .bmp or .webp) or delete what has none".into()
             }
             Self::UnknownClass { train, .. } => {
                 format!("check its spelling against the folders in `{}`", train.display())
@@ -194,6 +194,14 @@ impl ImageFolderError {
             }
             Self::CacheRead { .. } => "resume the run, which builds the cache anew".into(),
         })
+    }
+}
+
+fn without_images(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    match names.as_slice() {
+        [name] => format!("the class folder {name} has no images"),
+        names => format!("{} class folders have no images: {}", names.len(), names.join(", ")),
     }
 }
 
