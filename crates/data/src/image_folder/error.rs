@@ -187,7 +187,14 @@ impl ImageFolderError {
             Self::BadImage { reason, .. } => {
                 format!("{}, or train with `data.on_bad_image = \"skip\"`", reason.help())
             }
-            Self::NotRead { reason, .. } => reason.help().into(),
+            Self::NotRead { reason, .. } => match reason {
+                BadImage::NotAnImage => "the model reads pictures: JPEG, PNG, BMP or WebP files",
+                BadImage::NoPixels { .. } | BadImage::Decode(_) | BadImage::Panic => {
+                    "save the picture again, as PNG or JPEG"
+                }
+                _ => reason.help(),
+            }
+            .into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())

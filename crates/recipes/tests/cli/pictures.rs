@@ -154,7 +154,8 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
     folder.write("new/b.jpg", "this is text");
     folder.write("new/c.bmp", bmp(24, [5; 3]));
 
-    let told = "error: `new/b.jpg` is no image\nhelp: replace or delete it\n";
+    let told = "error: `new/b.jpg` is no image\n\
+                help: the model reads pictures: JPEG, PNG, BMP or WebP files\n";
     let ran = folder.run("predict run new gone.png --json").refused(3, told);
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
