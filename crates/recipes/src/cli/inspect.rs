@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
-    TableSplits,
+    TableSplits, TokenKind,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
@@ -49,6 +49,9 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns, where it should not decide itself
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
+    /// What a `text` is cut into: `lstm` reads words, `lstm-char` characters
+    #[arg(long, value_enum, default_value_t)]
+    tokens: Tokens,
     /// The height and width that the pictures of a folder are brought to
     #[arg(long, default_value_t = 64, value_name = "PIXELS")]
     size: usize,
@@ -84,6 +87,25 @@ enum Source {
     Digits,
     /// Drawn shapes
     Shapes,
+}
+
+/// What a text is cut into.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Tokens {
+    #[default]
+    Words,
+    Characters,
+    Bytes,
+}
+
+impl From<Tokens> for TokenKind {
+    fn from(tokens: Tokens) -> Self {
+        match tokens {
+            Tokens::Words => Self::Words,
+            Tokens::Characters => Self::Characters,
+            Tokens::Bytes => Self::Bytes,
+        }
+    }
 }
 
 /// What was found.
@@ -185,7 +207,8 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
-    let options = TextOptions { path: arguments.path.clone(), ..TextOptions::default() };
+    let (path, tokens) = (arguments.path.clone(), arguments.tokens.into());
+    let options = TextOptions { path, tokens, ..TextOptions::default() };
     let corpus = read_text(&options)?;
     let mut beginning = vec![0; corpus.train.len().min(40)];
     corpus.train.read(0, &mut beginning);

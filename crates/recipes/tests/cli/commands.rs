@@ -192,6 +192,14 @@ fn data_are_inspected_and_pictured() {
 
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
+    folder.write("text.txt", "Abc é! ".repeat(60));
+    for (tokens, different, samples) in [("characters", 6, 378), ("bytes", 256, 432)] {
+        let inspect = format!("data inspect text text.txt --tokens {tokens}");
+        let text = folder.run(&inspect).succeeded().stdout;
+        assert!(text.contains(&format!("{different} different tokens")), "{text}");
+        let found = folder.run(&format!("{inspect} --json")).succeeded().json();
+        assert_eq!(found["samples"], samples, "{found}");
+    }
 }
 
 #[test]
