@@ -199,8 +199,8 @@ pub(super) fn notes(
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {
-            ColumnKind::Dropped { reason } => {
-                notes.push(format!("column `{name}` is dropped: {reason}"));
+            ColumnKind::Dropped { .. } => {
+                notes.extend(learnt.note_if_dropped());
                 continue;
             }
             ColumnKind::Numeric { mean, .. } => format!("the mean, {mean:.6}"),
