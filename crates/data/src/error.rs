@@ -107,6 +107,16 @@ pub enum DataError {
         /// Where its row begins.
         line: u64,
     },
+    /// A quoted cell that goes on for lines and has text behind its closing quote.
+    #[error("{}:{line}: the quote that opens a cell here is closed in line {end}, in front of text", path.display())]
+    LeftOpen {
+        /// The file.
+        path: PathBuf,
+        /// Where the cell begins.
+        line: u64,
+        /// Where its closing quote is.
+        end: u64,
+    },
     /// A row of another length than the first.
     #[error("{}:{line}: the row has {cells} cells, the first has {expected}", path.display())]
     Ragged {
@@ -120,6 +130,14 @@ pub enum DataError {
         expected: usize,
         /// What the cells are taken to be divided by.
         delimiter: char,
+    },
+    /// A row to predict whose cells are all empty.
+    #[error("{}:{line}: the row has no values", path.display())]
+    BlankRow {
+        /// The file.
+        path: PathBuf,
+        /// Its line.
+        line: u64,
     },
     /// A cell that its column cannot take.
     #[error("{}:{line}: {source}", path.display())]

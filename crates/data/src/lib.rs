@@ -95,5 +95,6 @@ pub use crate::{
     },
     names::nearest,
     order::{EpochOrder, Order},
+    split::classes_without_validation,
     table::{Moments, Table, TableSplits, Targets},
 };

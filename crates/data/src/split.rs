@@ -88,6 +88,45 @@ fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
     quotas
 }
 
+/// What the user should know of classes that are trained on and not validated on, if there are any.
+///
+/// - `train`, `validation`: the label of each sample, below the number of classes
+pub fn classes_without_validation(
+    classes: &[String],
+    train: &[u32],
+    validation: &[u32],
+) -> Option<String> {
+    /// How many classes are named.
+    const SHOWN: usize = 5;
+    let [mut trained, mut validated] = [(); 2].map(|()| vec![0usize; classes.len()]);
+    train.iter().for_each(|&label| trained[label as usize] += 1);
+    validation.iter().for_each(|&label| validated[label as usize] += 1);
+    let counts = trained.into_iter().zip(validated);
+    let without: Vec<(&String, usize)> = classes
+        .iter()
+        .zip(counts)
+        .filter(|&(_, (trained, validated))| trained > 0 && validated == 0)
+        .map(|(class, (trained, _))| (class, trained))
+        .collect();
+    Some(match without[..] {
+        [] => return None,
+        [(class, 1)] => format!("class `{class}` has 1 sample to train on, none to validate on"),
+        [(class, count)] => {
+            format!("class `{class}` has {count} samples to train on, none to validate on")
+        }
+        _ => {
+            let shown = without.iter().take(SHOWN);
+            let mut named: Vec<String> =
+                shown.map(|(class, count)| format!("`{class}` ({count} to train on)")).collect();
+            if without.len() > SHOWN {
+                named.push(format!("and {} more", without.len() - SHOWN));
+            }
+            let count = without.len();
+            format!("{count} classes have no samples to validate on: {}", named.join(", "))
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -118,6 +157,25 @@ mod tests {
         assert_eq!(stratified(&[0], 0.5, 0), None);
         assert_eq!(stratified(&[0, 1, 2], 0.5, 0), None);
         assert!(stratified(&[0, 0], 0.01, 0).is_some());
+    }
+
+    #[test]
+    fn classes_that_are_not_validated_are_named() {
+        let check = |train: &[u32], validation: &[u32], expected: Option<&str>| {
+            let classes: Vec<String> = (0..9).map(|class| format!("c{class}")).collect();
+            let found = classes_without_validation(&classes, train, validation);
+            assert_eq!(found.as_deref(), expected);
+        };
+        check(&[0, 1, 0, 1], &[1, 0], None);
+        check(&[0, 2], &[0], Some("class `c2` has 1 sample to train on, none to validate on"));
+        check(&[2, 2], &[8], Some("class `c2` has 2 samples to train on, none to validate on"));
+        let two = "2 classes have no samples to validate on: `c1` (1 to train on), \
+                   `c2` (2 to train on)";
+        check(&[2, 1, 2, 0], &[0, 0], Some(two));
+        let seven = ["x"; 7].map(str::to_owned);
+        let found = classes_without_validation(&seven, &[0, 1, 2, 3, 4, 5, 6], &[]);
+        assert!(found.unwrap().ends_with(", and 2 more"));
+        assert_eq!(classes_without_validation(&[], &[], &[]), None);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, TablePreprocessing, TargetKind};
+use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -222,12 +222,38 @@ pub(crate) fn regression(moments: &Moments) -> TargetKind {
 }
 
 /// The kind of prediction, as a line for the user.
-pub(crate) fn target_note(preprocessing: &TablePreprocessing) -> String {
-    let (name, task) = (&preprocessing.target.name, preprocessing.task());
+///
+/// - `asked`: the task that the user chose
+pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task>) -> String {
+    let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {
-        [] => format!("target `{name}`: {task}"),
-        classes => format!("target `{name}`: {task}, {} classes", classes.len()),
+        [] => note,
+        classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
+            let count = classes.len();
+            format!(
+                "{note}, {count} classes; if these are quantities, `--set data.task=regression` \
+                 predicts a number"
+            )
+        }
+        classes => format!("{note}, {} classes", classes.len()),
     }
+}
+
+/// What the user should know of classes that are not validated on, where there is a validation split.
+pub(crate) fn note_on_validation(
+    preprocessing: &TablePreprocessing,
+    train: &Table,
+    validation: Option<&Table>,
+) -> Option<String> {
+    let classes = preprocessing.target.classes();
+    classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
+}
+
+/// Whether classes are integers, and no codes with leading zeros.
+fn are_integers(classes: &[String]) -> bool {
+    let is_integer =
+        |class: &String| class.parse::<i64>().is_ok_and(|number| number.to_string() == *class);
+    classes.iter().all(is_integer)
 }
 
 #[cfg(test)]

@@ -75,14 +75,15 @@ fn a_bad_file_is_an_error_that_says_what_to_do() {
         assert_eq!(advice, help);
     };
     check(b"", "is empty", "copy the file again from where it came");
-    check(b"a text", "is no image", "replace or delete it");
+    check(b"a text", "is no image", "the model reads pictures: JPEG, PNG, BMP or WebP files");
     let gif = "is an image of the format `gif`, which is not read";
     check(b"GIF89a", gif, "convert it to PNG or JPEG");
     let billions = png_header(60_000, 60_000);
     let declared = format!("declares 60000x60000 pixels in {} bytes", billions.len());
     check(&billions, &declared, "scale it down");
-    let (text, _) = read(&png_header(0, 5)).unwrap_err();
+    let (text, advice) = read(&png_header(0, 5)).unwrap_err();
     assert!(text.starts_with("cannot be decoded: "), "{text}");
+    assert_eq!(advice, "save the picture again, as PNG or JPEG");
     let jpeg = golden("wide.jpg");
     check(&jpeg[..jpeg.len() / 2], "is truncated", "copy the file again from where it came");
 }
@@ -195,6 +196,8 @@ fn folders_that_cannot_be_learnt_from_are_refused() {
     check(&["1.png", "2.png"], "", "`ROOT` has no class folders");
     check(&["a/1.png"], "", "`ROOT` has one class folder only, `a`");
     check(&["a/1.png", "b/1.png"], "c", "the class folder `ROOT/c` has no images");
+    let two = "2 class folders have no images: `ROOT/b`, `ROOT/c`";
+    check(&["a/1.png", "b/1.txt"], "c/below", two);
     check(&["a/1.png", "b/1.txt"], "", "the class folder `ROOT/b` has no images");
     check(&[], "a/below", "`ROOT` has one class folder only, `a`");
     let splits = ["train/a/1.png", "train/b/1.png", "val/a/1.png", "val/B/1.png"];

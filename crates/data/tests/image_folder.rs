@@ -59,7 +59,10 @@ fn classes_and_files_are_sorted_and_others_are_passed_over() {
     for file in ["2/Thumbs.db", "2/notes.txt", "2/.hidden.png", "readme.md", "loose.png"] {
         fs::write(root.path().join(file), "no image").unwrap();
     }
-    fs::create_dir(root.path().join(".git")).unwrap();
+    for folder in [".git", ".ipynb_checkpoints", "__MACOSX/2", "2/.ipynb_checkpoints"] {
+        fs::create_dir_all(root.path().join(folder)).unwrap();
+        fs::write(root.path().join(folder).join("d.png"), "no image").unwrap();
+    }
     let splits = open(root.path());
     assert_eq!(splits.train.classes(), ["10", "2"], "sorted as text");
     assert_eq!(splits.train.labels(), [0, 0, 1, 1]);

@@ -8,6 +8,7 @@ use data::{
     Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
+    classes_without_validation,
     drawn::{digits, shapes},
     idx::read_idx,
     image_folder::{
@@ -76,6 +77,8 @@ impl ImageSet {
                 (Arc::new(train) as Source, Arc::new(held_out) as Source)
             }
         };
+        let labels = (train.labels(), validation.labels());
+        notes.extend(classes_without_validation(train.classes(), labels.0, labels.1));
         Ok(Self {
             train,
             validation,

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, io::Read, path::Path};
 
 use super::{
     header::Layout,
-    reader::{CsvReader, Row},
+    reader::{CsvReader, Row, blank_note},
 };
 use crate::{
     CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
@@ -93,7 +93,12 @@ impl<'a> RowReader<'a> {
         }
         let mut rows = Rows::default();
         while !self.ended && rows.lines.len() + rows.refused.len() < most {
-            match self.encoder.encode_next(&mut self.reader) {
+            let encoded = self.encoder.encode_next(&mut self.reader);
+            for line in self.reader.take_blank_rows() {
+                let path = self.reader.path().to_owned();
+                rows.refused.push((line, DataError::BlankRow { path, line }));
+            }
+            match encoded {
                 Ok(Some(line)) => rows.lines.push(line),
                 Ok(None) => self.ended = true,
                 Err(error) => match error {
@@ -137,7 +142,9 @@ pub fn read_table(
         encoder.encode(path, &row)?;
         targets.push(path, row.line, row.cell(place))?;
     }
-    let notes = encoder.notes(&path.display().to_string());
+    let name = path.display().to_string();
+    let mut notes = encoder.notes(&name);
+    notes.extend(blank_note(&reader.take_blank_rows()).map(|note| format!("`{name}`: {note}")));
     Ok((Table { features: encoder.features, targets: targets.finish(path)? }, notes))
 }
 

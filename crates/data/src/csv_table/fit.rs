@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::{
+    reader::blank_note,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
     summary::Place,
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
-    TargetKind, Targets,
+    TargetKind, Targets, Task,
     error::column_setting,
     preprocess::{standardise, standardise_target},
     table::{self, matrix},
@@ -179,8 +180,13 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// What the user should know of the training file, a line each.
-pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<String> {
+/// What the user should know of the training file, a line each; `asked` is the task that the user
+/// chose.
+pub(super) fn notes(
+    schema: &Schema,
+    preprocessing: &TablePreprocessing,
+    asked: Option<Task>,
+) -> Vec<String> {
     let first = &schema.first_row;
     let mut notes = vec![match schema.header {
         true => format!("the first line, `{first}`, is the header"),
@@ -189,11 +195,12 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
              set `data.header=true`"
         ),
     }];
+    notes.extend(blank_note(&schema.blank_rows));
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {
-            ColumnKind::Dropped { reason } => {
-                notes.push(format!("column `{name}` is dropped: {reason}"));
+            ColumnKind::Dropped { .. } => {
+                notes.extend(learnt.note_if_dropped());
                 continue;
             }
             ColumnKind::Numeric { mean, .. } => format!("the mean, {mean:.6}"),
@@ -220,7 +227,7 @@ pub(super) fn notes(schema: &Schema, preprocessing: &TablePreprocessing) -> Vec<
             ));
         }
     }
-    notes.push(table::target_note(preprocessing));
+    notes.push(table::target_note(preprocessing, asked));
     notes
 }
 

@@ -6,10 +6,7 @@ use super::{
     reader::{CsvReader, Row},
     summary::mostly_numbers,
 };
-use crate::{
-    ColumnKind, DataError, TablePreprocessing,
-    preprocess::cell::{self, Cell},
-};
+use crate::{ColumnKind, DataError, TablePreprocessing, preprocess::cell::Cell};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
 /// the rows below have numbers.
@@ -37,6 +34,7 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     }
     let path = reader.path().to_owned();
     let first = reader.next_row()?.ok_or(DataError::Empty { path })?;
+    reader.take_blank_rows(); // what stands above a header is no sample
     if reader.ahead().next().is_none() {
         return Err(DataError::HeaderOnly { path: reader.path().to_owned() });
     }
@@ -141,7 +139,7 @@ impl Layout {
 /// file has a header, and where the header is numbers.
 fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<String> {
     let first = reader.ahead().next()?;
-    let cells = cell::quoted(&first.cells().collect::<Vec<_>>().join(","));
+    let cells = reader.shown()?;
     let name = reader.path().display();
     match header {
         true if known.header && has_text(first) => None,

@@ -11,6 +11,7 @@
 mod first_row;
 mod header;
 mod options;
+mod quotes;
 mod reader;
 mod records;
 mod schema;
@@ -22,7 +23,7 @@ mod fit;
 
 use std::path::PathBuf;
 
-use crate::{DataError, TableSplits, split};
+use crate::{DataError, TableSplits, split, table};
 
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
@@ -52,7 +53,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(DataError::NoFeatures { path, target, dropped: preprocessing.dropped() });
     }
-    let mut notes = fit::notes(&schema, &preprocessing);
+    let mut notes = fit::notes(&schema, &preprocessing, options.task);
     let mut other = |path: &PathBuf| {
         let (table, told) = apply::read_table(path, &preprocessing, options.header)?;
         notes.extend(told);
@@ -67,5 +68,6 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = encode(&train_rows)?;
+    notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }

@@ -9,10 +9,14 @@ use std::{
 
 use csv::{ByteRecord, StringRecord, Terminator};
 
-use super::first_row::{self, FirstRow};
+use super::{
+    first_row::{self, FirstRow},
+    quotes::{LeftOpen, Quotes},
+};
 use crate::{
     DataError,
     files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
+    preprocess::cell,
 };
 
 /// Rows read ahead, to decide whether the first is a header.
@@ -36,6 +40,8 @@ pub(super) struct CsvReader<'a> {
     delimiter: u8,
     width: usize,
     first_line: u64,
+    /// Lines of the blank rows among those taken.
+    blank_rows: Vec<u64>,
 }
 
 /// A row and the line of the file that it begins in.
@@ -43,6 +49,8 @@ pub(super) struct CsvReader<'a> {
 pub(super) struct Row {
     pub(super) line: u64,
     cells: StringRecord,
+    /// Lines of the blank rows between the row above and this one.
+    blank_above: Vec<u64>,
 }
 
 impl Row {
@@ -59,6 +67,17 @@ impl Row {
     pub(super) fn len(&self) -> usize {
         self.cells.len()
     }
+}
+
+/// What the user should know of blank rows, by their lines, if there are any.
+pub(super) fn blank_note(lines: &[u64]) -> Option<String> {
+    let first = lines.first()?;
+    Some(match lines.len() {
+        1 => format!("the row in line {first} has no values and is left out"),
+        count => {
+            format!("{count} rows have no values and are left out, the first in line {first}")
+        }
+    })
 }
 
 /// Refuses what cannot be read again, such as a pipe.
@@ -94,7 +113,8 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let mut reader = Self { path, csv, ahead, delimiter, width: 0, first_line: 1 };
+        let (width, first_line, blank_rows) = (0, 1, Vec::new());
+        let mut reader = Self { path, csv, ahead, delimiter, width, first_line, blank_rows };
 
         let first = reader.read()?;
         let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
@@ -118,6 +138,13 @@ impl<'a> CsvReader<'a> {
         self.width
     }
 
+    /// The next row in a line of a note, shortened, with the delimiter of the file.
+    pub(super) fn shown(&self) -> Option<String> {
+        let cells: Vec<&str> = self.ahead.front()?.cells().collect();
+        let delimiter = char::from(self.delimiter).escape_default().to_string();
+        Some(cell::quoted(&cells.join(&delimiter)))
+    }
+
     /// The line that the first row begins in.
     pub(super) fn first_line(&self) -> u64 {
         self.first_line
@@ -129,12 +156,22 @@ impl<'a> CsvReader<'a> {
         self.ahead.iter()
     }
 
+    /// Lines of the blank rows above the rows taken since the last call: rows of delimiters, and in
+    /// a file of one column blank lines below the first row. Those at the end of the file, as
+    /// spreadsheets write them, stand above no row.
+    pub(super) fn take_blank_rows(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.blank_rows)
+    }
+
     /// The next row. After [`DataError::Ragged`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
-        let row = match self.ahead.pop_front() {
+        let mut row = match self.ahead.pop_front() {
             Some(row) => Some(row),
             None => self.read()?,
         };
+        if let Some(row) = &mut row {
+            self.blank_rows.append(&mut row.blank_above);
+        }
         match row {
             Some(row) if row.len() != self.width => Err(DataError::Ragged {
                 path: self.path.clone(),
@@ -148,7 +185,9 @@ impl<'a> CsvReader<'a> {
     }
 
     fn read(&mut self) -> Result<Option<Row>, DataError> {
+        let mut blank_above = Vec::new();
         loop {
+            let next_line = self.csv.position().line();
             let mut record = ByteRecord::with_capacity(16 * self.width, self.width);
             let more = self
                 .csv
@@ -166,9 +205,15 @@ impl<'a> CsvReader<'a> {
                 line,
                 utf16: false,
             })?;
+            if self.width == 1 {
+                blank_above.extend(next_line..line); // the parser passes over lines without a byte
+            }
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
-                return Ok(Some(Row { line, cells }));
+                return Ok(Some(Row { line, cells, blank_above }));
+            }
+            if self.width == 1 || cells.len() > 1 {
+                blank_above.push(line);
             }
         }
     }
@@ -178,6 +223,12 @@ impl<'a> CsvReader<'a> {
     fn line_of(&self, record: &ByteRecord) -> Result<u64, DataError> {
         let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
         let last = self.csv.position().line();
+        // The input is read ahead of the records, so the cell may stand in one of those below.
+        if let Some(LeftOpen { line, end }) = self.csv.get_ref().quotes.left_open()
+            && line < last
+        {
+            return Err(DataError::LeftOpen { path: self.path.clone(), line, end });
+        }
         if self.csv.get_ref().ended {
             // The input's last byte ends a row, unless it stands in a quoted cell.
             let line = last.saturating_sub(breaks).max(1);
@@ -191,6 +242,7 @@ impl<'a> CsvReader<'a> {
 /// where the file has none.
 struct Input<'a> {
     bytes: Box<dyn Read + 'a>,
+    quotes: Quotes,
     /// Whether the end was reached.
     ended: bool,
 }
@@ -234,7 +286,8 @@ impl<'a> Input<'a> {
             beginning = b"\n".to_vec(); // a line all the same
         }
         let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
-        Ok((Self { bytes, ended: false }, named.unwrap_or_else(|| first.delimiter())))
+        let delimiter = named.unwrap_or_else(|| first.delimiter());
+        Ok((Self { bytes, quotes: Quotes::new(delimiter), ended: false }, delimiter))
     }
 }
 
@@ -242,6 +295,7 @@ impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.bytes.read(buffer)?;
         self.ended |= read == 0 && !buffer.is_empty();
+        self.quotes.follow(&buffer[..read]);
         Ok(read)
     }
 }
@@ -321,6 +375,10 @@ mod tests {
         check(b"a,b\r1,2\r3,4\r", "a.csv:1: a line ends in a carriage return alone");
         check(b"a,b\n1,2\n3,\"4\n5,6\n", "a.csv:3: a quote that opens in this row is never closed");
         check(b"\"", "a.csv:1: a quote that opens in this row is never closed");
+        check(
+            b"a,b\n1,2\n3,\"4\n5,6\n7,\"8\"\n",
+            "a.csv:3: the quote that opens a cell here is closed in line 5, in front of text",
+        );
     }
 
     #[test]

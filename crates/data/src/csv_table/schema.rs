@@ -8,11 +8,7 @@ use super::{
     reader::{CsvReader, Row},
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
-use crate::{
-    CellError, DataError, Task,
-    preprocess::cell::{self, Cell},
-    table::MOST_INTEGER_CLASSES,
-};
+use crate::{CellError, DataError, Task, preprocess::cell::Cell, table::MOST_INTEGER_CLASSES};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
@@ -21,6 +17,8 @@ pub(super) struct Schema {
     pub(super) header: bool,
     /// The first row, shortened.
     pub(super) first_row: String,
+    /// Lines of the rows without a value.
+    pub(super) blank_rows: Vec<u64>,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
@@ -78,13 +76,15 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         }
     };
     let first = reader.ahead().take(1).flat_map(Row::cells);
-    let first_row: Vec<String> = first.map(str::to_owned).collect();
+    let cells: Vec<String> = first.map(str::to_owned).collect();
+    let first_row = reader.shown().unwrap_or_default();
     let names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
-    let target = find_target(&options.path, &options.target, &names, &first_row)?;
+    let target = find_target(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
 
     let mut summaries = summarise(&mut reader, &names, target)?;
+    let blank_rows = reader.take_blank_rows();
     let target_summary = summaries.remove(target);
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
@@ -102,7 +102,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let target = TargetSchema { name, index: target, kind };
-    Ok(Schema { header, first_row: cell::quoted(&first_row.join(",")), columns, target })
+    Ok(Schema { header, first_row, blank_rows, columns, target })
 }
 
 /// Whether the target is given by a name that the first row has.

@@ -51,11 +51,15 @@ impl DataError {
             Self::OpenQuote { .. } => {
                 "close the quote, or double it where it is part of the text".into()
             }
+            Self::LeftOpen { line, .. } => {
+                format!("close the quote in line {line}, or double it where it is part of the text")
+            }
             Self::Ragged { delimiter, .. } => format!(
                 "correct the row, or quote cells that contain the delimiter, which by the first row is \
                  `{}`",
                 delimiter.escape_default()
             ),
+            Self::BlankRow { .. } => "fill in its cells, or delete the row".into(),
             Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or use `{}` (or `drop`)",

@@ -59,11 +59,11 @@ pub enum ImageFolderError {
         /// The class folder.
         path: PathBuf,
     },
-    /// A class folder in which there are no images.
-    #[error("the class folder `{}` has no images", path.display())]
-    EmptyClass {
-        /// The class folder.
-        path: PathBuf,
+    /// Class folders in which there are no images.
+    #[error("{}", without_images(paths))]
+    EmptyClasses {
+        /// The class folders.
+        paths: Vec<PathBuf>,
     },
     /// A class to validate or test that training never sees.
     #[error("the class folder `{}` has no counterpart to train on", path.display())]
@@ -164,8 +164,8 @@ impl ImageFolderError {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
             Self::ClassName { .. } => "rename the folder".into(),
-            Self::EmptyClass { .. } => {
-                "add images (.jpg, .png, .bmp or .webp) or delete the folder".into()
+            Self::EmptyClasses { .. } => {
+                "add images (.jpg, .png, .bmp or .webp) or delete what has none".into()
             }
             Self::UnknownClass { train, .. } => {
                 format!("check its spelling against the folders in `{}`", train.display())
@@ -187,13 +187,28 @@ impl ImageFolderError {
             Self::BadImage { reason, .. } => {
                 format!("{}, or train with `data.on_bad_image = \"skip\"`", reason.help())
             }
-            Self::NotRead { reason, .. } => reason.help().into(),
+            Self::NotRead { reason, .. } => match reason {
+                BadImage::NotAnImage => "the model reads pictures: JPEG, PNG, BMP or WebP files",
+                BadImage::NoPixels { .. } | BadImage::Decode(_) | BadImage::Panic => {
+                    "save the picture again, as PNG or JPEG"
+                }
+                _ => reason.help(),
+            }
+            .into(),
             Self::ClassLost { .. } => "replace the images or delete the class folder".into(),
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }
             Self::CacheRead { .. } => "resume the run, which builds the cache anew".into(),
         })
+    }
+}
+
+fn without_images(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    match names.as_slice() {
+        [name] => format!("the class folder {name} has no images"),
+        names => format!("{} class folders have no images: {}", names.len(), names.join(", ")),
     }
 }
 

@@ -18,6 +18,9 @@ const READ: [&str; 6] = ["bmp", "jfif", "jpeg", "jpg", "png", "webp"];
 const NOT_READ: [&str; 12] =
     ["avif", "gif", "heic", "heif", "j2k", "jp2", "jxl", "pgm", "pnm", "ppm", "tif", "tiff"];
 
+/// The folder in which macOS packs what only it can read, under the names of the images.
+const MACOS: &str = "__MACOSX";
+
 /// The images of a split, in the order of their paths.
 #[derive(Debug)]
 pub(super) struct Listing {
@@ -111,15 +114,18 @@ fn list(
     loose: Ignored,
 ) -> Result<Listing, ImageFolderError> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
-    let mut ignored = Ignored::default();
+    let (mut ignored, mut empty) = (Ignored::default(), Vec::new());
     for (label, class) in (0..).zip(classes).filter(|(_, class)| present.contains(class)) {
         let path = folder.join(class);
         let images = list_class(&path, &mut ignored)?;
         if images.is_empty() {
-            return Err(ImageFolderError::EmptyClass { path });
+            empty.push(path);
         }
         labels.extend(images.iter().map(|_| label));
         files.extend(images);
+    }
+    if !empty.is_empty() {
+        return Err(ImageFolderError::EmptyClasses { paths: empty });
     }
     let (folder, classes) = (folder.to_owned(), classes.to_owned());
     Ok(Listing { folder, classes, files, labels, ignored, loose })
@@ -182,13 +188,14 @@ pub(super) fn list_class(
     Ok(images)
 }
 
-/// What is in a folder and not hidden.
+/// What is in a folder and not hidden, nor what macOS adds to an archive.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
     let error = |source| ImageFolderError::List { path: folder.to_owned(), source };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+        let name = entry.file_name();
+        if !name.as_encoded_bytes().starts_with(b".") && name != MACOS {
             entries.push(entry.path());
         }
     }

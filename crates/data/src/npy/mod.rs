@@ -19,7 +19,7 @@ use crate::{
     files::Folder,
     preprocess::{standardise, standardise_target},
     split,
-    table::{matrix, target_note},
+    table::{matrix, note_on_validation, target_note},
 };
 
 pub use self::error::NpyError;
@@ -70,7 +70,8 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
-    let notes = vec![target_note(&preprocessing)];
+    let mut notes = vec![target_note(&preprocessing, options.task)];
+    notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
 

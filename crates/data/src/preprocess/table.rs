@@ -53,6 +53,18 @@ pub struct Column {
     pub kind: ColumnKind,
 }
 
+impl Column {
+    /// What the user should know of a column that is not used.
+    pub fn note_if_dropped(&self) -> Option<String> {
+        match &self.kind {
+            ColumnKind::Dropped { reason } => {
+                Some(format!("column `{}` is dropped: {reason}", self.name))
+            }
+            ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. } => None,
+        }
+    }
+}
+
 /// How the cells of a column are encoded; the statistics are those of the training split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -4,6 +4,7 @@
 #[path = "../common/folders.rs"]
 mod folders;
 mod told;
+mod without_values;
 
 use std::{fs, path::Path};
 
@@ -138,6 +139,23 @@ fn rows_that_are_wrong() {
     let error = "a.csv:32: the target `y` is missing, and in 2 rows below";
     check("1,u,\n1,u,1\n1,v,None\n1,u,NaN", error, "`None`");
     check("1,u,zero", "a.csv:32: column `y`: `zero` is not a number", "number");
+}
+
+#[test]
+fn a_quote_that_is_left_open_above_others() {
+    let row = |i: usize| match i {
+        9 => "9.5,\"u,0\n".to_owned(),
+        _ => format!("{i}.5,\"{}\",{}\n", ["u", "v"][i % 2], i % 3),
+    };
+    let rows = |count: usize| (0..count).map(row).collect::<String>();
+    let error = "a.csv:11: the quote that opens a cell here is closed in line 12, in front of text";
+    check_text(&format!("x,word,y\n{}", rows(40)), error, "close the quote in line 11");
+
+    // What a cell with line breaks looks like.
+    let lines = "10.5,\"u\nv\",0\n11.5,\"\nsays \"\"w\"\",\n\",1\n".repeat(9);
+    let (_folder, result) =
+        read(&[("a.csv", format!("x,word,y\n{}{lines}", rows(9)).as_bytes())], |_, _| {});
+    assert_eq!(result.unwrap().train.rows(), 27);
 }
 
 #[test]

@@ -35,6 +35,18 @@ fn a_text_that_names_the_target_makes_a_header() {
 }
 
 #[test]
+fn the_first_line_is_shown_as_it_is_written() {
+    let rows = |delimiter: &str| {
+        let rows = (0..30).map(|i| format!("{i}{delimiter}{}\n", i % 2));
+        format!("x{delimiter}y\n{}", rows.collect::<String>())
+    };
+    for (delimiter, shown) in [(",", "x,y"), (";", "x;y"), ("\t", r"x\ty")] {
+        let (_, notes) = notes(&rows(delimiter));
+        assert!(notes.starts_with(&format!("the first line, `{shown}`, is the header")), "{notes}");
+    }
+}
+
+#[test]
 fn a_class_that_comes_again_far_below_is_no_header() {
     let rows = "1,a\n2,b\n".repeat(200);
     let (splits, _) = notes(&format!("3,rare\n{rows}4,rare\n"));
@@ -128,4 +140,37 @@ fn categories_that_the_training_rows_lack_are_told() {
     assert_eq!(rows.notes, [told("stdin")]);
     let rows = read_rows(&b"x,word\n1,u\n2,v\n"[..], "stdin", &splits.preprocessing).unwrap();
     assert!(rows.notes.is_empty());
+}
+
+#[test]
+fn classes_that_may_be_quantities_are_told() {
+    let check = |values: [&str; 3], task: Option<Task>, expected: &str| {
+        let rows: String = (0..30).map(|i| format!("{i}.5,{}\n", values[i % 3])).collect();
+        let text = format!("x,price\n{rows}");
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.task = task);
+        let splits = result.unwrap();
+        assert_eq!(splits.notes.last().map(String::as_str), Some(expected), "{values:?}");
+    };
+    let classes = "target `price`: multiclass, 3 classes";
+    let told = "; if these are quantities, `--set data.task=regression` predicts a number";
+    check(["1000", "1100", "2400"], None, &format!("{classes}{told}"));
+    check(["1000", "1100", "2400"], Some(Task::Multiclass), classes);
+    check(["1000", "1000", "2400"], None, "target `price`: binary, 2 classes");
+    check(["001", "002", "010"], None, classes);
+    check(["low", "mid", "high"], None, classes);
+}
+
+#[test]
+fn a_class_of_which_nothing_is_held_out_is_told() {
+    let rows: String = (0..40).map(|i| format!("{i}.5,{}\n", ["a", "b"][i % 2])).collect();
+    let text = format!("x,y\n{rows}0.5,unique\n");
+    let check = |validation: f64, expected: bool| {
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.validation = validation);
+        let note = "class `unique` has 1 sample to train on, none to validate on".to_owned();
+        assert_eq!(result.unwrap().notes.contains(&note), expected);
+    };
+    check(0.2, true);
+    check(0.0, false);
 }

@@ -1,7 +1,7 @@
 //! `recipes data inspect`: what a recipe would learn from.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
-    TableSplits,
+    TableSplits, TokenKind,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
@@ -32,6 +32,8 @@ use crate::{
 
 /// Samples that are drawn to be looked at.
 const DRAWN: usize = 1000;
+/// Columns of a table that are described, and notes on columns that are printed.
+const MOST_COLUMNS: usize = 30;
 /// Images in a row of the contact sheet.
 const COLUMNS: usize = 12;
 
@@ -49,6 +51,9 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns, where it should not decide itself
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
+    /// What a `text` is cut into: `lstm` reads words, `lstm-char` characters
+    #[arg(long, value_enum, default_value_t)]
+    tokens: Tokens,
     /// The height and width that the pictures of a folder are brought to
     #[arg(long, default_value_t = 64, value_name = "PIXELS")]
     size: usize,
@@ -84,6 +89,25 @@ enum Source {
     Digits,
     /// Drawn shapes
     Shapes,
+}
+
+/// What a text is cut into.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Tokens {
+    #[default]
+    Words,
+    Characters,
+    Bytes,
+}
+
+impl From<Tokens> for TokenKind {
+    fn from(tokens: Tokens) -> Self {
+        match tokens {
+            Tokens::Words => Self::Words,
+            Tokens::Characters => Self::Characters,
+            Tokens::Bytes => Self::Bytes,
+        }
+    }
 }
 
 /// What was found.
@@ -185,7 +209,8 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
-    let options = TextOptions { path: arguments.path.clone(), ..TextOptions::default() };
+    let (path, tokens) = (arguments.path.clone(), arguments.tokens.into());
+    let options = TextOptions { path, tokens, ..TextOptions::default() };
     let corpus = read_text(&options)?;
     let mut beginning = vec![0; corpus.train.len().min(40)];
     corpus.train.read(0, &mut beginning);
@@ -336,18 +361,53 @@ fn describe(inspection: &Inspection) -> String {
     if let Some([least, greatest]) = inspection.range {
         text += &format!("{:<12} {least} to {greatest}\n", "values");
     }
-    for Column { name, kind } in &inspection.columns {
+    let (described, others) =
+        inspection.columns.split_at(inspection.columns.len().min(MOST_COLUMNS));
+    for Column { name, kind } in described {
         text += &format!("column {name:<17} {}\n", column(kind));
+    }
+    if !others.is_empty() {
+        text += &format!("and {}; `--json` has them all\n", count_columns(others));
     }
     for (class, count) in &inspection.classes {
         let share = percent(*count as f64 / inspection.samples.max(1) as f64);
         text += &format!("class {class:<18} {:>9} ({share})\n", grouped(*count as f64));
     }
-    for note in &inspection.notes {
-        text += &format!("note: {note}\n");
-    }
+    text += &notes(&inspection.notes, described);
     for problem in &inspection.problems {
         text += &format!("skipped: {problem}\n");
+    }
+    text
+}
+
+/// How many columns there are of each kind.
+fn count_columns(columns: &[Column]) -> String {
+    let mut counts = [0; 3];
+    for column in columns {
+        counts[match column.kind {
+            ColumnKind::Numeric { .. } => 0,
+            ColumnKind::Categorical { .. } => 1,
+            ColumnKind::Dropped { .. } => 2,
+        }] += 1;
+    }
+    let [numbers, categories, dropped] = counts;
+    let all = counted(columns.len() as u64, "column");
+    format!("{all} more: {numbers} of numbers, {categories} of categories, {dropped} dropped")
+}
+
+/// The notes, without what is said where columns are described; of those on columns the first.
+fn notes(notes: &[String], described: &[Column]) -> String {
+    let said: HashSet<String> = described.iter().filter_map(Column::note_if_dropped).collect();
+    let (mut text, mut on_columns) = (String::new(), 0);
+    for note in notes.iter().filter(|note| !said.contains(*note)) {
+        on_columns += usize::from(note.starts_with("column `"));
+        if on_columns <= MOST_COLUMNS || !note.starts_with("column `") {
+            text += &format!("note: {note}\n");
+        }
+    }
+    if on_columns > MOST_COLUMNS {
+        let more = counted((on_columns - MOST_COLUMNS) as u64, "note");
+        text += &format!("note: and {more} more on columns; `--json` has them all\n");
     }
     text
 }

@@ -181,6 +181,7 @@ fn data_are_inspected_and_pictured() {
     ] {
         assert!(text.contains(line), "{text}");
     }
+    assert_eq!(text.matches("its numbers are written as").count(), 1, "{text}");
     let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();
     assert_eq!(found["columns"][0]["kind"], "numeric", "{found}");
     let refused = folder.run(&format!("{inspect} 2021"));
@@ -192,6 +193,42 @@ fn data_are_inspected_and_pictured() {
 
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
+    folder.write("text.txt", "Abc é! ".repeat(60));
+    for (tokens, different, samples) in [("characters", 6, 378), ("bytes", 256, 432)] {
+        let inspect = format!("data inspect text text.txt --tokens {tokens}");
+        let text = folder.run(&inspect).succeeded().stdout;
+        assert!(text.contains(&format!("{different} different tokens")), "{text}");
+        let found = folder.run(&format!("{inspect} --json")).succeeded().json();
+        assert_eq!(found["samples"], samples, "{found}");
+    }
+}
+
+#[test]
+fn of_many_columns_the_first_are_described() {
+    let folder = Folder::new();
+    let header: String = (0..100).map(|column| format!("c{column},")).collect();
+    let row = |row: usize| {
+        let cell = |column: usize| match column {
+            0..90 => format!("{}.5,", row * column + row),
+            _ => format!("text {row},"),
+        };
+        (0..100).map(cell).collect::<String>() + &format!("{}\n", row % 2)
+    };
+    folder.write("wide.csv", format!("{header}y\n{}", (0..20).map(row).collect::<String>()));
+    let text = folder.run("data inspect csv wide.csv --target y").succeeded().stdout;
+    let columns = text.lines().filter(|line| line.starts_with("column c")).count();
+    let told = "and 70 columns more: 60 of numbers, 0 of categories, 10 dropped; `--json` has";
+    assert!(columns == 30 && text.contains(told), "{text}");
+    assert!(text.contains("note: column `c99` is dropped: its text is nearly unique"), "{text}");
+
+    // So many that are dropped are not all told of.
+    let row =
+        |row: usize| format!("text {row},").repeat(100) + &format!("{}.5,{}\n", 3 * row, row % 2);
+    folder.write("texts.csv", format!("{header}x,y\n{}", (0..20).map(row).collect::<String>()));
+    let text = folder.run("data inspect csv texts.csv --target y").succeeded().stdout;
+    assert!(text.contains("note: and 40 notes more on columns; `--json` has them all"), "{text}");
+    assert_eq!(text.matches("is nearly unique").count(), 60, "{text}");
+    assert!(text.contains("note: target `y`: binary"), "{text}");
 }
 
 #[test]

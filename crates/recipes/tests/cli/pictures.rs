@@ -154,7 +154,8 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
     folder.write("new/b.jpg", "this is text");
     folder.write("new/c.bmp", bmp(24, [5; 3]));
 
-    let told = "error: `new/b.jpg` is no image\nhelp: replace or delete it\n";
+    let told = "error: `new/b.jpg` is no image\n\
+                help: the model reads pictures: JPEG, PNG, BMP or WebP files\n";
     let ran = folder.run("predict run new gone.png --json").refused(3, told);
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -363,4 +364,14 @@ fn pictures_that_are_passed_over_are_told_of_alike_by_train_and_inspect() {
         assert!(trained.stderr.contains(note), "{}", trained.stderr);
         assert!(inspected.contains(note), "{inspected}");
     }
+}
+
+#[test]
+fn a_class_of_one_picture_is_not_validated_and_told_of() {
+    let folder = photos();
+    fs::create_dir(folder.path("photos/rare")).unwrap();
+    folder.write("photos/rare/1.bmp", bmp(24, [1; 3]));
+    let ran = folder.run(&format!("train cnn {PHOTOS} --max-steps 1 --run-dir run")).succeeded();
+    let note = "note: class `rare` has 1 sample to train on, none to validate on\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
 }

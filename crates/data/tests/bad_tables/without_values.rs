@@ -1,0 +1,42 @@
+//! Rows of nothing but delimiters, and blank lines in a file of one column.
+
+use super::*;
+
+#[test]
+fn a_row_without_values_to_predict_is_reported() {
+    let check = |training: &str, text: &str, lines: &[u64], refused: &[u64]| {
+        let (_folder, result) = read(&[("a.csv", training.as_bytes())], |_, _| {});
+        let preprocessing = result.unwrap().preprocessing;
+        for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let rows = read_rows(text.as_bytes(), "stdin", &preprocessing).unwrap();
+            let found: Vec<u64> = rows.refused.iter().map(|(line, _)| *line).collect();
+            assert_eq!((&rows.lines[..], &found[..]), (lines, refused), "{text:?}");
+            let (line, error) = &rows.refused[0];
+            assert_eq!(error.to_string(), format!("stdin:{line}: the row has no values"));
+            assert!(error.help().is_some());
+        }
+    };
+    let two = rows_and("1,u,0");
+    let text = ",\nx,word\n1,u\n,\n\n2,v\n , \n,\n3\n4,u\n,\n,\n";
+    check(&two, text, &[3, 6, 10], &[4, 7, 8, 9]);
+    check(&two, ",\n1,u\n", &[2], &[1]);
+    let one: String = (0..30).map(|i| format!("{i}.5,{}\n", i % 2)).collect();
+    check(&format!("x,y\n{one}"), "\nx\n\n1\n\n \n2\n\n\n", &[4, 7], &[3, 5, 6]);
+}
+
+#[test]
+fn rows_without_values_are_counted() {
+    let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
+    let train = format!(",\nx,y\n,\n{rows} , \n\n{rows},\n");
+    let files: [(&str, &[u8]); 2] =
+        [("a.csv", train.as_bytes()), ("b.csv", b"x,y\n1,0\n,\n2,1\n,\n")];
+    let (folder, result) =
+        read(&files, |folder, options| options.test_path = Some(folder.join("b.csv")));
+    let splits = result.unwrap();
+    assert_eq!((splits.train.rows(), splits.test.unwrap().rows()), (60, 2));
+    let told = "2 rows have no values and are left out, the first in line 3".to_owned();
+    assert!(splits.notes.contains(&told), "{:?}", splits.notes);
+    let path = folder.path().join("b.csv");
+    let told = format!("`{}`: the row in line 3 has no values and is left out", path.display());
+    assert!(splits.notes.contains(&told), "{:?}", splits.notes);
+}
