@@ -48,7 +48,7 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
-    /// The log interval has passed.
+    /// The log interval has passed, or the run ends within one.
     Step(StepReport),
     /// An epoch has ended and was validated.
     Epoch {
@@ -117,7 +117,7 @@ pub enum Event {
     },
 }
 
-/// What is reported at each log interval, about the steps since the last one.
+/// What is reported at each log interval and at the end, about the steps since the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StepReport {
     /// The current epoch.
