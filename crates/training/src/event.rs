@@ -253,6 +253,16 @@ pub trait Keeper {
         Ok(serde_json::Value::Null)
     }
 
+    /// Refuses a checkpoint with this mark, for instance where the settings have changed since; by
+    /// default none is. Called before anything is restored from it.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the run before its first step.
+    fn check(&self, _mark: &serde_json::Value) -> Result<(), ObserverError> {
+        Ok(())
+    }
+
     /// Discards what was observed since `mark`, that of the checkpoint from which the run resumes;
     /// none where it starts anew. Called once, before the first event.
     ///
