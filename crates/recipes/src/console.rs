@@ -203,11 +203,11 @@ impl Console {
         }
     }
 
-    fn on_end(&self, step: u64) {
+    fn on_end(&self) {
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
-            (View::Plain, Some(last)) if self.told_step < step => {
-                self.line(&self.status(StepReport { step, ..last }));
+            (View::Plain, Some(last)) if self.told_step < last.step => {
+                self.line(&self.status(last));
             }
             (View::Plain | View::Quiet, _) => {}
         }
@@ -231,7 +231,7 @@ impl Observer for Console {
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),
-            Event::End { step, .. } => self.on_end(*step),
+            Event::End { .. } => self.on_end(),
             Event::Checkpoint { .. } | Event::Sample { .. } => {}
         }
         Ok(())

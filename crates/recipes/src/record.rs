@@ -96,7 +96,7 @@ pub(crate) struct EpochRecord {
     pub(crate) memory_bytes: Option<f64>,
 }
 
-/// A log interval that has passed.
+/// A log interval that has passed, or the rest of one at the end.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: u64,

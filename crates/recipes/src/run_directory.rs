@@ -301,11 +301,15 @@ impl Keeper for RunDirectory {
         })?)
     }
 
+    fn check(&self, mark: &Value) -> Result<(), ObserverError> {
+        let mark = Mark::deserialize(mark)?;
+        Ok(refuse_changes(&mark.settings, &self.config.settings)?)
+    }
+
     fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
         let mark = mark.map(Mark::deserialize).transpose()?;
         match &mark {
             Some(mark) => {
-                refuse_changes(&mark.settings, &self.config.settings)?;
                 self.refuse_without_logs(mark)?;
                 self.seconds_before = mark.seconds;
                 self.open_logs(Some(mark))?;

@@ -7,14 +7,15 @@ use training::EndStatus;
 
 use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
 
-/// Settings on which no past update depends: when checkpoints are written, where the data are and
-/// how many threads read them, what is reported, and when the run ends. From the checkpoint the
+/// Settings on which no past update depends: when checkpoints are written, where the data are, where
+/// they are kept and how many threads read them, what is reported, and when the run ends. From the checkpoint the
 /// trainer knows whether the data are the same, and whether the run has already passed its new end.
-const FREE: [&str; 9] = [
+const FREE: [&str; 10] = [
     "data.path",
     "data.validation_path",
     "data.test_path",
     "data.cache",
+    "data.residency",
     "data.workers",
     "output.tensorboard",
     EPOCHS,
@@ -52,7 +53,8 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only \
          `training.epochs`, `training.max_steps`, `training.patience`, the paths of the data, \
-         `data.cache`, `data.workers`, `output.tensorboard` and `[checkpoint]` may change",
+         `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and `[checkpoint]` may \
+         change",
     ))
 }
 
@@ -154,7 +156,7 @@ mod tests {
             assert!(refuse_changes(&patience(then), &patience(now)).is_ok());
         }
         let data = |key: &str, value: &str| json!({ "data": { key: value } });
-        for key in ["path", "validation_path", "test_path", "cache"] {
+        for key in ["path", "validation_path", "test_path", "cache", "residency"] {
             assert!(refuse_changes(&data(key, "here"), &data(key, "there")).is_ok(), "{key}");
         }
         assert!(refuse_changes(&data("target", "here"), &data("target", "there")).is_err());

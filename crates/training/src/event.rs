@@ -48,7 +48,7 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
-    /// The log interval has passed.
+    /// The log interval has passed, or the run ends within one.
     Step(StepReport),
     /// An epoch has ended and was validated.
     Epoch {
@@ -117,7 +117,7 @@ pub enum Event {
     },
 }
 
-/// What is reported at each log interval, about the steps since the last one.
+/// What is reported at each log interval and at the end, about the steps since the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StepReport {
     /// The current epoch.
@@ -251,6 +251,16 @@ pub trait Keeper {
     /// An error ends the run, and the checkpoint is not written.
     fn mark(&mut self) -> Result<serde_json::Value, ObserverError> {
         Ok(serde_json::Value::Null)
+    }
+
+    /// Refuses a checkpoint with this mark, for instance where the settings have changed since; by
+    /// default none is. Called before anything is restored from it.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the run before its first step.
+    fn check(&self, _mark: &serde_json::Value) -> Result<(), ObserverError> {
+        Ok(())
     }
 
     /// Discards what was observed since `mark`, that of the checkpoint from which the run resumes;

@@ -46,6 +46,8 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     accumulated: Option<Gradients<B::InnerBackend>>,
     /// Of the last update's gradients, before they were clipped.
     squares: SquareSums<B::InnerBackend>,
+    /// Their norm where another process made the last update; NaN where it is unknown.
+    pub(crate) norm_before: f64,
     zero: Tensor<B::InnerBackend, 1>,
     pub(crate) record: Record,
 }
@@ -133,6 +135,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             message: Vec::new(),
             accumulated: None,
             squares: SquareSums::none(),
+            norm_before: 0.0,
             zero: zero(),
             record: Record { momentum_product: 1.0, ..Record::default() },
         }
@@ -283,7 +286,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     /// The norm of the last update's gradients, before they were clipped; waits for the device.
     pub(crate) fn gradient_norm(&self) -> f64 {
         let squares = self.squares.total().map(|squares| squares.into_scalar().elem::<f64>());
-        squares.unwrap_or(0.0).sqrt()
+        squares.map_or(self.norm_before, f64::sqrt)
     }
 
     /// Reads the losses summed on the device since the last call, and records the time spent with

@@ -26,7 +26,7 @@ pub(super) struct PlanArguments {
     /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Measure how fast the device multiplies matrices, and estimate the run's time from that;
+    /// Measure how fast the device multiplies matrices, and tell how long the run takes at least;
     /// takes a few seconds
     #[arg(long)]
     bench: bool,
@@ -54,7 +54,7 @@ struct Planned {
 #[derive(Clone, Copy, Serialize)]
 struct Speed {
     multiply_adds_per_second: f64,
-    /// Seconds of arithmetic at that speed, an estimate.
+    /// Seconds of arithmetic at that speed, which the run takes at least.
     seconds_at_peak: f64,
 }
 
@@ -101,7 +101,8 @@ fn learning_rate_chart(plan: &Plan) -> Chart {
 fn describe(planned: &Planned) -> String {
     let Planned { plan, .. } = planned;
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    [layers(plan), steps(plan), learning_rate(plan), memory(planned), time(planned), notes].concat()
+    let time = time(plan.training_multiply_adds, planned.speed);
+    [layers(plan), steps(plan), learning_rate(plan), memory(planned), time, notes].concat()
 }
 
 /// A line for each layer, and one for all of them.
@@ -198,15 +199,15 @@ fn memory(planned: &Planned) -> String {
     text
 }
 
-fn time(planned: &Planned) -> String {
-    let operations = count(planned.plan.training_multiply_adds);
-    match planned.speed {
+fn time(training_multiply_adds: f64, speed: Option<Speed>) -> String {
+    let operations = count(training_multiply_adds);
+    match speed {
         None => format!(
-            "\n{operations} multiply-adds in total; `--bench` estimates their time, from how fast the device \
-             multiplies matrices\n"
+            "\n{operations} multiply-adds in total; `--bench` tells how long they take at least, from how \
+             fast the device multiplies matrices\n"
         ),
         Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
-            "\n{operations} multiply-adds in total: an estimated {}, at the {} per second that the device \
+            "\n{operations} multiply-adds in total: at least {}, at the {} per second that the device \
              reached in matrix products\n",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
@@ -220,5 +221,19 @@ fn count(operations: f64) -> String {
         0.0..1e9 => format!("{:.1} million", operations / 1e6),
         1e9..1e11 => format!("{:.1} billion", operations / 1e9),
         _ => format!("{} billion", grouped(operations / 1e9)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_at_the_peak_is_the_least() {
+        let speed = Speed { multiply_adds_per_second: 2e9, seconds_at_peak: 90.0 };
+        let told = time(1.2e11, Some(speed));
+        let expected = "120 billion multiply-adds in total: at least 1 min 30 s, at the 2.0 billion per second";
+        assert!(told.trim_start().starts_with(expected), "{told}");
+        assert!(time(1.2e11, None).contains("`--bench` tells how long they take at least"));
     }
 }

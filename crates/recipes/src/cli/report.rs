@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::output::{Output, refuse_existing};
+use super::output::{Output, print_note, refuse_existing};
 use crate::{
     Console, Failure, Progress, Summary,
     report::{self, REPORT},
@@ -42,7 +42,11 @@ pub(super) fn run(
         }
         None => arguments.run.join(REPORT),
     };
-    let verdict = report::write(&arguments.run, &file, &mut Console::new(progress).progress())?;
+    let mut console = Console::new(progress);
+    let (verdict, note) = report::write(&arguments.run, &file, &mut console.progress())?;
+    if let Some(note) = note {
+        print_note(&note);
+    }
     let file = file.display().to_string();
     let written = Written { file, verdict: verdict.sentence, notes: verdict.notes };
     output.result(&written, |Written { file, verdict, notes }| {

@@ -35,8 +35,8 @@ pub(super) struct ResumeArguments {
     run: PathBuf,
     /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
     /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
-    /// `data.cache`, `data.workers`, `output.tensorboard` and `[checkpoint]` may change too. May be
-    /// repeated
+    /// `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and `[checkpoint]` may
+    /// change too. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }

@@ -22,7 +22,12 @@ pub(crate) use self::{
     verdict::{stable, stopped_early},
 };
 use self::{held_out::HeldOut, verdict::Verdict};
-use crate::{Failure, Summary, image_set::Progress, record::Record};
+use crate::{
+    Failure, Summary,
+    image_set::Progress,
+    record::{self, Record},
+    shell::quoted_path,
+};
 
 /// The report in the directory of a run.
 pub(crate) const REPORT: &str = "report.html";
@@ -32,7 +37,8 @@ const WORTH_SECONDS: f64 = 3.0;
 /// or this share of the run.
 const WORTH_SHARE: f64 = 0.05;
 
-/// Writes the report of a run, finished or not, into `file`, atomically, and returns its verdict.
+/// Writes the report of a run, finished or not, into `file`, atomically. Returns its verdict, and a
+/// note where the model could not be evaluated again.
 ///
 /// # Errors
 ///
@@ -41,10 +47,32 @@ pub(crate) fn write(
     run: &Path,
     file: &Path,
     progress: &mut Progress<'_>,
-) -> Result<Verdict, Failure> {
+) -> Result<(Verdict, Option<String>), Failure> {
     let record = Record::read(run)?;
     let measured = record.summary.is_some().then(|| HeldOut::measure(run, progress));
-    write_page(&record, measured.as_ref(), None, file)
+    let failure = measured.as_ref().and_then(|measured| measured.as_ref().err());
+    let note = failure.and_then(|failure| unmeasured(&record, failure));
+    Ok((write_page(&record, measured.as_ref(), None, file)?, note))
+}
+
+/// What a page lacks since the model could not be evaluated again, and what to do; none where
+/// nothing was held out.
+fn unmeasured(record: &Record, failure: &Failure) -> Option<String> {
+    record::held_out(record.summary.as_ref()?)?;
+    let is_elsewhere = |path: &&str| {
+        let path = Path::new(path);
+        !path.as_os_str().is_empty() && path.is_relative() && !path.exists()
+    };
+    let remedy = match record.setting("data.path").filter(is_elsewhere) {
+        Some(path) => {
+            format!("run the command in the folder where training was started, which has `{path}`")
+        }
+        None => format!("`recipes eval {}` says what to do", quoted_path(&record.directory)),
+    };
+    Some(format!(
+        "the page lacks the confusion matrix and the mistakes, since the model could not be \
+         evaluated again: {failure}; {remedy}"
+    ))
 }
 
 /// Writes the report of a run that has just ended, however it did: an older page may say that it is
@@ -80,6 +108,7 @@ fn write_page(
 ) -> Result<Verdict, Failure> {
     let held_out = measured.and_then(|measured| measured.as_ref().ok());
     let mut verdict = verdict::verdict(record, held_out, failure);
+    verdict.notes.extend(verdict::beyond_peak(record));
     verdict.notes.extend(record.damage().map(|damage| format!("{damage}.")));
     let page = page::page(record, &verdict, measured);
     store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;

@@ -11,7 +11,7 @@ use super::{
     curves::curves,
     held_out::{HeldOut, Written},
     times::{Spent, times},
-    verdict::Verdict,
+    verdict::{Verdict, is_beyond},
 };
 use crate::{
     Failure,
@@ -212,7 +212,13 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
     }
     if let Some(last) = record.epochs.last() {
         let memory = last.memory_bytes.map(|bytes| ("memory", size(bytes)));
-        let of_peak = |percent| ("of the device's peak", format!("{percent:.0} %"));
+        let of_peak = |percent| {
+            let share = match is_beyond(percent) {
+                true => "more than 100 %, see above".to_owned(),
+                false => format!("{percent:.0} %"),
+            };
+            ("of the device's peak", share)
+        };
         facts.extend(memory);
         facts.extend(last.percent_of_peak.map(of_peak));
     }
@@ -359,7 +365,7 @@ fn environment(environment: &Value) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::EarlierLength;
+    use crate::record::{EarlierLength, EpochRecord};
 
     fn report() -> EvaluationReport {
         EvaluationReport {
@@ -417,6 +423,16 @@ mod tests {
         let expected = ("photos/cat/<1>.png".to_owned(), "<1>.png".to_owned());
         assert_eq!(told(&mistake(Some("photos/cat/<1>.png"))), Some(expected));
         assert_eq!(told(&mistake(None)), Some(("a sample of cat".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn more_than_the_peak_is_no_plain_number() {
+        let share = |percent| {
+            let epoch = EpochRecord { percent_of_peak: Some(percent), ..EpochRecord::default() };
+            facts(&Record { epochs: vec![epoch], ..Record::default() }).pop().unwrap()
+        };
+        assert_eq!(share(85.0), ("of the device's peak", "85 %".to_owned()));
+        assert_eq!(share(135.0).1, "more than 100 %, see above");
     }
 
     #[test]

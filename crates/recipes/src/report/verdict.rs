@@ -127,6 +127,20 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     }
 }
 
+/// Why the device's peak is not one, where the last epoch was faster.
+pub(super) fn beyond_peak(record: &Record) -> Option<String> {
+    let percent = record.epochs.last()?.percent_of_peak.filter(|&percent| is_beyond(percent))?;
+    Some(format!(
+        "It reached {percent:.0} % of the device's peak: the device was busy when that was measured, or \
+         convolutions saved multiply-adds; `recipes devices --bench` measures it again."
+    ))
+}
+
+/// Whether a percentage of the device's peak is told as more than 100.
+pub(super) fn is_beyond(percent: f64) -> bool {
+    percent.round() > 100.0
+}
+
 /// How to keep a run from diverging.
 pub(crate) fn stable(record: &Record) -> String {
     let setting = |key: &str| record.settings.get(key).filter(|value| value.is_number());
@@ -337,6 +351,19 @@ mod tests {
         for noise in [[(0.5, 0.4), (0.3, 0.2), (0.1, 0.21)], [(0.5, 0.4), (0.3, 0.2), (0.4, 0.3)]] {
             assert_eq!(told(&record(&noise, validation.clone())).1, [""; 0]);
         }
+    }
+
+    #[test]
+    fn a_peak_that_was_passed_is_to_be_measured_again() {
+        let note = |percent| {
+            let mut run = record(&[(0.5, 0.4)], json!({}));
+            run.epochs[0].percent_of_peak = percent;
+            beyond_peak(&run)
+        };
+        assert_eq!([note(None), note(Some(100.4))], [None, None]);
+        let told = note(Some(135.2)).unwrap();
+        assert!(told.starts_with("It reached 135 % of the device's peak: "), "{told}");
+        assert!(told.ends_with("`recipes devices --bench` measures it again."), "{told}");
     }
 
     #[test]

@@ -205,6 +205,12 @@ fn neither_workers_nor_residency_change_the_result() {
     }
     assert_eq!(weights(&folder, "resident"), weights(&folder, "alone"));
     assert_eq!(weights(&folder, "resident"), weights(&folder, "four"));
+
+    // So a run may also go on with the images elsewhere.
+    for resume in ["resident", "alone --set data.residency=device"] {
+        folder.run(&format!("resume {resume} --set training.max_steps=12")).succeeded();
+    }
+    assert_eq!(weights(&folder, "resident"), weights(&folder, "alone"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, told};
 
 #[test]
 fn a_run_ends_with_a_page_that_opens_without_a_network() {
@@ -50,6 +50,31 @@ fn nothing_is_claimed_of_a_run_that_held_nothing_out() {
     let page = folder.read("run/report.html");
     assert!(page.contains("nothing was held out, so its performance on new data is unknown"));
     assert!(!page.contains("Confusion matrix"));
+    let ran = folder.run("report run").succeeded();
+    assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_report_that_cannot_evaluate_again_says_what_it_lacks() {
+    let folder = Folder::new();
+    let rows: String = (0..150).map(|row| format!("{row},{}\n", ["a", "b"][row % 2])).collect();
+    folder.write("table.csv", format!("x,class\n{rows}"));
+    let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
+    let train = format!("train mlp {data} --max-steps 20 --progress quiet --run-dir run");
+    folder.run(&train).succeeded();
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    let mut command = folder.command();
+    command.current_dir(folder.path("elsewhere")).args(["report", "../run"]);
+    let ran = told(command.output().unwrap()).succeeded();
+    let note = "note: the page lacks the confusion matrix and the mistakes, since ";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let remedy =
+        "; run the command in the folder where training was started, which has `table.csv`";
+    assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
+
+    let ran = folder.run("report run").succeeded();
+    assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
+    assert!(folder.read("run/report.html").contains("Confusion matrix"));
 }
 
 #[test]

@@ -119,6 +119,10 @@ fn a_run_may_grow_but_not_change() {
     folder
         .run("resume run --set training.epochs=6 --set optimizer.learning_rate=0.1")
         .refused(2, "`optimizer.learning_rate` was 0.001 and is 0.1");
+    // Though with another batch size the epochs have another length.
+    folder
+        .run("resume run --set training.batch_size=20")
+        .refused(2, "`training.batch_size` was 40 and is 20");
     folder
         .run("resume run --set training.epochs=3")
         .refused(2, "`training.epochs` is 3, and the run has done 4 already");

@@ -53,6 +53,9 @@ pub(crate) struct SavedState {
     /// Sums on the device, which are f32 and therefore exact as f64.
     interval_loss: f64,
     update_loss: f64,
+    /// Of the last update's gradients; none where it is not finite.
+    #[serde(default)]
+    gradient_norm: Option<f64>,
     /// Where losses are scaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     loss_scale: Option<[f64; 2]>,
@@ -124,6 +127,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 rests_on: config.rests_on.clone(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
+                gradient_norm: Some(self.gradient_norm()).filter(|norm| norm.is_finite()),
                 loss_scale: self.loss_scale.as_ref().map(LossScale::values),
                 mark,
             },
@@ -185,6 +189,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
         self.interval_loss = scalar(state.interval_loss);
         self.update_loss = scalar(state.update_loss);
+        self.norm_before = state.gradient_norm.unwrap_or(f64::NAN);
         self.loss_scale = state.loss_scale.map(|values| LossScale::restored(values, &device));
         self.record = state.record;
         Ok(())

@@ -344,6 +344,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.config.group.measure_until(self.stop.clone());
         }
         self.share_statistics()?;
+        self.report_rest()?;
         let epochs = self.epochs_begun();
         let steps = self.step_number();
         self.tell(&Event::End { status, epoch: epochs, step: steps })?;

@@ -66,13 +66,27 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Reports the log interval that ends with this step.
     pub(super) fn log(&mut self) -> Result<(), TrainError> {
         self.read_losses()?;
+        self.report_interval()
+    }
+
+    /// Reports the steps since the last log interval, if there are any. To be called after the last
+    /// checkpoint, so that a run that is made longer reports the interval as a whole instead.
+    pub(super) fn report_rest(&mut self) -> Result<(), TrainError> {
+        if self.state.record.interval.samples == 0 {
+            return Ok(());
+        }
+        self.report_interval()
+    }
+
+    /// Reports what was read of the steps since the last report.
+    fn report_interval(&mut self) -> Result<(), TrainError> {
         let gradient_norm = self.state.gradient_norm();
         let loss_scale = self.state.loss_scale.as_ref().map(|scale| scale.values()[0]);
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let span = std::mem::replace(&mut record.interval, Span::from(now));
         let report = StepReport {
-            epoch: record.epochs_ended + 1,
+            epoch: record.epochs_begun(),
             step: record.step,
             loss: span.mean_loss(),
             learning_rate: record.learning_rate,

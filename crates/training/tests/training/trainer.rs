@@ -3,8 +3,8 @@
 use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::{module::Param, tensor::Tensor};
 use training::{
-    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, TrainError,
-    Trained, Trainer, TrainerConfig,
+    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, StepReport, Stop,
+    TrainError, Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{
@@ -207,6 +207,36 @@ fn an_interrupted_run_returns_the_numbers_of_its_own_model() {
     poisoned.targets[0] = f32::NAN;
     let error = run(&poisoned, 1, 100).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 1, .. }), "{error}");
+}
+
+#[test]
+fn the_steps_after_the_last_log_interval_are_reported_at_the_end() {
+    let reports = |log_every_steps| {
+        let settings = TrainerConfig { log_every_steps, ..settings(optimizer(OptimizerKind::Sgd)) };
+        let mut recorder = Recorder::default();
+        train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+        let [.., before_last, Event::End { .. }] = &recorder.0[..] else {
+            panic!("the end comes last: {:?}", recorder.0);
+        };
+        let is_step = matches!(before_last, Event::Step(_));
+        let report = |event: &Event| match event {
+            Event::Step(report) => Some(*report),
+            _ => None,
+        };
+        (recorder.0.iter().filter_map(report).collect::<Vec<StepReport>>(), is_step)
+    };
+    let (every, ends_with_step) = reports(1);
+    assert_eq!((every.len(), ends_with_step), (10, false));
+    let (some, ends_with_step) = reports(4);
+    let steps: Vec<u64> = some.iter().map(|report| report.step).collect();
+    assert_eq!((steps, ends_with_step), (vec![4, 8, 10], true));
+    let (last, expected) = (some[2], every[9]);
+    assert_eq!(
+        (last.epoch, last.learning_rate, last.gradient_norm),
+        (5, expected.learning_rate, expected.gradient_norm)
+    );
+    let mean = f64::midpoint(every[8].loss, expected.loss);
+    assert!((last.loss - mean).abs() < 1e-5, "{} {mean}", last.loss);
 }
 
 #[test]

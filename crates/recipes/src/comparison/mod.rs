@@ -1,5 +1,7 @@
 //! Finished runs side by side; those that differ only in their seed are one row.
 
+mod row;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -10,15 +12,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use training::EndStatus;
 
+use self::row::Row;
 use crate::{
     ExitCode, Failure, Summary,
     chart::{self, Chart},
     record::{End, Record},
-    registry::{self, Recipe},
     report::{overlaid, same, shown},
     run_directory::ordered,
     shell::quoted_path,
-    spread::Spread,
 };
 
 /// The setting that may differ within a row.
@@ -36,26 +37,6 @@ pub(crate) struct Comparison {
     pub(crate) differences: BTreeMap<String, Vec<Value>>,
     /// Notes to the user, such as which runs are left out, a sentence each.
     pub(crate) notes: Vec<String>,
-}
-
-/// A run, or several that differ only in their seeds and in what those choose of the data.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    pub(crate) runs: Vec<String>,
-    pub(crate) recipe: String,
-    pub(crate) seeds: Vec<u64>,
-    pub(crate) epochs: Spread,
-    pub(crate) steps: Spread,
-    /// `train_loss`, `validation_accuracy`: those that all its runs have.
-    pub(crate) metrics: BTreeMap<String, Spread>,
-    pub(crate) seconds: Spread,
-    pub(crate) samples_per_second: Spread,
-    #[serde(skip)]
-    settings: BTreeMap<String, Value>,
-    #[serde(skip)]
-    data: Value, // the hash of the first run's samples
-    #[serde(skip)]
-    order: Vec<String>, // of the metrics, for display
 }
 
 /// A run with its results.
@@ -103,17 +84,10 @@ impl Runs {
     }
 
     pub(crate) fn compare(&self) -> Comparison {
-        let mut groups: Vec<Vec<&Finished>> = Vec::new();
-        for run in &self.finished {
-            let takes = |group: &Vec<&Finished>| group.iter().all(|other| other.repeated_by(run));
-            match groups.iter_mut().find(|group| takes(group)) {
-                Some(group) => group.push(run),
-                None => groups.push(vec![run]),
-            }
-        }
+        let mut notes = self.notes.clone();
+        let groups = self.groups(&mut notes);
         let rows: Vec<Row> = groups.iter().map(|group| Row::of(group)).collect();
         let differences = differences(&rows);
-        let mut notes = self.notes.clone();
         notes.extend(self.finished.iter().filter_map(|run| run.record.damage()));
         if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
             let note = "the train loss is that of the last epoch, other metrics are those of the \
@@ -126,6 +100,28 @@ impl Runs {
             notes.push(note.to_owned());
         }
         Comparison { rows, differences, notes }
+    }
+
+    /// The runs of each row. One that repeats another, seed included, says nothing new of the spread
+    /// over seeds, so it is noted instead.
+    fn groups(&self, notes: &mut Vec<String>) -> Vec<Vec<&Finished>> {
+        let mut groups: Vec<Vec<&Finished>> = Vec::new();
+        for run in &self.finished {
+            let takes = |group: &Vec<&Finished>| group.iter().all(|other| other.repeated_by(run));
+            let Some(group) = groups.iter_mut().find(|group| takes(group)) else {
+                groups.push(vec![run]);
+                continue;
+            };
+            match group.iter().copied().find(|other| other.summary.seed == run.summary.seed) {
+                None => group.push(run),
+                Some(first) => notes.push(format!(
+                    "`{}` repeats `{}`: same settings and seed, so the two count as one",
+                    run.record.directory.display(),
+                    first.record.directory.display()
+                )),
+            }
+        }
+        groups
     }
 
     /// The comparison with the curves of all runs, as a page.
@@ -232,52 +228,6 @@ fn too_few(record: &Record) -> Failure {
         ),
     };
     Failure::new(ExitCode::UserData, why(record), help)
-}
-
-impl Row {
-    /// - `group`: at least one run
-    fn of(group: &[&Finished]) -> Self {
-        let spread = |value: &dyn Fn(&Finished) -> f64| {
-            Spread::of(&group.iter().map(|&run| value(run)).collect::<Vec<f64>>())
-        };
-        let metrics: Vec<BTreeMap<String, f64>> =
-            group.iter().map(|run| run.metrics().into_iter().collect()).collect();
-        let order: Vec<String> = group[0]
-            .metrics()
-            .into_iter()
-            .map(|(name, _)| name)
-            .filter(|name| metrics.iter().all(|metrics| metrics.contains_key(name)))
-            .collect();
-        let of_metric = |name: &String| {
-            Spread::of(&metrics.iter().map(|metrics| metrics[name]).collect::<Vec<f64>>())
-        };
-        Self {
-            runs: group.iter().map(|run| run.record.directory.display().to_string()).collect(),
-            recipe: group[0].record.recipe.clone(),
-            seeds: group.iter().map(|run| run.summary.seed).collect(),
-            epochs: spread(&|run| run.summary.epochs as f64),
-            steps: spread(&|run| run.summary.steps as f64),
-            metrics: order.iter().map(|name| (name.clone(), of_metric(name))).collect(),
-            seconds: spread(&|run| run.summary.seconds),
-            samples_per_second: spread(&|run| run.summary.samples_per_second()),
-            settings: group[0].settings.clone(),
-            data: group[0].data().clone(),
-            order,
-        }
-    }
-
-    /// The settings of its recipe.
-    fn defaults(&self) -> BTreeMap<String, Value> {
-        registry::find(&self.recipe).map(Recipe::settings).unwrap_or_default()
-    }
-
-    fn name(&self) -> String {
-        let first = &self.runs[0];
-        match self.runs.len() {
-            1 => first.clone(),
-            runs => format!("{first} and {} more", runs - 1),
-        }
-    }
 }
 
 impl Comparison {
@@ -435,6 +385,18 @@ mod tests {
         let json = serde_json::to_value(&comparison).unwrap();
         assert_eq!(json["rows"][1]["metrics"]["test_accuracy"], json!({"mean": 0.6}));
         assert_eq!(json["rows"][0]["seeds"], json!([0, 1]));
+    }
+
+    #[test]
+    fn a_run_that_repeats_another_with_its_seed_counts_once() {
+        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.7), run("c", 0, 0.1, 0.5)];
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        let cells = comparison.cells();
+        assert_eq!(cells.len(), 1);
+        assert_eq!([&cells[0][0], &cells[0][2]], ["runs/a and 1 more", "0, 1"]);
+        assert_eq!(cells[0][7], "0.6000 ± 0.1414");
+        let note = "`runs/c` repeats `runs/a`: same settings and seed, so the two count as one";
+        assert_eq!(comparison.notes, [note]);
     }
 
     #[test]
