@@ -8,8 +8,9 @@ use training::EndStatus;
 use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are, where
-/// they are kept and how many threads read them, what is reported, and when the run ends. From the checkpoint the
-/// trainer knows whether the data are the same, and whether the run has already passed its new end.
+/// they are kept and how many threads read them, what is reported, and when the run ends. From the
+/// checkpoint the trainer knows whether the data are the same, and whether the run has already passed
+/// its new end.
 const FREE: [&str; 10] = [
     "data.path",
     "data.validation_path",
