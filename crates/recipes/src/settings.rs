@@ -25,6 +25,11 @@ const FREE: [&str; 10] = [
 ];
 const FREE_TABLE: &str = "checkpoint.";
 
+/// Free where it names a file before and after: frozen weights are compared by their hash, and others
+/// come from the checkpoint.
+const WEIGHTS: &str = "model.weights";
+const NO_FILE: [&str; 3] = ["shipped", "imagenet", "none"];
+
 const EPOCHS: &str = "training.epochs";
 const MAX_STEPS: &str = "training.max_steps";
 const PATIENCE: &str = "training.patience";
@@ -42,7 +47,8 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         .filter_map(|key| {
             let then = began_with.get(key).unwrap_or(&none);
             let now = now.get(key).unwrap_or(&none);
-            let free = FREE.contains(&key.as_str()) || key.starts_with(FREE_TABLE);
+            let moved = key == WEIGHTS && [then, now].into_iter().all(names_a_file);
+            let free = FREE.contains(&key.as_str()) || key.starts_with(FREE_TABLE) || moved;
             (then != now && !free).then(|| format!("`{key}` was {then} and is {now}"))
         })
         .collect();
@@ -53,10 +59,14 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only \
-         `training.epochs`, `training.max_steps`, `training.patience`, the paths of the data, \
-         `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and `[checkpoint]` may \
-         change",
+         `training.epochs`, `training.max_steps`, `training.patience`, the paths of the data and \
+         of the weights, `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and \
+         `[checkpoint]` may change",
     ))
+}
+
+fn names_a_file(weights: &Value) -> bool {
+    weights.as_str().is_some_and(|weights| !NO_FILE.contains(&weights))
 }
 
 /// How to end an unfinished run where it is, to be appended to the help on how to go on; empty where
@@ -161,6 +171,12 @@ mod tests {
             assert!(refuse_changes(&data(key, "here"), &data(key, "there")).is_ok(), "{key}");
         }
         assert!(refuse_changes(&data("target", "here"), &data("target", "there")).is_err());
+        let weights = |from: &str| json!({ "model": { "weights": from } });
+        assert!(refuse_changes(&weights("a.pth"), &weights("b.pth")).is_ok());
+        for other in ["shipped", "imagenet", "none"] {
+            assert!(refuse_changes(&weights("a.pth"), &weights(other)).is_err(), "{other}");
+            assert!(refuse_changes(&weights(other), &weights("a.pth")).is_err(), "{other}");
+        }
     }
 
     #[test]
