@@ -22,7 +22,7 @@ use crate::{
     numbers::{counted, duration, grouped, listed},
     record::Record,
     registry::{self, DEFAULT, Recipe},
-    report::{REPORT, measures_at_the_end, stopped_early},
+    report::{REPORT, measures_at_the_end, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
     shell::quoted_path,
 };
@@ -88,8 +88,14 @@ pub(super) fn run(
 }
 
 /// The failure of a run with how to go on, if it failed in the middle and has a checkpoint. One
-/// that was interrupted says so already, and one that diverged would again.
+/// that was interrupted says so already, and one that diverged would again: it is told how to begin
+/// another.
 pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Console) -> Failure {
+    if failure.exit_code == ExitCode::Diverged
+        && let (Ok(record), Some(problem)) = (Record::read(directory), failure.problems.last_mut())
+    {
+        problem.help = Some(stable(&record));
+    }
     let is_told = matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged);
     let newest = if is_told { None } else { newest_step(&directory.join(CHECKPOINTS)) };
     // A failure before the run began has nothing to do with its checkpoints.
