@@ -1,5 +1,7 @@
 //! What the command line understands.
 
+use std::path::Path;
+
 use clap::{
     Args, Parser, Subcommand,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -7,10 +9,19 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    compare::CompareArguments, copy::CopyArguments, devices::DevicesArguments, eval::EvalArguments,
-    export::ExportArguments, generate::GenerateArguments, inspect::InspectArguments,
-    lr_find::LrFindArguments, plan::PlanArguments, predict::PredictArguments,
-    report::ReportArguments, resume::ResumeArguments, train::TrainArguments,
+    compare::CompareArguments,
+    copy::CopyArguments,
+    devices::DevicesArguments,
+    eval::EvalArguments,
+    export::ExportArguments,
+    generate::GenerateArguments,
+    inspect::InspectArguments,
+    lr_find::LrFindArguments,
+    plan::PlanArguments,
+    predict::PredictArguments,
+    report::ReportArguments,
+    resume::ResumeArguments,
+    train::{TrainArguments, train_on},
     verify_resume::VerifyArguments,
 };
 use crate::{ExitCode, Failure, Progress, config::usual_name, registry};
@@ -170,6 +181,9 @@ Examples:
     Inspect(InspectArguments),
 }
 
+/// The commands that take a recipe and settings.
+const TAKE_RECIPES: [&str; 4] = ["train", "plan", "lr-find", "verify-resume"];
+
 /// A mistake on the command line, as a failure of this program.
 pub(super) fn misuse(error: &clap::Error) -> Failure {
     let rendered = error.render().to_string();
@@ -198,6 +212,9 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         let help = format!("settings are given with `--set`: `--set {setting}`");
         return Failure::new(ExitCode::Usage, message, help);
     }
+    if let Some(command) = data_given(error, &rendered) {
+        return Failure::new(ExitCode::Usage, message, format!("to train on it: {command}"));
+    }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
@@ -213,17 +230,29 @@ fn usage(rendered: &str) -> String {
         return "see `recipes help`".to_owned();
     };
     let is_name = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_lowercase());
-    let command: Vec<&str> = usage.split(' ').take_while(is_name).collect();
-    format!("usage: `recipes {usage}`; see `recipes help {}`", command.join(" "))
+    let help: Vec<&str> =
+        ["help"].into_iter().chain(usage.split(' ').take_while(is_name)).collect();
+    format!("usage: `recipes {usage}`; see `recipes {}`", help.join(" "))
+}
+
+/// The command that trains on the data that stand after the name of a recipe.
+fn data_given(error: &clap::Error, rendered: &str) -> Option<String> {
+    let given = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
+    let is_surplus = error.kind() == ErrorKind::UnknownArgument && is_of(rendered, &TAKE_RECIPES);
+    if is_surplus { train_on(Path::new(&given)) } else { None }
+}
+
+/// Whether an error is about one of these commands.
+fn is_of(rendered: &str, commands: &[&str]) -> bool {
+    commands.iter().any(|command| rendered.contains(&format!("recipes {command} ")))
 }
 
 /// The setting that was given without `--set`, as `--epochs` or `epochs=5`, to a command that takes
 /// settings.
 fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
-    const TAKE_SETTINGS: [&str; 5] = ["train", "plan", "lr-find", "resume", "verify-resume"];
-    let takes = |command: &&str| rendered.contains(&format!("recipes {command} "));
     let option = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
-    if error.kind() != ErrorKind::UnknownArgument || !TAKE_SETTINGS.iter().any(takes) {
+    let takes = is_of(rendered, &TAKE_RECIPES) || is_of(rendered, &["resume"]);
+    if error.kind() != ErrorKind::UnknownArgument || !takes {
         return None;
     }
     let (name, value) = option.split_once('=').unwrap_or((&option, ".."));
@@ -268,5 +297,7 @@ mod tests {
         let nested = help("data inspect csv a.csv --nothing");
         assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
         assert!(!help("train cnn --nothing 5").contains("--set"));
+        let program = help("version");
+        assert!(program.ends_with("; see `recipes help`"), "{program}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::output::{Output, aligned, refuse_existing};
+use super::output::{Output, aligned, refuse_existing, refuse_other_format};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -23,6 +23,7 @@ pub(super) struct CompareArguments {
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
+        refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
         refuse_existing(file, "--output", arguments.force)?;
     }
     let runs = Runs::read(&arguments.runs)?;

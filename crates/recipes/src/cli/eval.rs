@@ -84,8 +84,8 @@ fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> Strin
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
     };
-    let mut text = format!("{measured}, {}\n", counted(report.samples as u64, unit));
-    text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
+    let mut text: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    text += &format!("{measured}, {}\n", counted(report.samples as u64, unit));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
         let _ = writeln!(text, "  {name:<10} {}", rounded(*value));

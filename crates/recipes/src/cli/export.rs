@@ -8,7 +8,7 @@ use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
 
 use super::{
-    output::{Output, refuse_existing},
+    output::{Output, refuse_existing, refuse_other_format},
     predict::model_of,
 };
 use crate::{ExitCode, Failure};
@@ -75,11 +75,12 @@ struct Exported {
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
     let model = model_of(&arguments.run)?;
     let [(safetensors, _), (onnx, _)] = EXPORTS;
-    let default = match arguments.format {
-        Format::Safetensors => safetensors,
-        Format::Onnx => onnx,
+    let (default, format, ending) = match arguments.format {
+        Format::Safetensors => (safetensors, "safetensors", "safetensors"),
+        Format::Onnx => (onnx, "ONNX", "onnx"),
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
+    refuse_other_format(&file, "--output", format, &[ending])?;
     refuse_existing(&file, "--output", arguments.force)?;
     let numbers = arguments.precision.numbers();
     let written = match arguments.format {

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::{
     augmented,
-    output::{Output, refuse_existing},
+    output::{Output, refuse_existing, refuse_other_format},
 };
 use crate::{
     Console, ExitCode, Failure, Progress,
@@ -141,7 +141,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let options = augmented::parse(&arguments.augment)?;
     if let Some(path) = &arguments.sheet {
-        refuse_other_format(path)?;
+        refuse_other_format(path, "--sheet", "PNG", &["png"])?;
         refuse_existing(path, "--sheet", arguments.force)?;
     }
     let (inspection, images) = match arguments.source {
@@ -169,18 +169,6 @@ pub(super) fn run(
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
     output.result(&inspection, describe)
-}
-
-/// Refuses a name by which a picture is not a PNG file.
-fn refuse_other_format(path: &Path) -> Result<(), Failure> {
-    match path.extension() {
-        Some(ending) if !ending.eq_ignore_ascii_case("png") => {
-            let message =
-                format!("`--sheet` writes PNG, and `{}` is called otherwise", path.display());
-            Err(Failure::new(ExitCode::Usage, message, "name a file that ends in `.png`"))
-        }
-        _ => Ok(()),
-    }
 }
 
 impl InspectArguments {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     arguments::Common,
-    output::{Output, refuse_existing},
+    output::{Output, refuse_existing, refuse_other_format},
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
@@ -59,6 +59,7 @@ pub(super) fn run(
         ));
     }
     if let Some(file) = &arguments.output {
+        refuse_other_format(file, "--output", "SVG", &["svg"])?;
         refuse_existing(file, "--output", arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;

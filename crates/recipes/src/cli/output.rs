@@ -142,6 +142,28 @@ pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<
     ))
 }
 
+/// Refuses a file whose ending is that of another format.
+///
+/// - `option`: the option that names the file
+/// - `format`: what is written
+/// - `endings`: those of the format, the usual one first
+pub(super) fn refuse_other_format(
+    file: &Path,
+    option: &str,
+    format: &str,
+    endings: &[&str],
+) -> Result<(), Failure> {
+    let Some(given) = file.extension() else { return Ok(()) };
+    if endings.iter().any(|ending| given.eq_ignore_ascii_case(ending)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`{option}` writes {format}, and `{}` is called otherwise", file.display()),
+        format!("name a file that ends in `.{}`", endings[0]),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     arguments::Common,
-    output::{Output, aligned, indented, refuse_existing},
+    output::{Output, aligned, indented, refuse_existing, refuse_other_format},
     train::recipe_and_layers,
 };
 use crate::{
@@ -64,6 +64,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     if let Some(file) = &arguments.svg {
+        refuse_other_format(file, "--svg", "SVG", &["svg"])?;
         refuse_existing(file, "--svg", arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::output::{Output, print_note, refuse_existing};
+use super::output::{Output, print_note, refuse_existing, refuse_other_format};
 use crate::{
     Console, Failure, Progress, Summary,
     report::{self, REPORT},
@@ -37,6 +37,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let file = match &arguments.output {
         Some(file) => {
+            refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
             refuse_existing(file, "--output", arguments.force)?;
             file.clone()
         }

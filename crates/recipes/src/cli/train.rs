@@ -22,9 +22,9 @@ use crate::{
     numbers::{counted, duration, grouped, listed},
     record::Record,
     registry::{self, DEFAULT, Recipe},
-    report::{REPORT, measures_at_the_end, stopped_early},
+    report::{REPORT, measures_at_the_end, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
-    shell::quoted_path,
+    shell::{quoted, quoted_path},
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -88,8 +88,14 @@ pub(super) fn run(
 }
 
 /// The failure of a run with how to go on, if it failed in the middle and has a checkpoint. One
-/// that was interrupted says so already, and one that diverged would again.
+/// that was interrupted says so already, and one that diverged would again: it is told how to begin
+/// another.
 pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Console) -> Failure {
+    if failure.exit_code == ExitCode::Diverged
+        && let (Ok(record), Some(problem)) = (Record::read(directory), failure.problems.last_mut())
+    {
+        problem.help = Some(stable(&record));
+    }
     let is_told = matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged);
     let newest = if is_told { None } else { newest_step(&directory.join(CHECKPOINTS)) };
     // A failure before the run began has nothing to do with its checkpoints.
@@ -130,6 +136,7 @@ pub(super) fn recipe_and_layers(
         Ok(recipe) => (recipe, None),
         Err(failure) => {
             refuse_run(Path::new(named))?;
+            refuse_data(Path::new(named))?;
             if !is_file(named) {
                 return Err(failure);
             }
@@ -155,6 +162,30 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
             quoted_path(&config)
         ),
     ))
+}
+
+/// Refuses data in place of a recipe, and says how to train on them.
+fn refuse_data(named: &Path) -> Result<(), Failure> {
+    let Some(command) = train_on(named) else { return Ok(()) };
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`{}` is neither a recipe nor a configuration", named.display()),
+        format!("to train on it: {command}"),
+    ))
+}
+
+/// The command that trains on a table, a text or a folder of pictures; none for anything else.
+pub(super) fn train_on(path: &Path) -> Option<String> {
+    let ending = path.extension().filter(|_| path.is_file());
+    let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
+    let start = match ending.as_deref() {
+        Some("csv" | "tsv") => "mlp --set data.source=csv --set data.target=-1",
+        Some("txt") => "lstm-char",
+        _ if path.is_dir() => "cnn --set data.source=image-folder",
+        _ => return None,
+    };
+    let setting = quoted(&format!("data.path={}", path.display()));
+    Some(format!("recipes train {start} --set {setting}"))
 }
 
 /// Whether the argument of `train` is a file rather than a recipe's name.

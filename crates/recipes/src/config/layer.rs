@@ -121,7 +121,7 @@ impl Layer {
             line: Some(lines.number(position)),
         });
 
-        let problems = syntax_problems(&errors, &place, &lines);
+        let problems: Vec<Problem> = syntax_problem(&errors, &place, &lines).into_iter().collect();
         if !problems.is_empty() {
             // What the parser recovered of the rest is not worth further complaints.
             table.0.retain(|key, _| key == "recipe");
@@ -154,24 +154,17 @@ impl Layer {
     }
 }
 
-/// The parser's complaints, one per line: one slip leads to several.
-fn syntax_problems(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) -> Vec<Problem> {
-    let mut complaints: Vec<(usize, &str)> = errors
-        .iter()
-        .map(|error| (error.span().map_or(0, |span| span.start), error.message()))
-        .collect();
-    complaints.sort_by_key(|&(position, _)| lines.number(position));
-    complaints.dedup_by_key(|&mut (position, _)| lines.number(position));
-    let problem = |(position, message): (usize, &str)| {
-        let (line, column) = (lines.number(position), lines.column(position));
-        let problem =
-            Problem::new(format!("not valid TOML: {message}, in {place}:{line}:{column}"));
-        match lines.text(position).trim() {
-            "" => problem,
-            text => problem.with_help(format!("the line is `{}`", shortened(text))),
-        }
-    };
-    complaints.into_iter().map(problem).collect()
+/// The first of the parser's complaints, by line: one slip leads to many.
+fn syntax_problem(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) -> Option<Problem> {
+    let complaints =
+        errors.iter().map(|error| (error.span().map_or(0, |span| span.start), error.message()));
+    let (position, message) = complaints.min_by_key(|&(position, _)| lines.number(position))?;
+    let (line, column) = (lines.number(position), lines.column(position));
+    let problem = Problem::new(format!("not valid TOML: {message}, in {place}:{line}:{column}"));
+    Some(match lines.text(position).trim() {
+        "" => problem,
+        text => problem.with_help(format!("the line is `{}`", shortened(text))),
+    })
 }
 
 /// Splits the argument of `--set` into a path and the text of a value.

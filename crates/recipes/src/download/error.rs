@@ -53,7 +53,11 @@ impl DownloadError {
                 folder.display()
             )
         };
-        Failure::new(ExitCode::Unexpected, self.to_string(), self.help().unwrap_or_else(by_hand))
+        let exit_code = match self {
+            Self::File { .. } | Self::Store(_) => ExitCode::UserData,
+            _ => ExitCode::Unexpected,
+        };
+        Failure::new(exit_code, self.to_string(), self.help().unwrap_or_else(by_hand))
     }
 
     /// What to do, unless it is to download the files by hand.

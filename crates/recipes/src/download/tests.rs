@@ -269,6 +269,9 @@ fn without_a_network_all_is_said_that_a_person_needs() {
     let error = DownloadError::Unreachable { url, reason };
     let failure = error.failure(set.files, set.base, Path::new("cache"));
     assert_eq!(failure.exit_code, ExitCode::Unexpected);
+    let unwritable = DownloadError::File { path: "a".into(), source: std::io::Error::other("no") };
+    let unwritable = unwritable.failure(set.files, set.base, Path::new("cache"));
+    assert_eq!(unwritable.exit_code, ExitCode::UserData);
     let problem = &failure.problems[0];
     assert!(problem.message.ends_with("mnist/x` cannot be reached: no route"));
     let help = problem.help.as_deref().unwrap();

@@ -6,8 +6,10 @@ use training::{EndStatus, Metrics};
 use super::{changes::shown, held_out::HeldOut};
 use crate::{
     Failure, Summary,
-    numbers::{counted, duration, grouped, percent, rounded},
+    numbers::{counted, duration, grouped, percent, rounded, significant},
     record::{EpochRecord, Record, held_out},
+    registry,
+    run_directory::CONFIG,
     settings::longer,
     shell::quoted_path,
 };
@@ -20,6 +22,7 @@ pub(crate) struct Verdict {
     pub(crate) notes: Vec<String>,
 }
 
+const LEARNING_RATE: &str = "optimizer.learning_rate";
 /// The share by which the validation loss must have risen above its minimum to be more than noise.
 const OVERFITS: f64 = 0.1;
 /// The share by which it must have fallen in the last epoch to promise more.
@@ -144,15 +147,29 @@ pub(super) fn is_beyond(percent: f64) -> bool {
 /// How to keep a run from diverging.
 pub(crate) fn stable(record: &Record) -> String {
     let setting = |key: &str| record.settings.get(key).filter(|value| value.is_number());
-    let rate = setting("optimizer.learning_rate");
+    let rate = setting(LEARNING_RATE);
     let was = rate.map(|rate| format!(", which was {},", shown(rate))).unwrap_or_default();
     let clip = match setting("training.clip_norm") {
         Some(norm) => format!("`training.clip_norm`, which was {}", shown(norm)),
         None => "set `training.clip_norm`".to_owned(),
     };
+    let config = quoted_path(&record.directory.join(CONFIG));
+    let command = lower(record).map(|rate| {
+        format!("; for instance: `recipes train {config} --set {LEARNING_RATE}={rate}`")
+    });
     format!(
-        "lower `optimizer.learning_rate`{was} or {clip}, and look for extreme values in the data"
+        "lower `{LEARNING_RATE}`{was} or {clip}, and look for extreme values in the data{}",
+        command.unwrap_or_default()
     )
+}
+
+/// A learning rate to try after that of a run which diverged: a tenth of it, or the recipe's own where
+/// that is lower still.
+fn lower(record: &Record) -> Option<String> {
+    let tenth = record.settings.get(LEARNING_RATE)?.as_f64()? / 10.0;
+    let own = registry::find(&record.recipe).ok();
+    let own = own.and_then(|recipe| recipe.settings().get(LEARNING_RATE)?.as_f64());
+    Some(significant(own.map_or(tenth, |own| own.min(tenth)), 1))
 }
 
 /// `5 epochs`, or steps where those were limited.
@@ -448,11 +465,14 @@ mod tests {
             "cnn diverged: at step 47 of 2,300 a loss or a gradient was not finite."
         );
         let lower = "What to do: lower `optimizer.learning_rate`, which was 0.5, or set \
-                     `training.clip_norm`, and look for extreme values in the data.";
+                     `training.clip_norm`, and look for extreme values in the data; for instance: \
+                     `recipes train runs/a/config.toml --set optimizer.learning_rate=0.003`.";
         assert_eq!(notes(&run), [lower]);
         run.settings.insert("training.clip_norm".to_owned(), json!(1));
         let lower = "lower `optimizer.learning_rate`, which was 0.5, or `training.clip_norm`, which \
-                     was 1, and look for extreme values in the data";
-        assert_eq!(stable(&run), lower);
+                     was 1, and look for extreme values in the data; for instance: ";
+        assert!(stable(&run).starts_with(lower), "{}", stable(&run));
+        run.settings.insert("optimizer.learning_rate".to_owned(), json!(0.003));
+        assert!(stable(&run).ends_with("=0.0003`"), "a tenth: {}", stable(&run));
     }
 }

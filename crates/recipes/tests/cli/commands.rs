@@ -248,6 +248,7 @@ fn what_cannot_be_inspected_is_named() {
     );
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
     check(&augment("flip=1"), 2, "error: unknown field `flip`");
+    check(&augment("rotat=15"), 2, "help: did you mean `rotate`?");
     check(&augment("hue=0.7"), 2, "error: `hue` must be between 0 and 0.5");
     check("shapes --augment hue=0.1", 2, "--sheet");
     assert!(folder.entries().is_empty());

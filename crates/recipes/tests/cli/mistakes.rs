@@ -50,6 +50,25 @@ fn what_the_command_line_takes_is_named() {
 }
 
 #[test]
+fn data_in_place_of_a_recipe_are_told_how_to_train_on_them() {
+    let folder = Folder::new();
+    folder.write("table.csv", "a,b\n1,2\n");
+    folder.write("my text.txt", "text");
+    std::fs::create_dir(folder.path("photos")).unwrap();
+    let help = |words: &[&str]| {
+        let ran = folder.run_words(words).refused(2, "help: to train on it: recipes train ");
+        let help = ran.stderr.lines().find_map(|line| line.strip_prefix("help: to train on it: "));
+        help.unwrap().to_owned()
+    };
+    let table = "recipes train mlp --set data.source=csv --set data.target=-1 --set \
+                 data.path=table.csv";
+    assert_eq!(help(&["train", "table.csv"]), table);
+    assert_eq!(help(&["train", "mlp", "table.csv"]), table);
+    assert!(help(&["plan", "./photos"]).contains(" cnn --set data.source=image-folder --set "));
+    assert!(help(&["train", "my text.txt"]).contains(" lstm-char --set "));
+}
+
+#[test]
 fn settings_are_checked() {
     let folder = Folder::new();
     let check =

@@ -89,7 +89,8 @@ fn a_picture_that_is_none_is_named_or_skipped() {
                 only files named as images are read";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let measured = folder.run("eval run --data photos").succeeded().stdout;
-    assert!(measured.starts_with("`photos`, 40 samples\nnote: "), "{measured}");
+    assert!(measured.starts_with("note: "), "{measured}");
+    assert!(measured.contains("\n`photos`, 40 samples\n  accuracy "), "{measured}");
     assert!(measured.contains("\nnote: skipped `"), "{measured}");
     assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 

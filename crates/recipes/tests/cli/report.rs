@@ -39,6 +39,8 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     assert_eq!(folder.read("page.html"), page);
 
     folder.run("report run --output page.html").refused(3, "`page.html` already exists");
+    let other = "`--output` writes HTML, and `page.pdf` is called otherwise";
+    folder.run("report run --output page.pdf").refused(2, other);
     folder.run("report nowhere").refused(3, "there is no run directory `nowhere`");
     folder.run("report run --output page.html --force").succeeded();
 }
@@ -81,9 +83,11 @@ fn a_report_that_cannot_evaluate_again_says_what_it_lacks() {
 fn a_run_that_diverged_says_so() {
     let folder = Folder::new();
     let options = "--set optimizer.kind=sgd --set optimizer.learning_rate=1e30 --max-steps 50";
-    folder
+    let ran = folder
         .run(&format!("train mlp {options} --run-dir run"))
         .refused(5, "error: training diverged: ");
+    let lower = "`recipes train run/config.toml --set optimizer.learning_rate=0.001`";
+    assert!(ran.stderr.contains(lower), "{}", ran.stderr);
     let page = folder.read("run/report.html");
     assert!(page.contains("mlp did not finish: training diverged"), "{page}");
 
@@ -96,6 +100,7 @@ fn a_run_that_diverged_says_so() {
     assert!(ran.stderr.contains("help: lower `optimizer.learning_rate`, which"), "{}", ran.stderr);
     let ran = folder.run("resume run");
     assert!(ran.stderr.contains("note: the run diverged, and with"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(lower), "{}", ran.stderr);
 }
 
 #[test]

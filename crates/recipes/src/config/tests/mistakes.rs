@@ -158,18 +158,11 @@ fn broken_toml_is_reported_by_line_and_column() {
         &[
             "not valid TOML: string values must be quoted, expected literal string, in my.toml:3:10",
             "help: the line is `kind = adam`",
-            "not valid TOML: missing comma between array elements, expected `,`, in my.toml:5:1",
-            "help: the line is `y = 2`",
         ],
     );
     check(
         "[training]\nseed = 1\nseed = 2\n[training]\n",
-        &[
-            "not valid TOML: duplicate key, in my.toml:3:1",
-            "help: the line is `seed = 2`",
-            "not valid TOML: duplicate key, in my.toml:4:2",
-            "help: the line is `[training]`",
-        ],
+        &["not valid TOML: duplicate key, in my.toml:3:1", "help: the line is `seed = 2`"],
     );
     check(
         &format!("{}x = 1", "a.".repeat(100_000)),
