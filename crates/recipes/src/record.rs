@@ -290,8 +290,9 @@ fn events(path: &Path) -> Result<String, Failure> {
 ///
 /// Where `events.jsonl` cannot be read.
 pub(crate) fn wrote_checkpoint(directory: &Path) -> Result<bool, Failure> {
-    let is_checkpoint =
-        |line: &str| matches!(serde_json::from_str(line), Ok(Line::Checkpoint | Line::Resume { .. }));
+    let is_checkpoint = |line: &str| {
+        matches!(serde_json::from_str(line), Ok(Line::Checkpoint | Line::Resume { .. }))
+    };
     Ok(events(&directory.join(EVENTS))?.lines().any(is_checkpoint))
 }
 

@@ -199,8 +199,8 @@ fn lost(what: &str, run: &Path) -> Failure {
 }
 
 fn tensor_files(checkpoint: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let paths: Result<Vec<PathBuf>, io::Error> =
-        fs::read_dir(checkpoint).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let paths: Result<Vec<PathBuf>, io::Error> = fs::read_dir(checkpoint)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     let mut paths = paths.map_err(|error| {
         let message = format!("`{}` cannot be read: {error}", checkpoint.display());
         Failure::new(ExitCode::Unexpected, message, "try again; nothing else may write there")

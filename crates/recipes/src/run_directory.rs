@@ -55,7 +55,7 @@ pub(crate) struct RunDirectory {
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
-    began: Instant, // the process
+    began: Instant,             // the process
     seconds_before: f64,        // of the run until it was resumed
     events: Option<AppendLog>,  // once it is known where they continue
     metrics: Option<AppendLog>, // from the first epoch on, when its columns are known

@@ -80,9 +80,12 @@ mod tests {
 
     #[test]
     fn both_halves_equal_the_default_bodies() {
-        for (shape, stride, channels) in
-            [([3, 4, 8, 8], 2, 8), ([1, 1, 1, 1], 2, 4), ([2, 3, 7, 10], 3, 6), ([2, 2, 5, 4], 1, 2)]
-        {
+        for (shape, stride, channels) in [
+            ([3, 4, 8, 8], 2, 8),
+            ([1, 1, 1, 1], 2, 4),
+            ([2, 3, 7, 10], 3, 6),
+            ([2, 2, 5, 4], 1, 2),
+        ] {
             let what = format!("{shape:?} by {stride} to {channels}");
             let maps = normal(shape, 1);
             let reference = subsample::composed::<Flex>(maps.clone(), stride, channels);

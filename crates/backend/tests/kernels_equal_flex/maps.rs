@@ -192,7 +192,8 @@ fn every_so_many_rows_and_columns() {
         for order in orders {
             let maps = || normal::<Selected, 4>(shape, 1).permute(order);
             let ours = by_kernels(|| subsampled(maps(), stride, channels));
-            let reference = subsampled(normal::<Flex, 4>(shape, 1).permute(order), stride, channels);
+            let reference =
+                subsampled(normal::<Flex, 4>(shape, 1).permute(order), stride, channels);
             for (ours, reference) in ours.into_iter().zip(reference) {
                 assert_close(&format!("{shape:?}, {order:?}"), ours, reference, 0.0);
             }

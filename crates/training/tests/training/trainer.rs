@@ -59,7 +59,8 @@ fn an_update_that_is_not_finite_leaves_the_weights_as_they_were() {
     let mut recorder = Recorder::default();
     let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
     let model = LinearModel::<Recorded> { weight };
-    let settings = TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
+    let settings =
+        TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
     let mut trainer =
         Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
     trainer.next_epoch().unwrap();
