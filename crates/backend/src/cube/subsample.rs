@@ -69,7 +69,8 @@ fn put_back<E: Float>(
         let row = i / few / width % height;
         let image = i / few / width / height;
         let mut value = E::from_int(0);
-        if row % stride == 0 && column % stride == 0 {
+        // Both remainders are zero where a place was chosen.
+        if row % stride + column % stride == 0 {
             let place = (image * rows + row / stride) * columns + column / stride;
             value = small[place * many + first + channel];
         }
