@@ -1,18 +1,17 @@
 //! Decoded images on disk: packed pixels, and a manifest of the files that they were decoded from.
 //!
 //! A cache lies in a directory named by its key, the SHA-256 of everything its pixels depend on: the
-//! listed files (path, size, time of change), the shape and the resize. So it is never used for
-//! anything else, caches of several runs lie side by side, and changed files get a new one. The pixels
-//! are in `0000.pixels`, `0001.pixels` and so on, each with as many listed images as fit in
-//! [`SHARD_BYTES`]; those of a skipped image are 0. `manifest.json` is written last and holds their
-//! hashes and that of the files' contents. Each file is whole or absent; a cache that does not match
-//! its manifest is rebuilt.
+//! contents of the listed files, the shape and the resize. So it is never used for anything else,
+//! caches of several runs lie side by side, and changed files get a new one; to read all files again
+//! takes a small part of the time to decode them. The pixels are in `0000.pixels`, `0001.pixels` and
+//! so on, each with as many listed images as fit in [`SHARD_BYTES`]; those of a skipped image are 0.
+//! `manifest.json` is written last and holds their hashes and that of the files' contents. Each file
+//! is whole or absent; a cache that does not match its manifest is rebuilt.
 
 use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    time::UNIX_EPOCH,
 };
 
 use rayon::prelude::*;
@@ -20,13 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BadImage, ImageFolderError, Resize,
-    listing::ImageFile,
-    pass::{Pass, Passed},
+    pass::{self, Pass, Passed},
 };
 use crate::ImageShape;
 
 /// To be raised whenever the same file would become other pixels.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A shard is in memory while it is made, and an open file while it is used.
 const SHARD_BYTES: usize = 256 << 20;
@@ -59,21 +57,14 @@ struct Manifest {
     shard_sha256: Vec<String>,
 }
 
-/// What the pixels of a listing depend on, hashed.
-pub(super) fn key(root: &Path, files: &[ImageFile], shape: ImageShape, resize: Resize) -> String {
+/// What the pixels of a listing depend on, hashed. A file that cannot be read counts as such.
+pub(super) fn key(files: &[PathBuf], shape: ImageShape, resize: Resize) -> String {
     let ImageShape { channels, height, width } = shape;
-    let mut text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}").into_bytes();
-    for file in files {
-        let path =
-            file.path.strip_prefix(root).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
-        // Times before 1970 count from there as those after it do, which no real file comes across.
-        let time = file
-            .modified
-            .map(|time| time.duration_since(UNIX_EPOCH).unwrap_or_else(|error| error.duration()));
-        text.extend(format!("\n{} {time:?} {} ", file.bytes, path.len()).bytes());
-        text.extend(path);
-    }
-    store::sha256_hex(&text)
+    let hash = |file: &PathBuf| pass::hash(file).unwrap_or_else(|_| "unreadable".to_owned());
+    let hashes: Vec<String> = files.par_iter().map(hash).collect();
+    let hashes = hashes.join("\n");
+    let text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}\n{hashes}");
+    store::sha256_hex(text.as_bytes())
 }
 
 impl Cache {
@@ -109,7 +100,7 @@ impl Cache {
     pub(super) fn build(
         directory: &Path,
         key: &str,
-        files: &[ImageFile],
+        files: &[PathBuf],
         mut pass: Pass,
     ) -> Result<(Self, Vec<(usize, BadImage)>), ImageFolderError> {
         let shape = pass.shape;
@@ -183,36 +174,33 @@ fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
-
     use super::*;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
 
-    fn file(path: &str, bytes: u64, modified: u64) -> ImageFile {
-        let modified = Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(modified));
-        ImageFile { path: path.into(), bytes, modified }
-    }
-
     #[test]
     fn the_key_is_another_for_whatever_changes_the_pixels() {
-        let key_of = |root: &str, files: &[ImageFile], shape, resize| {
-            key(root.as_ref(), files, shape, resize)
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            path
         };
-        let files = [file("r/a/1.png", 5, 7), file("r/b/2.png", 5, 7)];
-        let first = key_of("r", &files, SHAPE, Resize::Crop);
+        let missing = folder.path().join("missing.png");
+        let files = [file("1.png", "one"), file("2.png", "two")];
+        let first = key(&files, SHAPE, Resize::Crop);
         let others = [
-            key_of("r", &files[..1], SHAPE, Resize::Crop),
-            key_of("r", &[file("r/a/1.png", 6, 7), files[1].clone()], SHAPE, Resize::Crop),
-            key_of("r", &[file("r/a/1.png", 5, 8), files[1].clone()], SHAPE, Resize::Crop),
-            key_of("r", &[file("r/a/3.png", 5, 7), files[1].clone()], SHAPE, Resize::Crop),
-            key_of("r", &files, ImageShape { height: 6, width: 8, ..SHAPE }, Resize::Crop),
-            key_of("r", &files, ImageShape { channels: 1, ..SHAPE }, Resize::Crop),
-            key_of("r", &files, SHAPE, Resize::Stretch),
+            key(&files[..1], SHAPE, Resize::Crop),
+            key(&[files[1].clone(), files[0].clone()], SHAPE, Resize::Crop),
+            key(&[file("3.png", "six"), files[1].clone()], SHAPE, Resize::Crop),
+            key(&[missing, files[1].clone()], SHAPE, Resize::Crop),
+            key(&files, ImageShape { height: 6, width: 8, ..SHAPE }, Resize::Crop),
+            key(&files, ImageShape { channels: 1, ..SHAPE }, Resize::Crop),
+            key(&files, SHAPE, Resize::Stretch),
         ];
         assert!(others.iter().all(|other| *other != first), "{others:?}");
 
-        let moved = [file("s/a/1.png", 5, 7), file("s/b/2.png", 5, 7)];
-        assert_eq!(key_of("s", &moved, SHAPE, Resize::Crop), first, "the whole folder may move");
+        let moved = [file("4.png", "one"), files[1].clone()];
+        assert_eq!(key(&moved, SHAPE, Resize::Crop), first, "files may move");
     }
 }

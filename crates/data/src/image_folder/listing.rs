@@ -3,7 +3,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use store::sha256_hex;
@@ -26,7 +25,7 @@ const MACOS: &str = "__MACOSX";
 pub(super) struct Listing {
     pub(super) folder: PathBuf,
     pub(super) classes: Vec<String>,
-    pub(super) files: Vec<ImageFile>,
+    pub(super) files: Vec<PathBuf>,
     /// A label for each file.
     pub(super) labels: Vec<u32>,
     /// Files in class folders that are not named as images. Hidden files do not count.
@@ -40,8 +39,7 @@ impl Listing {
     /// their `contents`.
     pub(super) fn fingerprint(&self, contents: &str) -> String {
         let Self { folder, classes, files, labels, .. } = self;
-        let name =
-            |file: &'_ ImageFile| file.path.strip_prefix(folder).unwrap_or(&file.path).to_owned();
+        let name = |file: &'_ PathBuf| file.strip_prefix(folder).unwrap_or(file).to_owned();
         let names: Vec<PathBuf> = files.iter().map(name).collect();
         sha256_hex(format!("{classes:?}\n{labels:?}\n{names:?}\n{contents}").as_bytes())
     }
@@ -71,14 +69,6 @@ impl Ignored {
             count => format!("{count} files, such as `{first}`"),
         })
     }
-}
-
-/// A file that should be an image, as it was when it was listed.
-#[derive(Debug, Clone)]
-pub(super) struct ImageFile {
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
-    pub(super) modified: Option<SystemTime>,
 }
 
 /// Lists the images to train on: each folder is a class, of which there must be two unless
@@ -166,7 +156,7 @@ pub(super) fn is_folder(path: &Path) -> Result<bool, ImageFolderError> {
 pub(super) fn list_class(
     class: &Path,
     ignored: &mut Ignored,
-) -> Result<Vec<ImageFile>, ImageFolderError> {
+) -> Result<Vec<PathBuf>, ImageFolderError> {
     let mut images = Vec::new();
     let mut folders = vec![class.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -174,17 +164,13 @@ pub(super) fn list_class(
             match fs::metadata(&path) {
                 Ok(of) if of.is_dir() && !path.is_symlink() => folders.push(path),
                 // What cannot be asked, such as a link that leads nowhere, becomes a bad image.
-                Err(_) if is_image_name(&path) => {
-                    images.push(ImageFile { path, bytes: 0, modified: None })
-                }
-                Ok(of) if of.is_file() && is_image_name(&path) => {
-                    images.push(ImageFile { path, bytes: of.len(), modified: of.modified().ok() });
-                }
+                Err(_) if is_image_name(&path) => images.push(path),
+                Ok(of) if of.is_file() && is_image_name(&path) => images.push(path),
                 _ => ignored.add(path),
             }
         }
     }
-    images.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    images.sort_unstable();
     Ok(images)
 }
 

@@ -127,6 +127,5 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
 ///
 /// Where a folder cannot be read.
 pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let images = listing::list_class(folder, &mut Default::default())?;
-    Ok(images.into_iter().map(|image| image.path).collect())
+    Ok(listing::list_class(folder, &mut Default::default())?)
 }

@@ -1,6 +1,6 @@
 //! A pass over the files: decoded in parallel, judged in the order of the listing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use store::sha256_hex;
@@ -8,7 +8,6 @@ use store::sha256_hex;
 use super::{
     BadImage, ImageFolderError, OnBadImage, Resize,
     decode::{decode_pixels, read_file},
-    listing::ImageFile,
 };
 use crate::ImageShape;
 
@@ -63,14 +62,14 @@ impl<'a> Pass<'a> {
     /// Writes the pixels of the next files, one image after another; those of a bad one are 0.
     pub(super) fn read(
         &mut self,
-        files: &[ImageFile],
+        files: &[PathBuf],
         pixels: &mut [u8],
     ) -> Result<(), ImageFolderError> {
         let (shape, resize) = (self.shape, self.resize);
         let block = block();
         for (files, pixels) in files.chunks(block).zip(pixels.chunks_mut(block * shape.bytes())) {
-            let read = |(file, pixels): (&ImageFile, &mut [u8])| {
-                let read = read_hashed(&file.path, shape, resize, pixels);
+            let read = |(file, pixels): (&PathBuf, &mut [u8])| {
+                let read = read_hashed(file, shape, resize, pixels);
                 read.inspect_err(|_| pixels.fill(0))
             };
             let images = files.par_iter().zip(pixels.par_chunks_exact_mut(shape.bytes()));
@@ -81,13 +80,12 @@ impl<'a> Pass<'a> {
     }
 
     /// Reads the next files and keeps nothing.
-    pub(super) fn check(&mut self, files: &[ImageFile]) -> Result<(), ImageFolderError> {
+    pub(super) fn check(&mut self, files: &[PathBuf]) -> Result<(), ImageFolderError> {
         let (shape, resize) = (self.shape, self.resize);
         let scratch = || vec![0; shape.bytes()];
         for files in files.chunks(block()) {
-            let check = |pixels: &mut Vec<u8>, file: &ImageFile| {
-                read_hashed(&file.path, shape, resize, pixels)
-            };
+            let check =
+                |pixels: &mut Vec<u8>, file: &PathBuf| read_hashed(file, shape, resize, pixels);
             let results = files.par_iter().map_init(scratch, check).collect();
             self.judge(files, results)?;
         }
@@ -100,7 +98,7 @@ impl<'a> Pass<'a> {
 
     fn judge(
         &mut self,
-        files: &[ImageFile],
+        files: &[PathBuf],
         results: Vec<Result<String, BadImage>>,
     ) -> Result<(), ImageFolderError> {
         for (file, result) in files.iter().zip(results) {
@@ -108,7 +106,7 @@ impl<'a> Pass<'a> {
                 (Ok(hash), _) => self.hashes += &hash,
                 (Err(reason), OnBadImage::Skip) => self.bad.push((self.done, reason)),
                 (Err(reason), OnBadImage::Error) => {
-                    return Err(ImageFolderError::BadImage { path: file.path.clone(), reason });
+                    return Err(ImageFolderError::BadImage { path: file.clone(), reason });
                 }
             }
             self.done += 1;
@@ -116,6 +114,11 @@ impl<'a> Pass<'a> {
         (self.progress)(self.done, self.total);
         Ok(())
     }
+}
+
+/// The hash of a file's bytes.
+pub(super) fn hash(path: &Path) -> Result<String, BadImage> {
+    Ok(sha256_hex(&read_file(path)?))
 }
 
 /// Writes the pixels of a file; returns the hash of its bytes.

@@ -8,9 +8,9 @@ use store::{FileLock, sha256_hex};
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
     cache::{self, Cache},
-    decode::{decode_pixels, read_file, read_pixels},
-    listing::{Ignored, ImageFile, Listing},
-    pass::{Pass, Passed},
+    decode::{decode_pixels, read_pixels},
+    listing::{Ignored, Listing},
+    pass::{self, Pass, Passed},
 };
 use crate::{DataError, ImageShape, ImageSource, images::allocate};
 
@@ -91,7 +91,7 @@ impl ImageFolder {
     ///
     /// If `index` is not below the number of images.
     pub fn path(&self, index: usize) -> &Path {
-        &self.listing.files[index].path
+        &self.listing.files[index]
     }
 
     /// Decodes all images into memory, in parallel and in the order of the listing.
@@ -155,8 +155,8 @@ impl ImageFolder {
         directory: &Path,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<OpenCache, ImageFolderError> {
-        let Listing { folder, files, .. } = &self.listing;
-        let key = cache::key(folder, files, self.shape, self.options.resize);
+        let files = &self.listing.files;
+        let key = cache::key(files, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
         // One that is there is opened without the lock, by all ranks at once, and where a lock cannot be
@@ -185,13 +185,12 @@ impl ImageFolder {
         Ok(Some((cache, bad)))
     }
 
-    /// Tries files again that were bad once; `None` if one of them is good now, as after a `chmod`,
-    /// which leaves the time of change as it was.
+    /// Tries files again that were bad once; `None` if one of them is good now.
     fn still_bad(
         &self,
         places: &[usize],
     ) -> Result<Option<Vec<(usize, BadImage)>>, ImageFolderError> {
-        let files: Vec<ImageFile> =
+        let files: Vec<PathBuf> =
             places.iter().map(|&place| self.listing.files[place].clone()).collect();
         let mut no_progress = |_, _| {};
         let mut pass = self.pass(&mut no_progress);
@@ -220,7 +219,7 @@ impl ImageFolder {
 
         let Listing { files, labels, .. } = &mut self.listing;
         let skipped = bad.into_iter().map(|(place, reason)| SkippedImage {
-            path: files[place].path.clone(),
+            path: files[place].clone(),
             reason: reason.to_string(),
         });
         let report = SkipReport { listed, skipped: skipped.collect() };
@@ -244,7 +243,7 @@ impl ImageFolder {
             None => Ok(()),
             Some((place, reason)) => Err(ImageFolderError::ClassLost {
                 path: folder.join(&classes[labels[*place] as usize]),
-                file: files[*place].path.clone(),
+                file: files[*place].clone(),
                 reason: reason.to_string(),
             }),
         }
@@ -277,9 +276,9 @@ impl ImageSource for ImageFolder {
 
     /// Reads all files and decodes none.
     fn fingerprint(&self) -> Result<String, DataError> {
-        let hash = |file: &ImageFile| match read_file(&file.path) {
-            Ok(bytes) => Ok(sha256_hex(&bytes)),
-            Err(reason) => Err(ImageFolderError::BadImage { path: file.path.clone(), reason }),
+        let hash = |file: &PathBuf| {
+            pass::hash(file)
+                .map_err(|reason| ImageFolderError::BadImage { path: file.clone(), reason })
         };
         let hashes: Vec<_> = self.listing.files.par_iter().map(hash).collect();
         let hashes = hashes.into_iter().collect::<Result<String, _>>()?;
