@@ -1,6 +1,6 @@
 //! Metrics over a whole split, from sums that stay on the device until the end.
 
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, iter};
 
 use backend::Backend;
 use burn::tensor::{ElementConversion, Int, Tensor};
@@ -10,9 +10,14 @@ use burn::tensor::{ElementConversion, Int, Tensor};
 pub enum Summary {
     /// The mean itself.
     Mean,
+    /// The mean, times `unit`: an absolute error in the user's own units.
+    Scaled {
+        /// The user's unit, relative to that of the score.
+        unit: f64,
+    },
     /// e to the power of the mean: the perplexity, for cross-entropies in nats.
     Exponential,
-    /// The root of the mean, times `unit`: an error in the user's own units.
+    /// The root of the mean, times `unit`: of squared errors, one in the user's own units.
     Root {
         /// The user's unit, relative to that of the score's root.
         unit: f64,
@@ -51,7 +56,7 @@ impl<B: Backend> Evaluation<B> {
     /// If there is not a score for each metric and sample.
     pub fn add(&mut self, losses: Tensor<B, 1>, scores: impl IntoIterator<Item = Tensor<B, 1>>) {
         let [samples] = losses.dims();
-        let scores: Vec<_> = std::iter::once(losses).chain(scores).collect();
+        let scores: Vec<_> = iter::once(losses).chain(scores).collect();
         assert_eq!(scores.len(), self.sums.len(), "the loss and a score for each metric");
         self.samples += samples;
         for (sum, scores) in self.sums.iter_mut().zip(scores) {
@@ -79,7 +84,7 @@ impl<B: Backend> Evaluation<B> {
         add: impl FnOnce(&mut [f64]) -> Result<(), E>,
     ) -> Result<BTreeMap<String, f64>, E> {
         let sums = self.sums.into_iter().map(|sum| sum.into_scalar().elem());
-        let mut sums: Vec<f64> = std::iter::once(self.samples as f64).chain(sums).collect();
+        let mut sums: Vec<f64> = iter::once(self.samples as f64).chain(sums).collect();
         add(&mut sums)?;
         let samples = sums[0];
         let named = self.metrics.into_iter().zip(&sums[1..]);
@@ -87,6 +92,7 @@ impl<B: Backend> Evaluation<B> {
             let mean = sum / samples;
             let value = match summary {
                 Summary::Mean => mean,
+                Summary::Scaled { unit } => mean * unit,
                 Summary::Exponential => mean.exp(),
                 Summary::Root { unit } => mean.sqrt() * unit,
                 Summary::Explained { variance } => 1.0 - mean / variance,
@@ -129,18 +135,20 @@ mod tests {
         let metrics = [
             ("accuracy", Summary::Mean),
             ("perplexity", Summary::Exponential),
+            ("mae", Summary::Scaled { unit: 3.0 }),
             ("rmse", Summary::Root { unit: 10.0 }),
             ("r2", Summary::Explained { variance: 8.0 }),
         ];
         let mut evaluation = Evaluation::new(&metrics, &device);
         for (losses, hits) in [(vec![1.0, 3.0, 5.0], vec![1.0, 0.0, 1.0]), (vec![7.0], vec![1.0])] {
             let losses = tensor(&losses);
-            let scores = [tensor(&hits), losses.clone(), losses.clone(), losses.clone()];
-            evaluation.add(losses, scores);
+            let hits = tensor(&hits);
+            evaluation.add(losses.clone(), iter::once(hits).chain(iter::repeat_n(losses, 4)));
         }
         let perplexity = ("perplexity", 4.0f64.exp());
-        let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity, ("r2", 0.5), ("rmse", 20.0)];
-        assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).into());
+        let errors = [("mae", 12.0), ("r2", 0.5), ("rmse", 20.0)];
+        let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity].into_iter().chain(errors);
+        assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).collect());
     }
 
     /// A perfect loss of 0 would be the best one for good.

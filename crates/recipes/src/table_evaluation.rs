@@ -33,18 +33,23 @@ pub(crate) fn table_losses<B: Backend>(
     }
 }
 
-/// The score of each sample that all of [`TableEvaluation::metrics`] are made of, `[batch]`.
-fn score<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Tensor<B, 1> {
+/// The scores of each sample, `[batch]`: the accuracy's, or those of MAE, RMSE and R².
+fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Tensor<B, 1>> {
     match targets {
-        TableTargets::Binary(labels) => binary_hits(outputs.flatten(0, 1), labels),
-        TableTargets::Classes(labels) => hits(outputs, labels),
-        TableTargets::Values(values) => squared_error(outputs.flatten(0, 1), values),
+        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
+        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
+        TableTargets::Values(values) => {
+            let outputs = outputs.flatten(0, 1);
+            let squares = squared_error(outputs.clone(), values.clone());
+            vec![(outputs - values).abs(), squares.clone(), squares]
+        }
     }
 }
 
 /// A split to measure on, on the device without gradients.
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
+    /// One for each of [`scores`], of the last of which there may be none.
     metrics: Vec<(&'static str, MetricSummary)>,
     group: Group,
     device: B::Device,
@@ -67,8 +72,12 @@ impl<B: Backend> TableEvaluation<B> {
                 // Equal values have no variance to explain.
                 let explained =
                     (variance > 0.0).then_some(("r2", MetricSummary::Explained { variance }));
-                let error = ("rmse", MetricSummary::Root { unit: *deviation });
-                std::iter::once(error).chain(explained).collect()
+                let unit = *deviation;
+                let errors = [
+                    ("mae", MetricSummary::Scaled { unit }),
+                    ("rmse", MetricSummary::Root { unit }),
+                ];
+                errors.into_iter().chain(explained).collect()
             }
             _ => vec![("accuracy", MetricSummary::Mean)],
         };
@@ -105,8 +114,8 @@ impl<B: Backend> TableEvaluation<B> {
                 TableTargets::Values(_) => {}
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            let score = score(outputs, targets);
-            evaluation.add(losses, self.metrics.iter().map(|_| score.clone()));
+            let scores = scores(outputs, targets);
+            evaluation.add(losses, scores.into_iter().take(self.metrics.len()));
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }

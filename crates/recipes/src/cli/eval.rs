@@ -104,9 +104,10 @@ fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> Strin
 
 fn scores(classes: &[ClassScores]) -> String {
     let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
-    let mut rows = vec![["class", "samples", "precision", "recall"].map(str::to_owned)];
-    rows.extend(classes.iter().map(|ClassScores { class, samples, precision, recall }| {
-        [shortened(class), samples.to_string(), share(*precision), share(*recall)]
+    let mut rows = vec![["class", "samples", "precision", "recall", "F1"].map(str::to_owned)];
+    rows.extend(classes.iter().map(|ClassScores { class, samples, precision, recall, f1 }| {
+        let [precision, recall, f1] = [precision, recall, f1].map(|&value| share(value));
+        [shortened(class), samples.to_string(), precision, recall, f1]
     }));
     aligned(&rows, 1)
 }

@@ -35,6 +35,8 @@ pub(crate) struct ClassScores {
     pub(crate) precision: Option<f64>,
     /// The share of its samples that are predicted as it; none if it has none.
     pub(crate) recall: Option<f64>,
+    /// The harmonic mean of both, F1; 0 if one of them is 0 or none, and none if both are none.
+    pub(crate) f1: Option<f64>,
 }
 
 impl Tally {
@@ -69,8 +71,13 @@ impl Tally {
             let hits = self.counts[index][index];
             let samples = self.counts[index].iter().sum();
             let predicted = self.counts.iter().map(|row| row[index]).sum();
-            let (precision, recall) = (share(hits, predicted), share(hits, samples));
-            ClassScores { class: class.clone(), samples, precision, recall }
+            ClassScores {
+                class: class.clone(),
+                samples,
+                precision: share(hits, predicted),
+                recall: share(hits, samples),
+                f1: share(2 * hits, samples + predicted),
+            }
         };
         classes.iter().enumerate().map(scores).collect()
     }
@@ -126,15 +133,20 @@ mod tests {
     }
 
     #[test]
-    fn counts_become_precision_and_recall() {
-        let logits = [[2.0, 1.0, 0.0], [0.0, 1.0, 0.0], [3.0, 1.0, 0.0], [0.0, 5.0, 1.0]];
+    fn counts_become_precision_recall_and_f1() {
+        let logits = [[2.0, 1.0, 0.0], [0.0, 1.0, 0.0], [3.0, 1.0, 0.0], [5.0, 1.0, 1.0]];
         let tally = tally(logits, [0, 0, 1, 1]);
         let scores = tally.scores(&["a", "b", "c"].map(str::to_owned));
-        let expected = [(2, Some(0.5), Some(0.5)), (2, Some(0.5), Some(0.5)), (0, None, None)];
+        let expected = [
+            (2, Some(1.0 / 3.0), Some(0.5), Some(0.4)),
+            (2, Some(0.0), Some(0.0), Some(0.0)),
+            (0, None, None, None),
+        ];
         for (scores, expected) in scores.iter().zip(expected) {
-            assert_eq!((scores.samples, scores.precision, scores.recall), expected, "{scores:?}");
+            let ClassScores { samples, precision, recall, f1, .. } = *scores;
+            assert_eq!((samples, precision, recall, f1), expected, "{scores:?}");
         }
-        assert_eq!(tally.counts, [[1, 1, 0], [1, 1, 0], [0, 0, 0]]);
+        assert_eq!(tally.counts, [[1, 1, 0], [2, 0, 0], [0, 0, 0]]);
     }
 
     #[test]

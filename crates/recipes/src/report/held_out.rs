@@ -102,6 +102,7 @@ mod tests {
             samples,
             precision: None,
             recall: None,
+            f1: None,
         };
         let metrics = metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let report = EvaluationReport {

@@ -78,6 +78,7 @@ struct ClassRow<'a> {
     samples: String,
     precision: String,
     recall: String,
+    f1: String,
 }
 
 /// A true class of the confusion matrix.
@@ -269,6 +270,7 @@ fn class_row(scores: &crate::evaluation::ClassScores) -> ClassRow<'_> {
         samples: grouped(scores.samples as f64),
         precision: share(scores.precision),
         recall: share(scores.recall),
+        f1: share(scores.f1),
     }
 }
 

@@ -201,8 +201,11 @@ fn values_that_lie_close_together_are_told_apart() {
         let squares: f64 = values.iter().zip(&truths).map(|(a, b)| (a - b).powi(2)).sum();
         let error = (squares / truths.len() as f64).sqrt();
         let measured = folder.run("eval run --data table.csv --json").succeeded().json();
-        let measured = measured["metrics"]["rmse"].as_f64().unwrap();
-        assert!((error / measured - 1.0).abs() < 1e-3, "{error} {measured}");
+        let measured = |name: &str| measured["metrics"][name].as_f64().unwrap();
+        assert!((error / measured("rmse") - 1.0).abs() < 1e-3, "{error} {}", measured("rmse"));
+        let distances: f64 = values.iter().zip(&truths).map(|(a, b)| (a - b).abs()).sum();
+        let error = distances / truths.len() as f64;
+        assert!((error / measured("mae") - 1.0).abs() < 1e-3, "{error} {}", measured("mae"));
 
         let last = |line: &str, before: char| -> f64 {
             line.rsplit(before).next().unwrap().parse().unwrap()
