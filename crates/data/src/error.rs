@@ -55,6 +55,16 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of two splits.
+    #[error("`{}` is read for both `{first}` and `{second}`", path.display())]
+    SharedFile {
+        /// The file.
+        path: PathBuf,
+        /// The option that names the one split.
+        first: &'static str,
+        /// The option that names the other.
+        second: &'static str,
+    },
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]
     Empty {
