@@ -95,11 +95,15 @@ pub enum DataError {
         /// Where its row begins.
         line: u64,
     },
-    /// The file is compressed.
-    #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
-    Gzip {
+    /// The file is of another format.
+    #[error("`{}` is {format}, a CSV file is expected", path.display())]
+    NotCsv {
         /// The file.
         path: PathBuf,
+        /// What it is.
+        format: &'static str,
+        /// How it becomes a CSV file.
+        conversion: &'static str,
     },
     /// Lines that end as they did on old Macs.
     #[error("{}:{line}: a line ends in a carriage return alone", path.display())]

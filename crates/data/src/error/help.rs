@@ -51,7 +51,7 @@ impl DataError {
             Self::ZeroByte { .. } => {
                 "remove such bytes, for example `tr -d '\\000' < IN > OUT`".into()
             }
-            Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
+            Self::NotCsv { conversion, .. } => (*conversion).into(),
             Self::BareReturn { .. } => {
                 "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
             }
