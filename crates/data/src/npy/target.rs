@@ -73,12 +73,12 @@ impl Plan {
         })
     }
 
-    /// The label of each target; `None` in a regression, whose targets are checked to be finite.
-    pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
+    /// The label of each target; 0 in a regression, whose targets are checked to be finite.
+    pub(super) fn labels(&self, targets: &Array) -> Result<Vec<u32>, DataError> {
         match self {
-            Self::Binary(classes) => labels(targets, classes).map(Some),
-            Self::Multiclass(classes) => labels(targets, classes).map(Some),
-            Self::Regression => targets.check_finite().map(|()| None),
+            Self::Binary(classes) => labels(targets, classes),
+            Self::Multiclass(classes) => labels(targets, classes),
+            Self::Regression => targets.check_finite().map(|()| vec![0; targets.rows]),
         }
     }
 
