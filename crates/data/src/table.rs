@@ -221,12 +221,25 @@ pub(crate) fn regression(moments: &Moments) -> TargetKind {
     TargetKind::Regression { mean: moments.mean(), deviation }
 }
 
+/// Whether values recur, as classes do: there are at most half as many as rows.
+pub(crate) fn recur(values: usize, rows: u64) -> bool {
+    values > 0 && 2 * values as u64 <= rows
+}
+
 /// The kind of prediction, as a line for the user.
 ///
 /// - `asked`: the task that the user chose
-pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task>) -> String {
+/// - `may_be_classes`: whether the values of a regression are whole numbers that [`recur`]
+pub(crate) fn target_note(
+    preprocessing: &TablePreprocessing,
+    asked: Option<Task>,
+    may_be_classes: bool,
+) -> String {
     let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {
+        [] if asked.is_none() && may_be_classes => format!(
+            "{note}; if its numbers are classes, `--set data.task=multiclass` tells them apart"
+        ),
         [] => note,
         classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
             let count = classes.len();

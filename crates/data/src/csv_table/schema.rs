@@ -53,6 +53,8 @@ pub(super) struct TargetSchema {
     pub(super) name: String,
     pub(super) index: usize,
     pub(super) kind: TargetPlan,
+    /// Whether its values are whole numbers that recur.
+    pub(super) may_be_classes: bool,
 }
 
 /// What to predict.
@@ -101,7 +103,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
-    let target = TargetSchema { name, index: target, kind };
+    let may_be_classes = target_summary.is_whole() && target_summary.recurs();
+    let target = TargetSchema { name, index: target, kind, may_be_classes };
     Ok(Schema { header, first_row, blank_rows, columns, target })
 }
 

@@ -70,7 +70,8 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
-    let mut notes = vec![target_note(&preprocessing, options.task)];
+    let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
+    let mut notes = vec![target_note(&preprocessing, options.task, may_be_classes)];
     notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }

@@ -162,6 +162,26 @@ fn classes_that_may_be_quantities_are_told() {
 }
 
 #[test]
+fn quantities_that_may_be_classes_are_told() {
+    let check = |rows: usize, fraction: &str, task: Option<Task>, expected: &str| {
+        let row = |i: usize| format!("{i}.5,{}{fraction}\n", i % 21);
+        let text = format!("x,letter\n{}", (0..rows).map(row).collect::<String>());
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.task = task);
+        let splits = result.unwrap();
+        assert_eq!(splits.notes.last().map(String::as_str), Some(expected), "{rows} {fraction}");
+    };
+    let values = "target `letter`: regression";
+    let told = "; if its numbers are classes, `--set data.task=multiclass` tells them apart";
+    check(42, "", None, &format!("{values}{told}"));
+    check(42, ".0", None, &format!("{values}{told}"));
+    check(42, "", Some(Task::Regression), values);
+    check(42, ".5", None, values);
+    check(41, "", None, values);
+    check(42, "", Some(Task::Multiclass), "target `letter`: multiclass, 21 classes");
+}
+
+#[test]
 fn a_class_of_which_nothing_is_held_out_is_told() {
     let rows: String = (0..40).map(|i| format!("{i}.5,{}\n", ["a", "b"][i % 2])).collect();
     let text = format!("x,y\n{rows}0.5,unique\n");
