@@ -69,6 +69,8 @@ fn what_separates_cells_is_found_or_told() {
         "`a.csv` has no column `t`",
         "tr -s ' ' ,",
     );
+    let error = "`a.csv` has no column to learn from beside the target `column_0`";
+    check_text(&rows(' '), error, "tr -s ' ' ,");
 }
 
 #[test]
