@@ -1,7 +1,7 @@
 //! A table in memory: a row of features and a target per sample.
 
 use rayon::prelude::*;
-use store::sha256_hex;
+use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
 
@@ -85,13 +85,10 @@ impl Table {
     fn fingerprint(&self) -> String {
         /// Values that are hashed at a time.
         const CHUNK: usize = 1 << 20;
-        let hash = |values: &[f32]| {
-            sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
-        };
-        let features: String = self.features.par_chunks(CHUNK).map(hash).collect();
+        let features: String = self.features.par_chunks(CHUNK).map(sha256_hex_of_values).collect();
         let targets = match &self.targets {
             Targets::Classes(labels) => sha256_hex(format!("{labels:?}").as_bytes()),
-            Targets::Values(values) => hash(values),
+            Targets::Values(values) => sha256_hex_of_values(values),
         };
         features + &targets
     }
