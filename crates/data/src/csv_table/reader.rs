@@ -28,7 +28,7 @@ const FIRST_ROW: u64 = 1 << 16;
 /// How much of a file shows its encoding or another format, in bytes.
 const START: u64 = 5;
 
-/// Formats that tables come in as well: what they begin with, what they are, and how to convert them.
+/// Other formats of tables: what each begins with, what it is, and how to convert it.
 const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
     (&GZIP_MAGIC, "a gzip file", "unpack it, as `gunzip FILE` does"),
     (
