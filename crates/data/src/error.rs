@@ -55,6 +55,16 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of two splits.
+    #[error("`{}` is read for both `{first}` and `{second}`", path.display())]
+    SharedFile {
+        /// The file.
+        path: PathBuf,
+        /// The option that names the one split.
+        first: &'static str,
+        /// The option that names the other.
+        second: &'static str,
+    },
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]
     Empty {
@@ -85,11 +95,15 @@ pub enum DataError {
         /// Where its row begins.
         line: u64,
     },
-    /// The file is compressed.
-    #[error("`{}` is a gzip file, a CSV file is expected", path.display())]
-    Gzip {
+    /// The file is of another format.
+    #[error("`{}` is {format}, a CSV file is expected", path.display())]
+    NotCsv {
         /// The file.
         path: PathBuf,
+        /// What it is.
+        format: &'static str,
+        /// How it becomes a CSV file.
+        conversion: &'static str,
     },
     /// Lines that end as they did on old Macs.
     #[error("{}:{line}: a line ends in a carriage return alone", path.display())]

@@ -1,7 +1,7 @@
 //! A table in memory: a row of features and a target per sample.
 
 use rayon::prelude::*;
-use store::sha256_hex;
+use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
 
@@ -85,13 +85,10 @@ impl Table {
     fn fingerprint(&self) -> String {
         /// Values that are hashed at a time.
         const CHUNK: usize = 1 << 20;
-        let hash = |values: &[f32]| {
-            sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
-        };
-        let features: String = self.features.par_chunks(CHUNK).map(hash).collect();
+        let features: String = self.features.par_chunks(CHUNK).map(sha256_hex_of_values).collect();
         let targets = match &self.targets {
             Targets::Classes(labels) => sha256_hex(format!("{labels:?}").as_bytes()),
-            Targets::Values(values) => hash(values),
+            Targets::Values(values) => sha256_hex_of_values(values),
         };
         features + &targets
     }
@@ -221,12 +218,25 @@ pub(crate) fn regression(moments: &Moments) -> TargetKind {
     TargetKind::Regression { mean: moments.mean(), deviation }
 }
 
+/// Whether values recur, as classes do: there are at most half as many as rows.
+pub(crate) fn recur(values: usize, rows: u64) -> bool {
+    values > 0 && 2 * values as u64 <= rows
+}
+
 /// The kind of prediction, as a line for the user.
 ///
 /// - `asked`: the task that the user chose
-pub(crate) fn target_note(preprocessing: &TablePreprocessing, asked: Option<Task>) -> String {
+/// - `may_be_classes`: whether the values of a regression are whole numbers that [`recur`]
+pub(crate) fn target_note(
+    preprocessing: &TablePreprocessing,
+    asked: Option<Task>,
+    may_be_classes: bool,
+) -> String {
     let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
     match preprocessing.target.classes() {
+        [] if asked.is_none() && may_be_classes => format!(
+            "{note}; if its numbers are classes, `--set data.task=multiclass` tells them apart"
+        ),
         [] => note,
         classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
             let count = classes.len();

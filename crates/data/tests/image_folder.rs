@@ -368,6 +368,31 @@ fn a_damaged_cache_is_built_anew() {
     }
 }
 
+/// As where a file changes after the cache was named by its content, and before it is decoded.
+#[test]
+fn a_cache_of_other_contents_than_its_key_is_built_anew() {
+    let (root, options) = cached_folder();
+    let image = root.path().join("images/a/1.png");
+    let content = fs::read(&image).unwrap();
+    let build = || {
+        prepare(&options);
+        cache_file(root.path(), "manifest.json").parent().unwrap().to_owned()
+    };
+    let first = build();
+    fs::remove_dir_all(&first).unwrap();
+    RgbImage::from_pixel(20, 10, Rgb([77; 3])).save(&image).unwrap();
+    let changed = build();
+    fs::rename(&changed, &first).unwrap();
+    fs::write(&image, content).unwrap();
+
+    let key = |directory: &Path| directory.file_name().unwrap().to_str().unwrap().to_owned();
+    let path = first.join("manifest.json");
+    let manifest = fs::read_to_string(&path).unwrap();
+    assert!(manifest.contains(&key(&changed)), "{manifest}");
+    fs::write(&path, manifest.replace(&key(&changed), &key(&first))).unwrap();
+    assert_eq!(brightness(&prepare(&options)), [1, 2]);
+}
+
 #[test]
 fn a_cache_that_cannot_be_locked_is_used() {
     let (root, options) = cached_folder();

@@ -159,6 +159,29 @@ fn texts_that_are_too_short() {
 }
 
 #[test]
+fn a_file_is_of_one_part_only() {
+    let text = "abcdefgh ".repeat(9);
+    let folder = folder(&[("a.txt", &text), ("more/b.txt", &text), ("more/c.txt", &text)]);
+    let read = |parts: [&str; 3]| {
+        let path = |name: &str| (!name.is_empty()).then(|| folder.path().join(name));
+        let [path, validation_path, test_path] = parts.map(path);
+        read_text(&TextOptions { path, validation_path, test_path, ..characters(2) })
+    };
+    let check = |parts, file: &str, first: &str, second: &str, help: &str| {
+        let error = format!("`{file}` is read for both `data.{first}` and `data.{second}`");
+        refused(folder.path(), read(parts), &error, help);
+    };
+    let [train, validation, test] = ["path", "validation_path", "test_path"];
+    let help = "leave `data.validation_path` out to hold out a part of `data.path`";
+    check(["a.txt", "more/../a.txt", ""], "more/../a.txt", train, validation, help);
+    check(["more", "more/c.txt", ""], "more/c.txt", train, validation, help);
+    let help = "leave `data.test_path` out";
+    check(["a.txt", "more/c.txt", "more"], "more/c.txt", validation, test, help);
+    check(["", "a.txt", "a.txt"], "a.txt", validation, test, help);
+    assert!(read(["more", "a.txt", ""]).is_ok());
+}
+
+#[test]
 fn vocabularies_that_the_text_does_not_fill() {
     let words =
         |vocabulary| TextOptions { vocabulary, sequence_length: 1, ..TextOptions::default() };

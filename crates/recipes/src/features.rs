@@ -11,7 +11,7 @@ use data::{
 };
 use models::{Pass, Vgg, weights};
 use serde_json::Value;
-use store::{StoredTensor, TensorFile, create_directory, sha256_hex};
+use store::{StoredTensor, TensorFile, create_directory, sha256_hex, sha256_hex_of_values};
 
 use crate::{Failure, Start};
 
@@ -244,10 +244,7 @@ fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
 
 /// A hash of the bytes of the values, a part of which is copied at a time.
 fn hash_of_values(values: &[f32]) -> String {
-    let hash = |values: &[f32]| {
-        sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
-    };
-    sha256_hex(values.chunks(1 << 20).map(hash).collect::<String>().as_bytes())
+    sha256_hex(values.chunks(1 << 20).map(sha256_hex_of_values).collect::<String>().as_bytes())
 }
 
 fn hash_of<B: Backend>(network: &Vgg<B>) -> String {

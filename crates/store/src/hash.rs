@@ -30,6 +30,11 @@ pub fn sha256_hex_of(mut reader: impl Read) -> io::Result<String> {
     }
 }
 
+/// As [`sha256_hex`], of the little-endian bytes of `values`, which are copied.
+pub fn sha256_hex_of_values(values: &[f32]) -> String {
+    sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
+}
+
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let _ = write!(text, "{byte:02x}"); // writing to a string cannot fail
@@ -45,5 +50,7 @@ mod tests {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(super::sha256_hex(b"abc"), expected);
         assert_eq!(super::sha256_hex_of(&b"abc"[..]).unwrap(), expected);
+        let bytes = b"\x00\x00\x80\x3f\x00\x00\x20\xc0";
+        assert_eq!(super::sha256_hex_of_values(&[1.0, -2.5]), super::sha256_hex(bytes));
     }
 }

@@ -227,7 +227,7 @@ pub(super) fn notes(
             ));
         }
     }
-    notes.push(table::target_note(preprocessing, asked));
+    notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes
 }
 

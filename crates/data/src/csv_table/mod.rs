@@ -21,7 +21,7 @@ mod summary;
 mod apply;
 mod fit;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, slice};
 
 use crate::{DataError, TableSplits, split, table};
 
@@ -36,12 +36,17 @@ pub use self::{
 ///
 /// # Errors
 ///
-/// Where a file is a pipe, cannot be read, or is not a valid table of samples.
+/// Where a file is a pipe, cannot be read, is named twice, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     split::check_fraction(options.validation)?;
+    let files = [
+        slice::from_ref(&options.path),
+        options.validation_path.as_slice(),
+        options.test_path.as_slice(),
+    ];
     // The training file is read more than once, and all of them again where a run is resumed.
-    let others = options.validation_path.iter().chain(&options.test_path);
-    [&options.path].into_iter().chain(others).try_for_each(|path| reader::refuse_stream(path))?;
+    files.into_iter().flatten().try_for_each(|path| reader::refuse_stream(path))?;
+    split::check_files(files)?;
     let schema = schema::infer(options)?;
     let records = records::read(&options.path, &schema)?;
 

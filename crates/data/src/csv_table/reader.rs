@@ -25,8 +25,24 @@ const AHEAD: usize = 100;
 /// How much of a file is searched for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
 
-/// How much of a file shows its encoding, in bytes.
-const START: u64 = 4;
+/// How much of a file shows its encoding or another format, in bytes.
+const START: u64 = 5;
+
+/// Other formats of tables: what each begins with, what it is, and how to convert it.
+const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
+    (&GZIP_MAGIC, "a gzip file", "unpack it, as `gunzip FILE` does"),
+    (
+        b"PK\x03\x04",
+        "an Excel workbook or another zip archive",
+        "save the workbook as CSV, or unpack the archive, as `unzip FILE` does",
+    ),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook", "save it as CSV"),
+    (
+        b"PAR1\x15", // `PAR1` alone may be the name of a column
+        "a Parquet file",
+        "convert it, as `pandas.read_parquet(IN).to_csv(OUT, index=False)` does",
+    ),
+];
 
 /// The rows of a CSV file, each as long as the first.
 ///
@@ -255,8 +271,9 @@ impl<'a> Input<'a> {
         let mut input = BufReader::new(input);
         let mut start = Vec::new();
         input.by_ref().take(START).read_to_end(&mut start).map_err(error)?;
-        if start.starts_with(&GZIP_MAGIC) {
-            return Err(DataError::Gzip { path: path.to_owned() });
+        let other = OTHER_FORMATS.iter().find(|(magic, ..)| start.starts_with(magic));
+        if let Some(&(_, format, conversion)) = other {
+            return Err(DataError::NotCsv { path: path.to_owned(), format, conversion });
         }
         if is_utf16(&start) {
             return Err(DataError::NotUtf8 { path: path.to_owned(), line: 1, utf16: true });
@@ -355,6 +372,7 @@ mod tests {
         check("\n\r\na;b\n1;2\n", ["a", "b"]);
         check("1,5;2,5\n", ["1,5", "2,5"]);
         check("sep=;\r\na,b;c\n", ["a,b", "c"]);
+        check("PAR1,PAR2\n", ["PAR1", "PAR2"]);
         check(";\n ; \na;b\n", ["a", "b"]);
         check("\"a,\nb\";c\n1;2\n", ["a,\nb", "c"]);
     }
@@ -364,6 +382,10 @@ mod tests {
         let check = |bytes: &[u8], expected: &str| {
             assert_eq!(read(bytes).unwrap_err().to_string(), expected);
         };
+        check(
+            b"PK\x03\x04",
+            "`a.csv` is an Excel workbook or another zip archive, a CSV file is expected",
+        );
         check(b"", "`a.csv` is empty");
         check(b"\xef\xbb\xbf", "`a.csv` is empty");
         check(b"\n \r\n\t\n", "`a.csv` is empty");
@@ -396,6 +418,9 @@ mod tests {
         check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
         check(b"a,b\n1,\xe9t\xe9\n", "iconv -f windows-1252 ");
         check(b"\x1f\x8b\x08\0\0", "gunzip");
+        check(b"PK\x03\x04\x14\0\x06\0", "save the workbook as CSV, or unpack the archive");
+        check(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save it as CSV");
+        check(b"PAR1\x15\x04\x15\x10", "pandas.read_parquet(IN).to_csv(OUT, ");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 

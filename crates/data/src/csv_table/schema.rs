@@ -53,6 +53,8 @@ pub(super) struct TargetSchema {
     pub(super) name: String,
     pub(super) index: usize,
     pub(super) kind: TargetPlan,
+    /// Whether its values are whole numbers that recur.
+    pub(super) may_be_classes: bool,
 }
 
 /// What to predict.
@@ -86,6 +88,11 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut summaries = summarise(&mut reader, &names, target)?;
     let blank_rows = reader.take_blank_rows();
     let target_summary = summaries.remove(target);
+    if summaries.is_empty() {
+        // Before the target is judged: with another delimiter it holds whole rows.
+        let (path, target) = (options.path.clone(), names[target].clone());
+        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
+    }
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
     for (index, summary) in summaries.iter().enumerate() {
@@ -101,7 +108,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
-    let target = TargetSchema { name, index: target, kind };
+    let may_be_classes = target_summary.is_whole() && target_summary.recurs();
+    let target = TargetSchema { name, index: target, kind, may_be_classes };
     Ok(Schema { header, first_row, blank_rows, columns, target })
 }
 

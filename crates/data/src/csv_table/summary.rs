@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::HashMap};
 use super::schema::Kind;
 use crate::{
     preprocess::cell::{self, Cell, PLAIN_NUMBERS},
-    table::MOST_INTEGER_CLASSES,
+    table::{MOST_INTEGER_CLASSES, recur},
 };
 
 /// The most values of a column that are counted separately: a column of more would need a network
@@ -162,9 +162,9 @@ impl Summary {
         self.first_dressed.as_ref().filter(|_| nearly_all && !self.is_numeric())
     }
 
-    /// Whether values recur, as classes do: there are at most half as many as cells.
+    /// Whether values [`recur`].
     pub(super) fn recurs(&self) -> bool {
-        self.distinct().is_some_and(|values| values > 0 && 2 * values as u64 <= self.present())
+        self.distinct().is_some_and(|values| recur(values, self.present()))
     }
 
     /// The share of numbers among the cells with a value, rounded down.

@@ -34,6 +34,13 @@ impl DataError {
             Self::Read { .. } | Self::Changed { .. } => {
                 "run again once nothing else writes the file".into()
             }
+            Self::SharedFile { second, .. } => format!(
+                "name other samples, or leave `{second}` out{}",
+                match *second {
+                    "data.validation_path" => " to hold out a part of `data.path`",
+                    _ => "",
+                }
+            ),
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
                 "name a file with at least a row for each class".into()
             }
@@ -44,7 +51,7 @@ impl DataError {
             Self::ZeroByte { .. } => {
                 "remove such bytes, for example `tr -d '\\000' < IN > OUT`".into()
             }
-            Self::Gzip { .. } => "unpack it, as `gunzip FILE` does".into(),
+            Self::NotCsv { conversion, .. } => (*conversion).into(),
             Self::BareReturn { .. } => {
                 "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
             }

@@ -6,7 +6,8 @@
 //! takes a small part of the time to decode them. The pixels are in `0000.pixels`, `0001.pixels` and
 //! so on, each with as many listed images as fit in [`SHARD_BYTES`]; those of a skipped image are 0.
 //! `manifest.json` is written last and holds their hashes and that of the files' contents. Each file
-//! is whole or absent; a cache that does not match its manifest is rebuilt.
+//! is whole or absent; a cache that does not match its manifest, or one of other contents than its key,
+//! is rebuilt.
 
 use std::{
     fs::{self, File},
@@ -57,29 +58,46 @@ struct Manifest {
     shard_sha256: Vec<String>,
 }
 
-/// What the pixels of a listing depend on, hashed. A file that cannot be read counts as such.
-pub(super) fn key(files: &[PathBuf], shape: ImageShape, resize: Resize) -> String {
-    let ImageShape { channels, height, width } = shape;
+/// The hash of the contents of each file. One that cannot be read counts as such.
+pub(super) fn hashes(files: &[PathBuf]) -> Vec<String> {
     let hash = |file: &PathBuf| pass::hash(file).unwrap_or_else(|_| "unreadable".to_owned());
-    let hashes: Vec<String> = files.par_iter().map(hash).collect();
+    files.par_iter().map(hash).collect()
+}
+
+/// What the pixels of a listing depend on, hashed.
+///
+/// - `hashes`: those of its files
+pub(super) fn key(hashes: &[String], shape: ImageShape, resize: Resize) -> String {
+    let ImageShape { channels, height, width } = shape;
     let hashes = hashes.join("\n");
     let text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}\n{hashes}");
     store::sha256_hex(text.as_bytes())
 }
 
+/// The hash of the contents of all files but those skipped, as a [`Pass`] finds it.
+fn contents(hashes: &[String], skipped: &[usize]) -> String {
+    let kept = hashes.iter().enumerate().filter(|(place, _)| skipped.binary_search(place).is_err());
+    store::sha256_hex(kept.map(|(_, hash)| hash.as_str()).collect::<String>().as_bytes())
+}
+
 impl Cache {
-    /// Opens a cache if it is whole.
+    /// Opens a cache if it is whole and its pixels are those of files with these hashes: a file may have
+    /// changed after the key was made of it and before it was decoded.
     pub(super) fn open(
         directory: &Path,
         key: &str,
-        images: usize,
+        hashes: &[String],
         shape: ImageShape,
     ) -> Option<Self> {
+        let images = hashes.len();
         let manifest = fs::read(directory.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
         let places_exist = manifest.skipped.iter().all(|&place| place < images);
         let shards = images.div_ceil(images_per_shard(shape));
         if manifest.key != key || !places_exist || manifest.shard_sha256.len() != shards {
+            return None;
+        }
+        if manifest.contents_sha256 != contents(hashes, &manifest.skipped) {
             return None;
         }
         // The key determines a shard's length, so one with the right hash has the right length.
@@ -188,6 +206,7 @@ mod tests {
         };
         let missing = folder.path().join("missing.png");
         let files = [file("1.png", "one"), file("2.png", "two")];
+        let key = |files: &[PathBuf], shape, resize| super::key(&hashes(files), shape, resize);
         let first = key(&files, SHAPE, Resize::Crop);
         let others = [
             key(&files[..1], SHAPE, Resize::Crop),

@@ -156,16 +156,17 @@ impl ImageFolder {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
-        let key = cache::key(files, self.shape, self.options.resize);
+        let hashes = cache::hashes(files);
+        let key = cache::key(&hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
         // One that is there is opened without the lock, by all ranks at once, and where a lock cannot be
         // had, as in a directory that may only be read. One process builds it, and the others wait.
-        if let Some(opened) = self.reopen_cache(&directory, &key, progress)? {
+        if let Some(opened) = self.reopen_cache(&directory, &key, &hashes, progress)? {
             return Ok(opened);
         }
         let _lock = FileLock::wait(&directory.join(".lock"))?;
-        match self.reopen_cache(&directory, &key, progress)? {
+        match self.reopen_cache(&directory, &key, &hashes, progress)? {
             Some(opened) => Ok(opened),
             None => Cache::build(&directory, &key, files, self.pass(progress)),
         }
@@ -176,12 +177,12 @@ impl ImageFolder {
         &self,
         directory: &Path,
         key: &str,
+        hashes: &[String],
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Option<OpenCache>, ImageFolderError> {
-        let files = self.listing.files.len();
-        let Some(cache) = Cache::open(directory, key, files, self.shape) else { return Ok(None) };
+        let Some(cache) = Cache::open(directory, key, hashes, self.shape) else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
-        progress(files, files);
+        progress(hashes.len(), hashes.len());
         Ok(Some((cache, bad)))
     }
 

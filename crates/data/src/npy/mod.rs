@@ -58,7 +58,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
 
     let fraction = if validation.is_some() { 0.0 } else { options.validation };
-    let (train_rows, held_out) = split::hold_out(&samples.classes(), fraction, seed)?;
+    let (train_rows, held_out) = split::hold_out(&samples.labels, fraction, seed)?;
     let preprocessing = learn(&samples, &train_rows, &plan);
     let train = samples.encode(&train_rows, &preprocessing)?;
     let held_out = held_out.map(|rows| samples.encode(&rows, &preprocessing)).transpose()?;
@@ -70,7 +70,8 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
-    let mut notes = vec![target_note(&preprocessing, options.task)];
+    let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
+    let mut notes = vec![target_note(&preprocessing, options.task, may_be_classes)];
     notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
     Ok(TableSplits { train, validation, test, preprocessing, notes })
 }
@@ -217,8 +218,8 @@ fn read_pair([features, targets]: &[PathBuf; 2]) -> Result<[Array; 2], DataError
 struct Samples {
     features: Array,
     targets: Array,
-    /// None in a regression.
-    labels: Option<Vec<u32>>,
+    /// The class of each row; 0 in a regression.
+    labels: Vec<u32>,
 }
 
 impl Samples {
@@ -228,18 +229,9 @@ impl Samples {
         Ok(Self { features, targets, labels })
     }
 
-    fn rows(&self) -> usize {
-        self.features.rows
-    }
-
     /// The indices of all rows.
     fn all(&self) -> Vec<usize> {
-        (0..self.rows()).collect()
-    }
-
-    /// The class of each row, for a stratified split; the same for all rows in a regression.
-    fn classes(&self) -> Vec<u32> {
-        self.labels.clone().unwrap_or_else(|| vec![0; self.rows()])
+        (0..self.features.rows).collect()
     }
 
     /// Encodes some of the rows, as [`TablePreprocessing::encode`] would their text.
@@ -249,22 +241,22 @@ impl Samples {
         preprocessing: &TablePreprocessing,
     ) -> Result<Table, DataError> {
         let features = encode_features(&self.features, rows.iter().copied(), preprocessing)?;
-        let score = |&row: &usize, mean, deviation| {
-            let mut value = [0.0];
-            self.targets.read_row(row, &mut value);
-            let [value] = value;
-            standardise_target(value, mean, deviation).ok_or_else(|| {
-                let (path, row) = (self.targets.path.clone(), format!("row {row}"));
-                DataError::FarTarget { path, row, value }
-            })
-        };
-        let targets = match (&self.labels, &preprocessing.target.kind) {
-            (Some(labels), _) => Targets::Classes(rows.iter().map(|&row| labels[row]).collect()),
-            (None, &TargetKind::Regression { mean, deviation }) => {
-                let scores = rows.iter().map(|row| score(row, mean, deviation));
-                Targets::Values(scores.collect::<Result<_, _>>()?)
+        let targets = match preprocessing.target.kind {
+            TargetKind::Regression { mean, deviation } => {
+                let score = |&row: &usize| {
+                    let mut value = [0.0];
+                    self.targets.read_row(row, &mut value);
+                    let [value] = value;
+                    standardise_target(value, mean, deviation).ok_or_else(|| {
+                        let (path, row) = (self.targets.path.clone(), format!("row {row}"));
+                        DataError::FarTarget { path, row, value }
+                    })
+                };
+                Targets::Values(rows.iter().map(score).collect::<Result<_, _>>()?)
             }
-            (None, _) => Targets::Values(Vec::new()),
+            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
+                Targets::Classes(rows.iter().map(|&row| self.labels[row]).collect())
+            }
         };
         Ok(Table { features, targets })
     }

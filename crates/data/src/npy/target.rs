@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use super::{TARGET, array::Array, error::NpyError};
 use crate::{
     DataError, Target, TargetKind, Task,
-    table::{MOST_INTEGER_CLASSES, regression},
+    table::{MOST_INTEGER_CLASSES, recur, regression},
 };
 
 /// What to predict; classes are in ascending order.
@@ -13,7 +13,10 @@ use crate::{
 pub(super) enum Plan {
     Binary([i64; 2]),
     Multiclass(Vec<i64>),
-    Regression,
+    Regression {
+        /// Whether its values are whole numbers that recur.
+        may_be_classes: bool,
+    },
 }
 
 impl Plan {
@@ -30,7 +33,7 @@ impl Plan {
                 return Err(NpyError::SingleValue { path: path(), value }.into());
             }
             return match task {
-                None | Some(Task::Regression) => Ok(Self::Regression),
+                None | Some(Task::Regression) => Ok(Self::Regression { may_be_classes: false }),
                 Some(_) => Err(NpyError::FloatClasses { path: path() }.into()),
             };
         };
@@ -41,9 +44,10 @@ impl Plan {
             return Err(NpyError::SingleValue { path: path(), value: value.to_string() }.into());
         }
         let many = classes.len() > MOST_INTEGER_CLASSES;
+        let may_be_classes = recur(classes.len(), targets.rows as u64);
         match (task, <[i64; 2]>::try_from(classes)) {
-            (Some(Task::Regression), _) => Ok(Self::Regression),
-            (None, Err(_)) if many => Ok(Self::Regression),
+            (Some(Task::Regression), _) => Ok(Self::Regression { may_be_classes }),
+            (None, Err(_)) if many => Ok(Self::Regression { may_be_classes }),
             (Some(Task::Multiclass), Ok(two)) => Ok(Self::Multiclass(two.into())),
             (None | Some(Task::Binary), Ok(two)) => Ok(Self::Binary(two)),
             (None | Some(Task::Multiclass), Err(classes)) => Ok(Self::Multiclass(classes)),
@@ -69,16 +73,16 @@ impl Plan {
             TargetKind::Multiclass { classes } => {
                 Self::Multiclass(classes.iter().map(number).collect::<Result<_, _>>()?)
             }
-            TargetKind::Regression { .. } => Self::Regression,
+            TargetKind::Regression { .. } => Self::Regression { may_be_classes: false },
         })
     }
 
-    /// The label of each target; `None` in a regression, whose targets are checked to be finite.
-    pub(super) fn labels(&self, targets: &Array) -> Result<Option<Vec<u32>>, DataError> {
+    /// The label of each target; 0 in a regression, whose targets are checked to be finite.
+    pub(super) fn labels(&self, targets: &Array) -> Result<Vec<u32>, DataError> {
         match self {
-            Self::Binary(classes) => labels(targets, classes).map(Some),
-            Self::Multiclass(classes) => labels(targets, classes).map(Some),
-            Self::Regression => targets.check_finite().map(|()| None),
+            Self::Binary(classes) => labels(targets, classes),
+            Self::Multiclass(classes) => labels(targets, classes),
+            Self::Regression { .. } => targets.check_finite().map(|()| vec![0; targets.rows]),
         }
     }
 
@@ -90,7 +94,7 @@ impl Plan {
             Self::Multiclass(classes) => {
                 TargetKind::Multiclass { classes: classes.iter().map(name).collect() }
             }
-            Self::Regression => regression(&targets.moments(rows).pop().unwrap_or_default()),
+            Self::Regression { .. } => regression(&targets.moments(rows).pop().unwrap_or_default()),
         }
     }
 }

@@ -47,6 +47,14 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
     Ok((text, note))
 }
 
+/// The files that [`read`] reads.
+pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>, DataError> {
+    match path.is_dir() {
+        true => Ok(text_files(path)?.0),
+        false => Ok(vec![path.to_owned()]),
+    }
+}
+
 /// The `.txt` files of a folder, and the names of what else is there. Hidden files are ignored:
 /// some systems keep metadata in `._NAME.txt`.
 fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {

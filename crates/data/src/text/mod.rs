@@ -65,11 +65,18 @@ pub fn read_tokens(
 /// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
 ///
 /// Each part is at least a window and a target long.
+///
+/// # Errors
+///
+/// Where a text cannot be read, is too short, or shares a file with another one.
 pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
     }
     split::check_fraction(options.validation)?;
+    let list = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(Vec::new()), files::list);
+    let files = [list(&options.path)?, list(&options.validation_path)?, list(&options.test_path)?];
+    split::check_files(files.each_ref().map(Vec::as_slice))?;
     let read = |path: &Option<PathBuf>| {
         path.as_deref().map(|path| Text::read(path, options.tokens)).transpose()
     };

@@ -3,6 +3,7 @@
 
 #[path = "../common/folders.rs"]
 mod folders;
+mod shared_files;
 mod told;
 mod without_values;
 

@@ -69,6 +69,8 @@ fn what_separates_cells_is_found_or_told() {
         "`a.csv` has no column `t`",
         "tr -s ' ' ,",
     );
+    let error = "`a.csv` has no column to learn from beside the target `column_0`";
+    check_text(&rows(' '), error, "tr -s ' ' ,");
 }
 
 #[test]
@@ -159,6 +161,26 @@ fn classes_that_may_be_quantities_are_told() {
     check(["1000", "1000", "2400"], None, "target `price`: binary, 2 classes");
     check(["001", "002", "010"], None, classes);
     check(["low", "mid", "high"], None, classes);
+}
+
+#[test]
+fn quantities_that_may_be_classes_are_told() {
+    let check = |rows: usize, fraction: &str, task: Option<Task>, expected: &str| {
+        let row = |i: usize| format!("{i}.5,{}{fraction}\n", i % 21);
+        let text = format!("x,letter\n{}", (0..rows).map(row).collect::<String>());
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.task = task);
+        let splits = result.unwrap();
+        assert_eq!(splits.notes.last().map(String::as_str), Some(expected), "{rows} {fraction}");
+    };
+    let values = "target `letter`: regression";
+    let told = "; if its numbers are classes, `--set data.task=multiclass` tells them apart";
+    check(42, "", None, &format!("{values}{told}"));
+    check(42, ".0", None, &format!("{values}{told}"));
+    check(42, "", Some(Task::Regression), values);
+    check(42, ".5", None, values);
+    check(41, "", None, values);
+    check(42, "", Some(Task::Multiclass), "target `letter`: multiclass, 21 classes");
 }
 
 #[test]

@@ -144,6 +144,22 @@ fn arrays_and_csv_make_the_same_table() {
     check_like_csv(floats(values, 1), &texts, None);
 }
 
+#[test]
+fn many_integers_that_recur_may_be_classes() {
+    let check = |rows: i64, task, expected: &str| {
+        let values: Vec<i64> = (0..rows).map(|row| row % 21).collect();
+        let features = floats(&numbers(values.len()), 1);
+        let folder = folder(&[("features.npy", features), ("targets.npy", integers(&values))]);
+        let splits = read_npy(&NpyOptions { task, ..options(folder.path()) }, 0).unwrap();
+        assert_eq!(splits.notes, [expected]);
+    };
+    let values = "target `target`: regression";
+    let told = "; if its numbers are classes, `--set data.task=multiclass` tells them apart";
+    check(42, None, &format!("{values}{told}"));
+    check(42, Some(Task::Regression), values);
+    check(41, None, values);
+}
+
 /// Times in milliseconds, a second apart: 32-bit floats would be the same for two minutes.
 #[test]
 fn large_numbers_that_differ_by_little_stay_apart() {
