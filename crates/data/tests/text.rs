@@ -68,6 +68,9 @@ fn files_that_are_no_text() {
     check(&[("a.txt", b"na\xc3\xaf\xefve")], "a.txt", characters(1), error, "iconv");
     check(&[("b.txt", b"good"), ("a.txt", b"text\xe9")], "", characters(1), error, "iconv");
     check(&[("a.txt", b"text\xff\0")], "a.txt", characters(1), error, "iconv");
+    let pdf = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n";
+    let format = "`a.pdf` is a PDF document, plain text is expected";
+    check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "save its text as plain text");
     check(&[("a.txt", b"text\xff")], "a.txt", characters(1), error, "data.tokens=bytes");
     let error = "`a.txt`: the text has a zero byte at byte 4";
     for bytes in [&b"text\0and"[..], b"text\0\xff"] {

@@ -26,10 +26,10 @@ const AHEAD: usize = 100;
 const FIRST_ROW: u64 = 1 << 16;
 
 /// How much of a file shows its encoding or another format, in bytes.
-const START: u64 = 5;
+const START: u64 = 6;
 
 /// Other formats of tables: what each begins with, what it is, and how to convert it.
-const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
+const OTHER_FORMATS: [(&[u8], &str, &str); 5] = [
     (&GZIP_MAGIC, "a gzip file", "unpack it, as `gunzip FILE` does"),
     (
         b"PK\x03\x04",
@@ -42,6 +42,7 @@ const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
         "a Parquet file",
         "convert it, as `pandas.read_parquet(IN).to_csv(OUT, index=False)` does",
     ),
+    (b"\x93NUMPY", "a NumPy array", "name its folder, with `--set data.source=npy`"),
 ];
 
 /// The rows of a CSV file, each as long as the first.
@@ -421,6 +422,7 @@ mod tests {
         check(b"PK\x03\x04\x14\0\x06\0", "save the workbook as CSV, or unpack the archive");
         check(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save it as CSV");
         check(b"PAR1\x15\x04\x15\x10", "pandas.read_parquet(IN).to_csv(OUT, ");
+        check(b"\x93NUMPY\x01\0", "data.source=npy");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 

@@ -25,6 +25,14 @@ pub enum TextError {
         /// The file, or the folder of empty files.
         path: PathBuf,
     },
+    /// A file of another format.
+    #[error("`{}` is {format}, plain text is expected", path.display())]
+    NotPlain {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        format: &'static str,
+    },
     /// Bytes that are not UTF-8.
     #[error("`{}`: the text is not UTF-8 at byte {offset}", path.display())]
     NotUtf8 {
@@ -104,6 +112,9 @@ impl TextError {
             }
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),
+            Self::NotPlain { .. } => {
+                "save its text as plain text, in UTF-8, or train with `data.tokens=bytes`".into()
+            }
             Self::NotUtf8 { utf16: true, .. } => {
                 "it is UTF-16; save it as UTF-8, for example `iconv -f utf-16 -t utf-8 IN > OUT`"
                     .into()

@@ -8,8 +8,16 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
-    files::{UTF8_MARK, is_utf16},
+    files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
 };
+
+/// Formats that hold text, by their first bytes.
+const DOCUMENTS: [(&[u8], &str); 4] = [
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "an office document, an e-book or another zip archive"),
+    (b"\xd0\xcf\x11\xe0", "a Word document"),
+    (&GZIP_MAGIC, "a gzip file"),
+];
 
 /// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the
 /// user should know about it. It is UTF-8, unless its tokens are bytes.
@@ -94,6 +102,9 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
         return Ok(bytes);
     }
     let (path, utf16) = (path.to_owned(), is_utf16(&bytes));
+    if let Some(&(_, format)) = DOCUMENTS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(TextError::NotPlain { path, format }.into());
+    }
     Err(match zero < invalid && !utf16 {
         true => TextError::ZeroByte { path, offset },
         false => TextError::NotUtf8 { path, offset, utf16 },
