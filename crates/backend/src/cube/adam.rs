@@ -5,7 +5,7 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::update::Group;
+use super::{buffers::row_of_units, update::Group};
 use crate::{AdamStep, update::exactly};
 
 #[derive(CubeType, CubeLaunch)]
@@ -36,23 +36,25 @@ fn update_by_adam(
     if diverged[0] == 0.0 {
         #[unroll]
         for parameter in 0..gradients.len() {
-            let weight = weights.index_mut(parameter);
-            let first = first_moments.index_mut(parameter);
-            let second = second_moments.index_mut(parameter);
-            let gradient = gradients.index(parameter);
-            for i in range_stepped(ABSOLUTE_POS, gradient.len(), CUBE_COUNT * CUBE_DIM as usize) {
-                let old = weight[i];
-                let gradient = gradient[i] + old * constants.decay;
-                let mean = first[i] + (gradient - first[i]) * constants.first_share;
-                let square = second[i] * constants.second_kept
-                    + gradient * gradient * constants.second_share;
-                let denominator =
-                    f32::sqrt(square) / constants.second_correction + constants.epsilon;
-                let direction =
-                    gradient * constants.gradient_factor + mean * constants.moment_factor;
-                first[i] = mean;
-                second[i] = square;
-                weight[i] = old * constants.kept - direction / denominator;
+            if CUBE_POS_Y as usize == parameter {
+                let weight = weights.index_mut(parameter);
+                let first = first_moments.index_mut(parameter);
+                let second = second_moments.index_mut(parameter);
+                let gradient = gradients.index(parameter);
+                for i in range_stepped(ABSOLUTE_POS_X as usize, gradient.len(), row_of_units()) {
+                    let old = weight[i];
+                    let gradient = gradient[i] + old * constants.decay;
+                    let mean = first[i] + (gradient - first[i]) * constants.first_share;
+                    let square = second[i] * constants.second_kept
+                        + gradient * gradient * constants.second_share;
+                    let denominator =
+                        f32::sqrt(square) / constants.second_correction + constants.epsilon;
+                    let direction =
+                        gradient * constants.gradient_factor + mean * constants.moment_factor;
+                    first[i] = mean;
+                    second[i] = square;
+                    weight[i] = old * constants.kept - direction / denominator;
+                }
             }
         }
     }

@@ -3,16 +3,15 @@
 use burn::tensor::{DType, Shape, TensorMetadata};
 use burn_cubecl::{
     CubeRuntime,
-    cubecl::{
-        self, calculate_cube_count_elemwise,
-        client::ComputeClient,
-        prelude::{CubeCount, CubeDim},
-    },
+    cubecl::{self, calculate_cube_count_elemwise, client::ComputeClient, prelude::*},
     kernel::into_contiguous,
     tensor::CubeTensor,
 };
 
 use super::lanes::UNITS;
+
+/// About as many cubes as a large device runs at a time.
+pub(super) const AT_ONCE: usize = 1024;
 
 /// Room for a result of the type of `like`.
 pub(super) fn empty<R: CubeRuntime>(
@@ -57,12 +56,17 @@ pub(super) fn at_a_time<R: CubeRuntime>(
     (bindings.saturating_sub(others + 1) / each).clamp(1, MOST)
 }
 
-/// Cubes of [`UNITS`] whose units go through tensors of at most so many elements, each from its own place
-/// on in steps of all units.
-pub(super) fn strided(elements: usize) -> CubeCount {
-    /// About as many as a large device runs at a time.
-    const MOST: usize = 1024;
-    CubeCount::Static(elements.div_ceil(UNITS).clamp(1, MOST) as u32, 1, 1)
+/// A row of cubes of [`UNITS`] for each of `tensors` of at most so many elements: the row `CUBE_POS_Y`
+/// goes through its tensor, each unit from `ABSOLUTE_POS_X` on in steps of [`row_of_units`].
+pub(super) fn rows(tensors: usize, elements: usize) -> CubeCount {
+    let cubes = elements.div_ceil(UNITS).clamp(1, AT_ONCE);
+    CubeCount::Static(cubes as u32, tensors as u32, 1)
+}
+
+/// How many units a row of cubes has.
+#[cube]
+pub(super) fn row_of_units() -> usize {
+    CUBE_COUNT_X as usize * CUBE_DIM_X as usize
 }
 
 /// A unit for each of `elements`, by `ABSOLUTE_POS`.

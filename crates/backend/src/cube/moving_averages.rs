@@ -7,7 +7,7 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{at_a_time, empty, strided},
+    buffers::{at_a_time, empty, row_of_units, rows},
     lanes::UNITS,
     layout::{back, listed, order_of},
     registered::{Described, Lazy, register_many},
@@ -23,11 +23,13 @@ fn average(
 ) {
     #[unroll]
     for tensor in 0..averages.len() {
-        let average = averages.index(tensor);
-        let value = values.index(tensor);
-        let result = results.index_mut(tensor);
-        for i in range_stepped(ABSOLUTE_POS, average.len(), CUBE_COUNT * CUBE_DIM as usize) {
-            result[i] = average[i] * kept + value[i] * share;
+        if CUBE_POS_Y as usize == tensor {
+            let average = averages.index(tensor);
+            let value = values.index(tensor);
+            let result = results.index_mut(tensor);
+            for i in range_stepped(ABSOLUTE_POS_X as usize, average.len(), row_of_units()) {
+                result[i] = average[i] * kept + value[i] * share;
+            }
         }
     }
 }
@@ -57,7 +59,7 @@ fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, kept: f64) -> Vec<CubeTens
         };
         average::launch::<R>(
             &client,
-            strided(largest.unwrap_or(0)),
+            rows(aligned.len(), largest.unwrap_or(0)),
             CubeDim::new_1d(UNITS as u32),
             sequence(0),
             sequence(1),

@@ -7,7 +7,7 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{at_a_time, strided, writable},
+    buffers::{at_a_time, row_of_units, rows, writable},
     lanes::UNITS,
     layout::{back, listed, order_of},
     registered::{Described, Lazy, register_many},
@@ -17,9 +17,11 @@ use super::{
 fn multiply(tensors: &mut Sequence<Array<f32>>, factor: &Array<f32>) {
     #[unroll]
     for tensor in 0..tensors.len() {
-        let values = tensors.index_mut(tensor);
-        for i in range_stepped(ABSOLUTE_POS, values.len(), CUBE_COUNT * CUBE_DIM as usize) {
-            values[i] *= factor[0];
+        if CUBE_POS_Y as usize == tensor {
+            let values = tensors.index_mut(tensor);
+            for i in range_stepped(ABSOLUTE_POS_X as usize, values.len(), row_of_units()) {
+                values[i] *= factor[0];
+            }
         }
     }
 }
@@ -44,7 +46,7 @@ fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>) -> Vec<CubeTensor<R>> {
         let largest = group.iter().map(|(tensor, _)| tensor.meta.num_elements()).max();
         multiply::launch::<R>(
             &factor.client,
-            strided(largest.unwrap_or(0)),
+            rows(group.len(), largest.unwrap_or(0)),
             CubeDim::new_1d(UNITS as u32),
             group.iter().map(|(tensor, _)| tensor.clone().into_array_arg()).collect(),
             factor.clone().into_array_arg(),

@@ -5,7 +5,7 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::update::Group;
+use super::{buffers::row_of_units, update::Group};
 use crate::{RmsPropStep, update::exactly};
 
 #[derive(CubeType, CubeLaunch)]
@@ -31,18 +31,21 @@ fn update_by_rms_prop(
     if diverged[0] == 0.0 {
         #[unroll]
         for parameter in 0..gradients.len() {
-            let weight = weights.index_mut(parameter);
-            let square_mean = square_means.index_mut(parameter);
-            let velocity = velocities.index_mut(parameter);
-            let gradient = gradients.index(parameter);
-            for i in range_stepped(ABSOLUTE_POS, gradient.len(), CUBE_COUNT * CUBE_DIM as usize) {
-                let gradient = gradient[i] + weight[i] * constants.weight_decay;
-                let mean = square_mean[i] * constants.kept + gradient * gradient * constants.share;
-                let direction = gradient / (f32::sqrt(mean) + constants.epsilon);
-                let moved = velocity[i] * constants.momentum + direction;
-                square_mean[i] = mean;
-                velocity[i] = moved;
-                weight[i] -= moved * constants.learning_rate;
+            if CUBE_POS_Y as usize == parameter {
+                let weight = weights.index_mut(parameter);
+                let square_mean = square_means.index_mut(parameter);
+                let velocity = velocities.index_mut(parameter);
+                let gradient = gradients.index(parameter);
+                for i in range_stepped(ABSOLUTE_POS_X as usize, gradient.len(), row_of_units()) {
+                    let gradient = gradient[i] + weight[i] * constants.weight_decay;
+                    let mean =
+                        square_mean[i] * constants.kept + gradient * gradient * constants.share;
+                    let direction = gradient / (f32::sqrt(mean) + constants.epsilon);
+                    let moved = velocity[i] * constants.momentum + direction;
+                    square_mean[i] = mean;
+                    velocity[i] = moved;
+                    weight[i] -= moved * constants.learning_rate;
+                }
             }
         }
     }

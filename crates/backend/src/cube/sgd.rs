@@ -5,7 +5,7 @@ use burn_cubecl::{
     cubecl::{self, prelude::*},
 };
 
-use super::update::Group;
+use super::{buffers::row_of_units, update::Group};
 use crate::{SgdStep, update::exactly};
 
 #[cube(launch)]
@@ -22,17 +22,19 @@ fn update_by_sgd(
     if diverged[0] == 0.0 {
         #[unroll]
         for parameter in 0..gradients.len() {
-            let weight = weights.index_mut(parameter);
-            let velocity = velocities.index_mut(parameter);
-            let gradient = gradients.index(parameter);
-            for i in range_stepped(ABSOLUTE_POS, gradient.len(), CUBE_COUNT * CUBE_DIM as usize) {
-                let gradient = gradient[i] + weight[i] * weight_decay;
-                let moved = velocity[i] * momentum + gradient;
-                velocity[i] = moved;
-                if nesterov {
-                    weight[i] -= (gradient + moved * momentum) * learning_rate;
-                } else {
-                    weight[i] -= moved * learning_rate;
+            if CUBE_POS_Y as usize == parameter {
+                let weight = weights.index_mut(parameter);
+                let velocity = velocities.index_mut(parameter);
+                let gradient = gradients.index(parameter);
+                for i in range_stepped(ABSOLUTE_POS_X as usize, gradient.len(), row_of_units()) {
+                    let gradient = gradient[i] + weight[i] * weight_decay;
+                    let moved = velocity[i] * momentum + gradient;
+                    velocity[i] = moved;
+                    if nesterov {
+                        weight[i] -= (gradient + moved * momentum) * learning_rate;
+                    } else {
+                        weight[i] -= moved * learning_rate;
+                    }
                 }
             }
         }

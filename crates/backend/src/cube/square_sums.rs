@@ -9,7 +9,7 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::{at_a_time, empty},
+    buffers::{AT_ONCE, at_a_time, empty},
     lanes::{UNITS, sum_of_lane},
     layout::{listed, order_of},
     registered::{Described, Lazy, register_many},
@@ -17,8 +17,6 @@ use super::{
 
 /// What a cube goes through before another one is worth its start.
 const VALUES: usize = 16 * UNITS;
-/// The most cubes of a tensor; there is a row of as many for each tensor.
-const SHARES: usize = 128;
 
 /// The sum of each share of each tensor, `[tensors, shares]`, from row `first` on.
 #[cube(launch)]
@@ -72,7 +70,7 @@ fn launch<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
     let count = tensors.len();
     let (like, client) = (tensors[0].clone(), tensors[0].client.clone());
     let largest = tensors.iter().map(|tensor| tensor.meta.num_elements()).max().unwrap_or(0);
-    let shares = largest.div_ceil(VALUES).clamp(1, SHARES);
+    let shares = largest.div_ceil(VALUES).clamp(1, AT_ONCE);
     let partial = empty(&like, [count, shares]);
     let at_a_time = at_a_time(&client, 1, 1);
     let cube = CubeDim::new_1d(UNITS as u32);

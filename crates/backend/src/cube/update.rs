@@ -9,7 +9,7 @@ use burn_cubecl::{
 
 use super::{
     adam,
-    buffers::{at_a_time, strided, writable},
+    buffers::{at_a_time, rows, writable},
     lanes::UNITS,
     layout::{back, listed, order_of},
     registered::{Described, Lazy, register_many},
@@ -68,7 +68,7 @@ fn launch_all<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, rule: &UpdateRule) -> 
         let sequence = |kept: usize| aligned.iter().map(|one| argument(&one.kept[kept])).collect();
         let group = Group {
             client: diverged.client.clone(),
-            count: strided(largest),
+            count: rows(aligned.len(), largest),
             cube: CubeDim::new_1d(UNITS as u32),
             weights: sequence(0),
             gradients: aligned.iter().map(|one| argument(&one.gradient)).collect(),
