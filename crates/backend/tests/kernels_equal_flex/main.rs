@@ -72,9 +72,9 @@ fn assert_close(
 }
 
 /// How far what products of matrices are part of may be off: CUDA's tensor cores round their operands
-/// to TF32, which has 11 bits.
+/// to TF32, which has 11 bits, and up to 800 products are added here.
 fn of_products(relative: f32) -> f32 {
-    if NAME == "cuda" { relative.max(5e-3) } else { relative }
+    if NAME == "cuda" { relative.max(1e-2) } else { relative }
 }
 
 /// Fails unless `work` is done by kernels alone.

@@ -1,8 +1,10 @@
 //! Convolutions: Burn's kernels, but for the gradient of the weight, and for those that round no operand.
 //!
 //! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where convolutions are to be exact
-//! ([`Convolution::Exact`]), only those that do not are taken.
+//! ([`Convolution::Exact`]), only those that do not are taken. Of numbers of 16 bits, only those that sum
+//! in f32.
 
+mod sixteen_bits;
 mod weight_gradient;
 
 use burn::tensor::{
@@ -44,7 +46,8 @@ where
     B: Backend<FloatTensorPrimitive = Lazy<R>>,
 {
     let options = *options;
-    if !exact(&input) {
+    let (exact, sixteen_bits) = (exact(&input), has_16_bits(&input));
+    if !exact && !sixteen_bits {
         return B::conv2d(input, weight, bias, burn_options(&options));
     }
     let ([batch, _, height, width], [outputs, _, rows, columns]) =
@@ -53,9 +56,13 @@ where
     let outputs = [Described::new([batch, outputs, height, width], input.dtype())];
     let has_bias = bias.is_some();
     let bias = bias.unwrap_or_else(|| weight.clone());
-    let [maps] = register("conv2d_exact", [input, weight, bias], outputs, move |inputs| {
+    let [maps] = register("conv2d", [input, weight, bias], outputs, move |inputs| {
         let [input, weight, bias] = inputs;
-        let (bias, options) = (has_bias.then_some(bias), burn_options(&options));
+        let bias = has_bias.then_some(bias);
+        if sixteen_bits {
+            return [sixteen_bits::forward(input, weight, bias, &options)];
+        }
+        let options = burn_options(&options);
         [conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS)]
     });
     maps
@@ -84,11 +91,24 @@ where
             if exact(&gradient) {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
+            if is_misread(of_weight, options) {
+                let (gradient, weight) = (gradient.clone(), weight.clone());
+                return input_gradient_by_forward::<R, B>(gradient, weight, options);
+            }
+            if has_16_bits(&gradient) {
+                let (outputs, options) = ([Described::new(of_input, gradient.dtype())], *options);
+                let operands = [gradient.clone(), weight.clone()];
+                let launch = move |[gradient, weight]: [CubeTensor<R>; 2]| {
+                    [sixteen_bits::input_gradient(gradient, weight, of_input, &options)]
+                };
+                let [of_input] = register("conv2d_x", operands, outputs, launch);
+                return of_input;
+            }
             let (input, weight) = (input.clone(), weight.clone());
             B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
         }),
         weight: wanted.weight.then(|| {
-            if exact(&gradient) && options.groups > 1 {
+            if (exact(&gradient) || has_16_bits(&gradient)) && options.groups > 1 {
                 return weight_gradient_by_group::<R, B>(
                     input,
                     gradient.clone(),
@@ -116,6 +136,10 @@ fn exact<R: CubeRuntime>(values: &Lazy<R>) -> bool {
     convolution() == Convolution::Exact && values.dtype() == DType::F32
 }
 
+fn has_16_bits<R: CubeRuntime>(values: &Lazy<R>) -> bool {
+    matches!(values.dtype(), DType::BF16 | DType::F16)
+}
+
 /// The gradient of an input of the shape `size`, with no operand rounded.
 fn input_gradient<R: CubeRuntime>(
     gradient: Lazy<R>,
@@ -135,9 +159,11 @@ fn input_gradient<R: CubeRuntime>(
     });
     let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
     let [of_input] = register("conv2d_x_exact", [gradient, weight], outputs, move |inputs| {
-        let ([gradient, weight], options) = (inputs, options.clone());
-        let by = ConvTranspose2dStrategy::Direct;
-        [conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)]
+        let (options, by) = (options.clone(), ConvTranspose2dStrategy::Direct);
+        let transpose = |[gradient, weight]: [CubeTensor<R>; 2]| {
+            conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)
+        };
+        [sixteen_bits::in_f32(inputs, transpose)]
     });
     of_input
 }
@@ -183,6 +209,33 @@ where
     B::float_slice(input_gradient(gradient, weight, reached, options), &all(size))
 }
 
+/// Whether Burn's tensor-core kernels for the gradient of the input read places that are not there: they
+/// look for the border only where the convolution pads, but every window over the border needs it.
+fn is_misread([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+    let Conv2dOptions { stride, padding, groups, .. } = *options;
+    [rows, columns] != [1, 1] && padding == [0, 0] && stride == [1, 1] && groups == 1
+}
+
+/// The gradient of an input over which a kernel moved place by place: the convolution of the outputs'
+/// gradient with the kernel turned around, padded so that every window over the border counts.
+fn input_gradient_by_forward<R, B>(
+    gradient: Lazy<R>,
+    weight: Lazy<R>,
+    options: &Conv2dOptions,
+) -> Lazy<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let [_, _, rows, columns] = weight.shape().dims();
+    let [down, right] = options.dilation;
+    let [above, left] = options.padding;
+    let padding = [down * (rows - 1) - above, right * (columns - 1) - left];
+    let turned = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
+    let options = Conv2dOptions { padding, relu: false, ..*options };
+    forward::<R, B>(gradient, B::laid_out(turned), None, &options)
+}
+
 /// The gradient of a weight of the shape `size`: by Burn's kernels or this project's, whichever is
 /// found to be faster; where convolutions are exact by the latter.
 fn of_weight_by_fastest<R: CubeRuntime>(
@@ -202,7 +255,7 @@ fn of_weight_by_fastest<R: CubeRuntime>(
 }
 
 /// The gradient of a weight of the shape `size`, a group after the other: Burn's kernels for all of them
-/// at once might round.
+/// at once might round their operands, or sum in 16 bits.
 fn weight_gradient_by_group<R, B>(
     input: Lazy<R>,
     gradient: Lazy<R>,
@@ -244,7 +297,12 @@ fn tuned<R: CubeRuntime>(
         };
         let burn = |(input, gradient, size, options): Inputs<R>| {
             let (size, options) = (Shape::from(size), burn_options(&options));
-            conv_weight_backward(input, gradient, size, options, ConvStrategy::Autotune)
+            // Of 16 bits its autotune would also try kernels that do not sum in f32.
+            let by = match input.dtype {
+                DType::F32 => ConvStrategy::Autotune,
+                _ => ConvStrategy::ImplicitGemm,
+            };
+            conv_weight_backward(input, gradient, size, options, by)
                 .map_err(|error| format!("{error:?}"))
         };
         let ours = |(input, gradient, size, options): Inputs<R>| {
