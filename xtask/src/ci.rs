@@ -41,6 +41,8 @@ pub(crate) enum Step {
     Ndarray,
     /// Kernels and a short training on a Vulkan adapter, compared with the CPU's
     Wgpu,
+    /// The same on an emulated CUDA device
+    Cuda,
 }
 
 enum Outcome {
@@ -101,6 +103,7 @@ impl Step {
             Self::Ranks => return check_ranks(shell),
             Self::Ndarray => golden::hold(shell, "ndarray")?,
             Self::Wgpu => return check_wgpu(shell),
+            Self::Cuda => return check_cuda(shell),
         }
         Ok(Outcome::Passed)
     }
@@ -148,8 +151,11 @@ fn check_web_page(shell: &Shell) -> anyhow::Result<Outcome> {
     // By itself, since the page asks for the readers of `data` too.
     let target = web_page::TARGET;
     cmd!(shell, "cargo check --package inference --target {target}").run()?;
-    if cmd!(shell, "chromium --version").quiet().ignore_stderr().read().is_err() {
-        return skipped("no Chromium", "chromium");
+    if cmd!(shell, "chromedriver --version").quiet().ignore_stderr().read().is_err() {
+        return skipped("no ChromeDriver", "chromium-driver");
+    }
+    if cmd!(shell, "python3 -c").arg("import selenium").quiet().ignore_stderr().run().is_err() {
+        return skipped("no Selenium", "python3-selenium");
     }
     web_page::check(shell)?;
     Ok(Outcome::Passed)
@@ -173,20 +179,31 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
     if !has_vulkan_driver() {
         return skipped("no Vulkan driver", "mesa-vulkan-drivers");
     }
-    let backend = "wgpu".to_owned();
-    gpu_check::hold_kernels(shell, &backend)?;
-    let profile = "dev".to_owned();
+    check_gpu(shell, "wgpu")
+}
+
+/// Compares CUDA with the CPU in the same way, on a device that the CPU emulates.
+fn check_cuda(shell: &Shell) -> anyhow::Result<Outcome> {
+    if cmd!(shell, "g++ --version").quiet().ignore_stderr().read().is_err() {
+        return skipped("no C++ compiler", "g++");
+    }
+    check_gpu(shell, "cuda")
+}
+
+fn check_gpu(shell: &Shell, backend: &str) -> anyhow::Result<Outcome> {
     gpu_check::run(
         shell,
         &gpu_check::Options {
-            backend,
+            backend: backend.to_owned(),
+            emulated: backend == "cuda",
             recipes: vec!["mlp".to_owned()],
+            kernels: true,
             tests: false,
             steps: 10,
             tolerance: None,
             program: None,
             cpu_program: None,
-            profile,
+            profile: "dev".to_owned(),
         },
     )?;
     Ok(Outcome::Passed)
@@ -198,11 +215,16 @@ fn check_wgpu(shell: &Shell) -> anyhow::Result<Outcome> {
 /// - `packages`: those of Debian that have it
 fn skipped(lacking: &'static str, packages: &str) -> anyhow::Result<Outcome> {
     ensure!(
-        env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
+        !requires_all(),
         "{lacking} is installed and REQUIRE_ALL=1 (on Debian: apt-get install {packages})"
     );
     println!("SKIPPED: {lacking} is installed\nhelp: on Debian, apt-get install {packages}");
     Ok(Outcome::Skipped(lacking))
+}
+
+/// Whether nothing may be skipped.
+pub(crate) fn requires_all() -> bool {
+    env::var_os("REQUIRE_ALL").is_some_and(|value| value == "1")
 }
 
 /// Whether the Vulkan loader would find a driver: one named in the environment, or a manifest in

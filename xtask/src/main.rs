@@ -19,6 +19,7 @@ mod kill_test;
 mod web_page;
 
 // What the commands share.
+mod emulated_cuda;
 mod metadata;
 mod program;
 

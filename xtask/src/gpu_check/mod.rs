@@ -17,7 +17,7 @@ use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use self::outcome::Outcome;
-use crate::{golden, program};
+use crate::{emulated_cuda::Device, golden, program};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -27,8 +27,10 @@ pub(crate) struct Options {
     /// The recipes to run; with `-fast`, a few steps with convolutions that may round their operands
     #[arg(long, value_delimiter = ',', default_values = CASES.map(|case| case.0))]
     pub(crate) recipes: Vec<String>,
-    /// First compare operations, networks and augmentation on that backend with PyTorch's values,
-    /// and kernels with the CPU's; this takes minutes to build, and on a GPU in software to run
+    /// First compare kernels with the CPU's; this takes minutes to build, and on a GPU in software to run
+    #[arg(long)]
+    pub(crate) kernels: bool,
+    /// As `--kernels`, and operations, networks and augmentation with PyTorch's values
     #[arg(long)]
     pub(crate) tests: bool,
     /// Steps of each run
@@ -44,6 +46,9 @@ pub(crate) struct Options {
     /// The program `recipes` for the CPU [default: one is built]
     #[arg(long, value_name = "FILE")]
     pub(crate) cpu_program: Option<PathBuf>,
+    /// Emulate the device of `cuda` on the CPU; needs g++, and Linux
+    #[arg(long)]
+    pub(crate) emulated: bool,
     /// The Cargo profile to build them with
     #[arg(long, value_name = "PROFILE", default_value = "release")]
     pub(crate) profile: String,
@@ -114,8 +119,12 @@ fn tolerance(backend: &str, fast: bool) -> f64 {
 /// Trains every recipe on both backends; an error where one differs by more than the tolerance.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
+    let device = Device::new(shell, options.emulated)?;
+    let _of_commands = device.for_commands(shell);
     if options.tests {
         golden::hold(shell, backend)?;
+    }
+    if options.tests || options.kernels {
         hold_kernels(shell, backend)?;
     }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
@@ -131,6 +140,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         cpu: Side { program: &cpu, name: "cpu" },
         gpu: Side { program: &gpu, name: "gpu" },
         folder: folder.path(),
+        device: &device,
     };
     println!("{backend} against the CPU: the largest relative differences");
     println!(
@@ -158,7 +168,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 }
 
 /// Compares a backend's kernels with the CPU's.
-pub(crate) fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
+fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
     // With `recipes`, so that its program's build of the dependencies is used.
     let packages = ["--package", "backend", "--package", "recipes"];
     let feature = format!("recipes/{backend}");
@@ -180,6 +190,7 @@ struct Check<'a> {
     cpu: Side<'a>,
     gpu: Side<'a>,
     folder: &'a Path,
+    device: &'a Device,
 }
 
 /// The largest relative differences between two backends.
@@ -258,7 +269,7 @@ impl Check<'_> {
     fn call(&self, side: &Side<'_>, arguments: &[&str], settings: &str) -> anyhow::Result<Value> {
         let mut command = Command::new(side.program);
         command.current_dir(self.folder).args(arguments);
-        command.env("BURN_RECIPES_DATA", self.cache(side));
+        command.env("BURN_RECIPES_DATA", self.cache(side)).envs(self.device.environment());
         if !settings.is_empty() {
             let settings = settings.split(' ').chain(SHARED.split(' '));
             command.args(settings.flat_map(|setting| ["--set", setting]));
@@ -301,6 +312,7 @@ mod tests {
             cpu: Side { program: shell, name: "cpu" },
             gpu: Side { program: shell, name: "gpu" },
             folder: &std::env::temp_dir(),
+            device: &Device::default(),
         };
         let cache = |side: &Side<'_>| {
             check.call(side, &["-c", r#"printf '"%s"' "$BURN_RECIPES_DATA""#], "")

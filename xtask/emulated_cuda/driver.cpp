@@ -1,0 +1,189 @@
+// The driver's functions, in the order of its reference. Everything is done at once, by one thread at a
+// time, so streams and events have nothing to do.
+
+#include "emulator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+namespace {
+
+constexpr int SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500;
+const size_t MEMORY = size_t(4) << 30;
+// Of an allocation, what is filled: the pools of CubeCL begin with pages whose ends few runs reach.
+constexpr size_t FILLED = 64 << 20;
+
+std::mutex one_at_a_time;
+using Turn = std::lock_guard<std::mutex>;
+
+int architecture() {
+    static int value = std::stoi(variable("EMULATED_CUDA_ARCHITECTURE", "90"));
+    return value;
+}
+
+std::map<void*, size_t> allocations;
+size_t allocated;
+
+int allocate(void** pointer, size_t bytes) {
+    Turn turn(one_at_a_time);
+    if (allocated + bytes > MEMORY) return OUT_OF_MEMORY;
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return OUT_OF_MEMORY;
+    std::memset(memory, 0xff, std::min(bytes, FILLED));
+    allocations[memory] = bytes;
+    allocated += bytes;
+    *pointer = memory;
+    return SUCCESS;
+}
+
+int release(void* pointer) {
+    Turn turn(one_at_a_time);
+    auto found = allocations.find(pointer);
+    if (found == allocations.end()) return INVALID_VALUE;
+    munmap(pointer, found->second);
+    allocated -= found->second;
+    allocations.erase(found);
+    return SUCCESS;
+}
+
+struct Copy2D {
+    size_t source_x, source_y;
+    unsigned source_type;
+    const void* source_host;
+    char* source_device;
+    void* source_array;
+    size_t source_pitch;
+    size_t target_x, target_y;
+    unsigned target_type;
+    void* target_host;
+    char* target_device;
+    void* target_array;
+    size_t target_pitch;
+    size_t width_in_bytes, height;
+};
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return SUCCESS; }
+int cuDriverGetVersion(int* version) { return *version = 13000, SUCCESS; }
+int cuDeviceGetCount(int* count) { return *count = 1, SUCCESS; }
+int cuDeviceGet(int* device, int index) {
+    return index == 0 ? (*device = 0, SUCCESS) : INVALID_VALUE;
+}
+int cuDeviceGetName(char* name, int length, int) {
+    std::snprintf(name, length, "emulated sm_%d", architecture());
+    return SUCCESS;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = MEMORY, SUCCESS; }
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+    static const std::map<int, int> known = {
+        {1, MOST_THREADS},                   // threads in a block
+        {2, 1024}, {3, 1024}, {4, 64},       // a block's dimensions
+        {5, 0x7fffffff}, {6, 65535}, {7, 65535},  // a grid's
+        {10, WARP},
+        {16, 132},                           // multiprocessors
+        {75, architecture() / 10}, {76, architecture() % 10},
+        {97, SHARED_BYTES},                    // shared memory of a block that opts in
+    };
+    auto found = known.find(attribute);
+    if (found == known.end()) return *value = 0, SUCCESS;
+    return *value = found->second, SUCCESS;
+}
+int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &allocations, SUCCESS; }
+int cuDevicePrimaryCtxRelease_v2(int) { return SUCCESS; }
+int cuCtxSetCurrent(void*) { return SUCCESS; }
+int cuCtxSynchronize() { return SUCCESS; }
+
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+    Turn turn(one_at_a_time);
+    *free = MEMORY - allocated;
+    *total = MEMORY;
+    return SUCCESS;
+}
+int cuMemAlloc_v2(void** pointer, size_t bytes) { return allocate(pointer, bytes); }
+int cuMemAllocAsync(void** pointer, size_t bytes, void*) { return allocate(pointer, bytes); }
+int cuMemFree_v2(void* pointer) { return release(pointer); }
+int cuMemFreeAsync(void* pointer, void*) { return release(pointer); }
+int cuMemAllocHost_v2(void** pointer, size_t bytes) {
+    *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    return *pointer ? SUCCESS : OUT_OF_MEMORY;
+}
+int cuMemFreeHost(void* pointer) { return std::free(pointer), SUCCESS; }
+int cuMemcpyHtoDAsync_v2(void* target, const void* source, size_t bytes, void*) {
+    Turn turn(one_at_a_time);
+    return std::memcpy(target, source, bytes), SUCCESS;
+}
+int cuMemcpyDtoHAsync_v2(void* target, const void* source, size_t bytes, void*) {
+    Turn turn(one_at_a_time);
+    return std::memcpy(target, source, bytes), SUCCESS;
+}
+int cuMemcpyDtoDAsync_v2(void* target, const void* source, size_t bytes, void*) {
+    Turn turn(one_at_a_time);
+    return std::memcpy(target, source, bytes), SUCCESS;
+}
+int cuMemcpy2DAsync_v2(const Copy2D* copy, void*) {
+    Turn turn(one_at_a_time);
+    constexpr unsigned HOST = 1;
+    auto source = copy->source_type == HOST ? static_cast<const char*>(copy->source_host)
+                                            : copy->source_device;
+    auto target = copy->target_type == HOST ? static_cast<char*>(copy->target_host)
+                                            : copy->target_device;
+    for (size_t row = 0; row < copy->height; ++row)
+        std::memcpy(target + (copy->target_y + row) * copy->target_pitch + copy->target_x,
+                    source + (copy->source_y + row) * copy->source_pitch + copy->source_x,
+                    copy->width_in_bytes);
+    return SUCCESS;
+}
+
+int cuStreamCreate(void** stream, unsigned) { return *stream = new char, SUCCESS; }
+int cuStreamSynchronize(void*) { return SUCCESS; }
+int cuStreamWaitEvent(void*, void*, unsigned) { return SUCCESS; }
+int cuStreamDestroy_v2(void* stream) { return delete static_cast<char*>(stream), SUCCESS; }
+int cuEventCreate(void** event, unsigned) { return *event = new char, SUCCESS; }
+int cuEventRecord(void*, void*) { return SUCCESS; }
+int cuEventSynchronize(void*) { return SUCCESS; }
+int cuEventQuery(void*) { return SUCCESS; }
+int cuEventDestroy_v2(void* event) { return delete static_cast<char*>(event), SUCCESS; }
+
+// A module is a library that `compiler.cpp` has made; what the driver is given is its path.
+int cuModuleLoadData(void** module, const void* image) {
+    *module = dlopen(static_cast<const char*>(image), RTLD_NOW | RTLD_LOCAL);
+    if (!*module) std::fprintf(stderr, "emulated CUDA: %s\n", dlerror());
+    return *module ? SUCCESS : INVALID_VALUE;
+}
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->name = name;
+    kernel->thread = reinterpret_cast<void (*)(void**)>(dlsym(module, "emulated_thread"));
+    auto waits = static_cast<const bool*>(dlsym(module, "emulated_waits"));
+    if (!kernel->thread || !waits) return NOT_FOUND;
+    kernel->waits = *waits;
+    *function = kernel.release();
+    return SUCCESS;
+}
+int cuModuleUnload(void*) { return SUCCESS; }
+int cuFuncSetAttribute(void*, int, int) { return SUCCESS; }
+int cuLaunchKernel(const Kernel* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void*, void** arguments, void**) {
+    Turn turn(one_at_a_time);
+    if (block_x * block_y * block_z > MOST_THREADS || shared_bytes > SHARED_BYTES)
+        return INVALID_VALUE;
+    run(*kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments);
+    return SUCCESS;
+}
+
+int cuGetErrorName(int, const char** text) { return *text = "an emulated error", SUCCESS; }
+int cuGetErrorString(int, const char** text) { return *text = "an emulated error", SUCCESS; }
+
+}  // extern "C"

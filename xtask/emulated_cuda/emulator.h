@@ -1,0 +1,39 @@
+// An NVIDIA driver and run-time compiler for a device that does not exist: kernels are compiled by the C++
+// compiler of the machine (`compiler.cpp`) and run on its CPU, one thread after another (`threads.cpp`).
+// They have as much of the two libraries as CubeCL calls.
+//
+// What a GPU leaves open is an error here: threads that wait for each other at different places end the
+// process, and memory that nothing has written is full of NaN.
+//
+// Environment:
+// - CUDA_PATH: the folder of the libraries and of `include`; compiled kernels are kept there
+// - EMULATED_CUDA_ARCHITECTURE: such as 60, which has no tensor cores (default 90)
+// - EMULATED_CUDA_NVIDIA: a folder with NVIDIA's own compiler, `lib/libnvrtc.so.*` and `include`, which
+//   must compile each kernel, too
+// - EMULATED_CUDA_ORDER: `reverse` runs the last thread of each block first
+#pragma once
+
+#include "include/device.h"
+
+#include <cstdlib>
+#include <string>
+
+constexpr unsigned MOST_THREADS = 1024;
+constexpr unsigned WARP = 32;
+constexpr unsigned SHARED_BYTES = 227 * 1024;
+
+inline std::string variable(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value ? value : otherwise;
+}
+
+struct Kernel {
+    std::string name;
+    // Runs the thread at `threadIdx`.
+    void (*thread)(void** arguments);
+    // Whether its threads wait for each other.
+    bool waits;
+};
+
+// Runs a kernel to its end.
+void run(const Kernel& kernel, dim3 grid, dim3 block, unsigned shared_bytes, void** arguments);

@@ -1,0 +1,96 @@
+//! A CUDA device for machines without one: `xtask/emulated_cuda` is a driver and a run-time compiler that
+//! run CubeCL's kernels on the CPU.
+//!
+//! All that a program does with a GPU happens: kernels are written, compiled and started with the
+//! arguments that they would get there, rows of tensors are padded, threads wait for each other. What it
+//! can't show is speed, and how a GPU orders what the kernels leave open.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    path::Path,
+};
+
+use anyhow::{Context as _, ensure};
+use xshell::{PushEnv, Shell, cmd};
+
+use crate::{ci, program};
+
+const SOURCES: &str = "xtask/emulated_cuda";
+/// The names under which driver and compiler are looked for; both are one library.
+const LIBRARIES: [&str; 2] = ["libcuda.so", "libnvrtc.so"];
+/// Prints the folder of NVIDIA's own compiler and headers, where Python has them.
+const NVIDIA: &str = "
+import glob, nvidia
+found = [path for base in nvidia.__path__ for path in glob.glob(base + '/*/lib/libnvrtc.so.*')]
+print(found[0].rsplit('/lib/', 1)[0])
+";
+const UNSEEN: &str = "NVIDIA's compiler, which would compile the kernels too, is not installed";
+const NVIDIA_PACKAGES: &str =
+    "pip install nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl";
+
+/// The emulated device, or the machine's own.
+#[derive(Default)]
+pub(crate) struct Device {
+    environment: Vec<(&'static str, OsString)>,
+}
+
+impl Device {
+    /// Builds the emulated device's libraries with g++, or takes the machine's own device.
+    pub(crate) fn new(shell: &Shell, emulated: bool) -> anyhow::Result<Self> {
+        if !emulated {
+            return Ok(Self::default());
+        }
+        let folder = program::target_directory(shell).join("emulated-cuda");
+        build(shell, &folder)
+            .context("cannot build the emulated device, which takes g++ and Linux")?;
+        let mut libraries = folder.clone().into_os_string();
+        if let Some(others) = env::var_os("LD_LIBRARY_PATH") {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        let mut environment = vec![("LD_LIBRARY_PATH", libraries), ("CUDA_PATH", folder.into())];
+        match cmd!(shell, "python3 -c {NVIDIA}").quiet().ignore_stderr().read() {
+            Ok(compiler) => environment.push(("EMULATED_CUDA_NVIDIA", compiler.into())),
+            Err(_) => {
+                ensure!(!ci::requires_all(), "{UNSEEN} and REQUIRE_ALL=1 ({NVIDIA_PACKAGES})");
+                println!("SKIPPED: {UNSEEN}\nhelp: {NVIDIA_PACKAGES}");
+            }
+        }
+        Ok(Self { environment })
+    }
+
+    /// The variables by which a program finds the device.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.environment.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()))
+    }
+
+    /// Sets them for commands of the shell, until the result is dropped.
+    pub(crate) fn for_commands<'a>(&self, shell: &'a Shell) -> Vec<PushEnv<'a>> {
+        self.environment().map(|(name, value)| shell.push_env(name, value)).collect()
+    }
+}
+
+fn build(shell: &Shell, folder: &Path) -> anyhow::Result<()> {
+    let include = folder.join("include");
+    fs::create_dir_all(&include)?;
+    // Kernels that an earlier driver compiled may not fit this one.
+    shell.remove_path(folder.join("kernels"))?;
+    for header in shell.read_dir(format!("{SOURCES}/include"))? {
+        let name = header.file_name().context("a header without a name")?;
+        fs::copy(&header, include.join(name))?;
+    }
+    let [library, other] = LIBRARIES.map(|name| folder.join(name));
+    let sources =
+        ["driver.cpp", "threads.cpp", "compiler.cpp"].map(|name| Path::new(SOURCES).join(name));
+    cmd!(shell, "g++ -std=c++17 -O2 -fPIC -shared -Wall -Wextra -Werror -Wl,-soname,libcuda.so")
+        .arg("-o")
+        .arg(&library)
+        .args(sources)
+        .arg("-ldl")
+        .run()?;
+    shell.remove_path(&other)?;
+    fs::hard_link(library, other)?;
+    Ok(())
+}
