@@ -50,7 +50,12 @@ impl Device {
             libraries.push(":");
             libraries.push(others);
         }
-        let mut environment = vec![("LD_LIBRARY_PATH", libraries), ("CUDA_PATH", folder.into())];
+        let mut environment = vec![
+            ("LD_LIBRARY_PATH", libraries),
+            ("CUDA_PATH", folder.into()),
+            // Which kernels are fastest here says nothing.
+            ("CUBECL_AUTOTUNE_LEVEL", "minimal".into()),
+        ];
         match cmd!(shell, "python3 -c {NVIDIA}").quiet().ignore_stderr().read() {
             Ok(compiler) => environment.push(("EMULATED_CUDA_NVIDIA", compiler.into())),
             Err(_) => {

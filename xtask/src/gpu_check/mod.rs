@@ -127,6 +127,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if options.tests || options.kernels {
         hold_kernels(shell, backend)?;
     }
+    if options.recipes.is_empty() {
+        return Ok(());
+    }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
         Some(program) => program.canonicalize().context("cannot find the program"),
         None => program::build(shell, profile, feature),
