@@ -316,7 +316,7 @@ impl Observer for Run<'_> {
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
-        if !matches!(event, Event::Preparation { .. }) {
+        if !matches!(event, Event::Preparation { .. } | Event::Progress { .. }) {
             files.observe(event)?;
         }
         self.start.observer.observe(event)
