@@ -32,6 +32,7 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
+mod metrics_csv;
 mod peaks;
 mod record;
 mod run;

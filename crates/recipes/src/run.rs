@@ -391,7 +391,7 @@ mod tests {
     use store::fault;
 
     use super::*;
-    use crate::{config::Layer, mlp, run_directory::untimed_metrics};
+    use crate::{config::Layer, metrics_csv::untimed_metrics, mlp};
 
     /// Two epochs of two steps, with a checkpoint after every step.
     fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {
