@@ -33,6 +33,7 @@ mod download;
 mod environment;
 mod failure;
 mod metrics_csv;
+mod paths;
 mod peaks;
 mod record;
 mod run;

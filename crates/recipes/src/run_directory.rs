@@ -38,6 +38,8 @@ pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model.
 pub(crate) const MODEL: &str = "model.safetensors";
+/// What the report tells of the model on held-out data, as long as it is this model.
+pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
 
@@ -123,6 +125,7 @@ impl RunDirectory {
 
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
+        remove(&self.path.join(EVALUATION))?; // of the model from before
         model.write(&self.path.join(MODEL))?;
         write_json(&self.path.join(SUMMARY), summary)
     }
@@ -417,7 +420,8 @@ impl Drop for Reserved {
     }
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+/// Writes a file of JSON for people to read, too.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let mut text = serde_json::to_string_pretty(value).expect("plain data has a form in JSON");
     text.push('\n');
     write_whole(path, text.as_bytes())

@@ -79,7 +79,7 @@ fn model_rounded(
 /// - `unit`: what is counted
 fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> String {
     let given = data.map(|path| path.display().to_string()).unwrap_or_default();
-    let measured = match (report.split, report.given_split) {
+    let measured = match (report.split.as_ref(), report.given_split.as_ref()) {
         ("given", None) => format!("`{given}`"),
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),

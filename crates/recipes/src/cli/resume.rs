@@ -20,10 +20,11 @@ use super::{
 use crate::{
     Console, Failure, Start,
     config::Layer,
+    paths::{self, or_moved},
     record::{Record, config_of},
     registry,
     report::stable,
-    run_directory::{CONFIG, refuse_if_in_use},
+    run_directory::refuse_if_in_use,
     settings::longer,
     shell::quoted_path,
 };
@@ -72,9 +73,13 @@ pub(super) fn run(
         ));
     }
 
-    let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
+    let layer = paths::document(directory, &config);
     let recipe = registry::find(layer.recipe_name()?)?;
+    let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
+    let moved = group.broadcast(serde_json::to_vec(&moved).unwrap_or_default())?;
+    let moved: Vec<_> = serde_json::from_slice(&moved).unwrap_or_default();
     let mut layers = vec![layer];
+    layers.extend(paths::layers(directory, &moved));
     layers.extend(Layer::sets(&arguments.settings));
     check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
@@ -86,6 +91,7 @@ pub(super) fn run(
         ..Start::new(directory.clone(), &mut console)
     };
     let ended = caught(|| (recipe.train)(layers, start))
+        .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
         .map_err(|failure| or_resume(failure, directory, &console));
     if group.leads() {
         write_at_the_end(directory, &ended, &mut console);
