@@ -10,7 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use terminal_size::{Width, terminal_size_of};
 use training::{Event, Metrics, Observer, Pace, StepReport};
 
-use crate::numbers::{duration, grouped, listed, rounded, significant, size};
+use crate::{
+    numbers::{duration, grouped, listed, rounded, significant, size},
+    report::Verdict,
+};
 
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
@@ -105,6 +108,17 @@ impl Console {
     /// Prints a note to the user.
     pub(crate) fn note(&self, message: &str) {
         self.line(&format!("note: {message}"));
+    }
+
+    /// Prints what a run that has ended came to.
+    pub(crate) fn verdict(&self, Verdict { sentence, notes }: &Verdict) {
+        if matches!(self.view, View::Quiet) {
+            return;
+        }
+        for sentence in [sentence].into_iter().chain(notes) {
+            // Nobody is left to tell when stderr is closed.
+            let _ = writeln!(stderr(), "{}", printable(sentence));
+        }
     }
 
     fn line(&self, text: &str) {
@@ -358,7 +372,7 @@ fn losses(train_loss: f64, last_loss: f64, validation: Option<&Metrics>) -> Stri
     }
 }
 
-/// `, validation loss 0.4812, accuracy 0.7662`
+/// `, validation loss 0.4812, accuracy 76.6 %`
 fn describe(metrics: &Metrics) -> String {
     format!(", validation {}", listed(metrics))
 }
@@ -393,7 +407,7 @@ mod tests {
     fn an_epoch_is_told_by_its_mean_loss_beside_the_validation() {
         let validation = Metrics::from([("accuracy".to_owned(), 0.75), ("loss".to_owned(), 0.5)]);
         let told = losses(0.25, 0.125, Some(&validation));
-        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 0.7500");
+        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 75.0 %");
         assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
     }
 

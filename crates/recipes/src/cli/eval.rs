@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Console, Failure, Progress,
     evaluation::{ClassScores, EvaluationReport, examine},
-    numbers::{counted, percent, rounded},
+    numbers::{counted, measure, percent},
 };
 
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,7 @@ fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> Strin
     text += &format!("{measured}, {}\n", counted(report.samples as u64, unit));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
-        let _ = writeln!(text, "  {name:<10} {}", rounded(*value));
+        let _ = writeln!(text, "  {name:<10} {}", measure(name, *value));
     }
     if report.classes.is_empty() {
         return text;

@@ -197,9 +197,10 @@ fn is_file(named: &str) -> bool {
 pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
     let mut text = format!(
-        "trained {} for {} in {}, {} samples/s, on {}{}\n",
+        "trained {} for {} in {} ({} of it in steps, at {} samples/s), on {}{}\n",
         summary.recipe,
         counted(summary.steps, "step"),
+        duration(summary.seconds),
         duration(summary.seconds_training),
         grouped(summary.samples_per_second()),
         summary.device,

@@ -10,6 +10,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     let options = "--set data.labels=linear --set training.epochs=5 --set training.batch_size=64";
     let ran = folder.run(&format!("train mlp {options} --run-dir run")).succeeded();
     assert!(ran.stdout.contains("the run is in run, its report in report.html"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("\nmlp reached ") && ran.stderr.contains(" after 5 epochs in "));
     // However long measuring it would have taken.
     assert!(folder.read("run/report.html").contains("\u{a0}% accuracy on "));
 
