@@ -33,6 +33,7 @@ mod download;
 mod environment;
 mod failure;
 mod metrics_csv;
+mod odd_settings;
 mod paths;
 mod peaks;
 mod record;
