@@ -15,7 +15,7 @@ use super::{
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
-    train::{Ended, describe, or_resume},
+    train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
     Console, Failure, Start,
@@ -96,6 +96,7 @@ pub(super) fn run(
     if group.leads() {
         write_at_the_end(directory, &ended, &mut console);
     }
+    tell_interruption(&ended, directory, output);
     let ended = Ended::of(ended?, directory);
     if group.leads() {
         EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));

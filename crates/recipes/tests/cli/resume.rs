@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::folder::Folder;
+use crate::folder::{Folder, told};
 
 const SETTINGS: &str = "--set data.labels=linear --set training.epochs=60 --set training.batch_size=30 \
      --set schedule.kind=one_cycle --set training.ema=0.9 --set data.order=shuffled \
@@ -130,6 +130,38 @@ fn a_run_may_grow_but_not_change() {
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
     assert_eq!(folder.read("run/config.toml"), folder.read("straight/config.toml"));
+}
+
+#[test]
+fn what_has_no_result_is_told_as_json() {
+    let folder = Folder::new();
+    let train = "train mlp --set training.epochs=1000000 --json --progress quiet --run-dir run";
+    let mut child = folder
+        .command()
+        .args(train.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    signal(&child, "INT");
+    let ran = told(child.wait_with_output().unwrap()).refused(130, "interrupted after step ");
+    let interrupted = ran.json();
+    let steps = interrupted["steps"].as_u64().unwrap();
+    assert!(ran.stderr.contains(&format!("after step {steps}, in `run`")), "{}", ran.stderr);
+    let expected = serde_json::json!({
+        "status": "interrupted", "run": "run", "steps": steps, "resume": "recipes resume run",
+    });
+    assert_eq!(interrupted, expected);
+
+    for command in ["train mlp --set data.sorce=csv", "resume run --set data.sorce=csv"] {
+        let ran = folder.run(&format!("{command} --json")).refused(2, "unknown key");
+        let expected = serde_json::json!({
+            "error": "unknown key `data.sorce`, in --set data.sorce=csv",
+            "help": "did you mean `data.source`?",
+        });
+        assert_eq!(ran.json(), expected);
+    }
 }
 
 #[test]
