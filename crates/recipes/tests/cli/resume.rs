@@ -68,6 +68,31 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
     }
 }
 
+/// The exit code of a run whose terminal is closed, and whether it has a checkpoint.
+///
+/// - `under`: the program that starts it
+#[cfg(target_os = "linux")]
+fn hung_up(under: &[&str]) -> (Option<i32>, bool) {
+    let folder = Folder::new();
+    let train = format!("train mlp {SETTINGS} --run-dir run");
+    let mut command = folder.in_folder(under[0]);
+    command.args(&under[1..]).arg(env!("CARGO_BIN_EXE_recipes")).args(train.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    // As a shell and the system both do.
+    signal(&child, "HUP");
+    signal(&child, "HUP");
+    let code = child.wait().unwrap().code();
+    (code, folder.path("run/checkpoints").read_dir().unwrap().count() > 0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_ends_with_its_terminal_unless_it_is_to_outlive_it() {
+    assert_eq!(hung_up(&["env", "--default-signal=HUP"]), (Some(130), true));
+    assert_eq!(hung_up(&["nohup"]).0, Some(0));
+}
+
 #[test]
 fn a_killed_run_goes_on_from_its_last_checkpoint_and_its_logs_have_no_line_twice() {
     let folder = Folder::new();
