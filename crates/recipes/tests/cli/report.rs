@@ -170,6 +170,7 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.contains("a and 1 more") && text.contains(" ± "), "{text}");
     let is_row = |line: &str| line.split_whitespace().eq(["training.batch_size", "40", "64"]);
     assert!(text.lines().any(is_row), "{text}");
+    assert!(text.contains("\nlowest validation loss: "), "{text}");
     assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
 
     let json = folder.run("compare a b c --json").succeeded().json();
