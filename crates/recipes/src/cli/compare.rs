@@ -1,6 +1,8 @@
 //! `recipes compare`: finished runs side by side.
 
-use std::path::PathBuf;
+use std::{iter, path::PathBuf};
+
+use clap::ValueHint;
 
 use super::output::{Output, aligned, refuse_existing, refuse_other_format};
 use crate::{
@@ -11,7 +13,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct CompareArguments {
     /// The run directories; at least two of the runs must be finished
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    #[arg(required = true, num_args = 2.., value_name = "RUN", value_hint = ValueHint::DirPath)]
     runs: Vec<PathBuf>,
     /// Also write an HTML page with the curves of all runs overlaid
     #[arg(long, value_name = "FILE.html")]

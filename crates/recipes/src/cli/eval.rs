@@ -10,6 +10,7 @@ use backend::{
     Selected,
     device::{self, Device},
 };
+use clap::ValueHint;
 use inference::{InferenceError, InputKind, Model};
 use store::TensorFile;
 
@@ -27,6 +28,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct EvalArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// Evaluate on this instead: a CSV file, a text, or a folder of images, data set files or NumPy
     /// arrays. In a folder with splits, the test split is used, or else the validation split

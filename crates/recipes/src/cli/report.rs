@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueHint;
 use serde::Serialize;
 
 use super::output::{Output, print_note, refuse_existing, refuse_other_format};
@@ -13,6 +14,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct ReportArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// The page to write [default: `report.html` in the run directory, replaced if it exists]
     #[arg(long, value_name = "FILE.html")]

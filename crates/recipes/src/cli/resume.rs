@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use clap::ValueHint;
 use training::{EndStatus, Group};
 
 use super::{
@@ -32,7 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArguments {
     /// The run directory
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
     /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.

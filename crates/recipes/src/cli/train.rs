@@ -9,7 +9,7 @@ use serde::Serialize;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::Common,
+    arguments::{Common, RecipeParser},
     output::Output,
     panics::caught,
     processes::{check_alike, of_first},
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct TrainArguments {
     /// A recipe's name, or a configuration file [default: mlp]
-    #[arg(value_name = "RECIPE|FILE.toml")]
+    #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: Option<String>,
     /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
