@@ -2,17 +2,31 @@
 
 use std::{
     error::Error,
-    io::{IsTerminal, Write, stderr},
+    io::{Write, stderr},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use terminal_size::{Width, terminal_size_of};
 use training::{Event, Metrics, Observer, Pace, StepReport};
 
-use crate::numbers::{duration, grouped, listed, rounded, significant, size};
+use crate::{
+    numbers::{duration, grouped, listed, rounded, significant, size},
+    report::Verdict,
+};
 
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
+
+/// Between two on how far a run is whose log interval takes longer, after the first.
+const POSITION_EVERY: Duration = Duration::from_secs(30);
+
+/// Columns of a terminal whose width is unknown.
+const USUAL_WIDTH: usize = 80;
+/// Columns from which on there is room for a long bar.
+const WIDE: usize = 100;
+/// Columns that the time left may take beside the bar.
+const TIME_LEFT: usize = "59m left, ".len();
 
 /// Between two lines on epochs above a bar.
 const EPOCH_EVERY: Duration = Duration::from_secs(1);
@@ -37,9 +51,11 @@ pub struct Console {
     first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
-    last_epoch: Instant, // of which a line was printed
+    last_report: Instant, // of a log interval
+    last_epoch: Instant,  // of which a line was printed
     last_step: Option<StepReport>,
-    told_step: u64, // by the last line on speed
+    told_step: u64,      // by the last line on speed
+    told_position: bool, // by any line
     validation: Option<Metrics>,
     preparation: Option<ProgressBar>,
 }
@@ -55,9 +71,17 @@ impl Console {
     pub fn new(progress: Progress) -> Self {
         let view = match progress {
             Progress::Quiet => View::Quiet,
-            Progress::Auto if stderr().is_terminal() => View::Bar(bar()),
-            Progress::Auto | Progress::Plain => View::Plain,
+            Progress::Plain => View::Plain,
+            Progress::Auto => {
+                let bar = bar();
+                // Where no bar can be drawn, in a pipe or on a terminal without cursor movement.
+                if bar.is_hidden() { View::Plain } else { View::Bar(bar) }
+            }
         };
+        Self::with_view(view)
+    }
+
+    fn with_view(view: View) -> Self {
         let now = Instant::now();
         Self {
             view,
@@ -66,9 +90,11 @@ impl Console {
             first_step: 0,
             began: now,
             last_status: now,
+            last_report: now,
             last_epoch: now,
             last_step: None,
             told_step: 0,
+            told_position: false,
             validation: None,
             preparation: None,
         }
@@ -84,6 +110,17 @@ impl Console {
         self.line(&format!("note: {message}"));
     }
 
+    /// Prints what a run that has ended came to.
+    pub(crate) fn verdict(&self, Verdict { sentence, notes }: &Verdict) {
+        if matches!(self.view, View::Quiet) {
+            return;
+        }
+        for sentence in [sentence].into_iter().chain(notes) {
+            // Nobody is left to tell when stderr is closed.
+            let _ = writeln!(stderr(), "{}", printable(sentence));
+        }
+    }
+
     fn line(&self, text: &str) {
         let text = &printable(text);
         match &self.view {
@@ -97,12 +134,9 @@ impl Console {
     /// peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: StepReport) -> String {
         let StepReport { step, loss, learning_rate, gradient_norm, pace, .. } = last;
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let done = step.saturating_sub(self.first_step).max(1) as f64;
-        let left = elapsed / done * self.steps.saturating_sub(step) as f64;
         format!(
             "step {step}/{}, loss {}{}, learning rate {}, gradient norm {}, {}, \
-             data wait {:.0} %{}, {} elapsed, {} left",
+             data wait {:.0} %{}, {}",
             self.steps,
             rounded(loss),
             self.validation.as_ref().map(describe).unwrap_or_default(),
@@ -113,14 +147,22 @@ impl Console {
             pace.communication_wait
                 .map(|share| format!(", communication wait {:.0} %", share * 100.0))
                 .unwrap_or_default(),
-            duration(elapsed),
-            duration(left),
+            self.times(step),
         )
+    }
+
+    /// `0.2 s elapsed, 0.8 s left`
+    fn times(&self, step: u64) -> String {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let done = step.saturating_sub(self.first_step).max(1) as f64;
+        let left = elapsed / done * self.steps.saturating_sub(step) as f64;
+        format!("{} elapsed, {} left", duration(elapsed), duration(left))
     }
 
     fn on_start(&mut self, epochs: usize, steps: u64, first_step: u64) {
         (self.epochs, self.steps, self.first_step) = (epochs, steps, first_step);
-        (self.began, self.last_status) = (Instant::now(), Instant::now());
+        let now = Instant::now();
+        (self.began, self.last_status, self.last_report) = (now, now, now);
         if let View::Bar(bar) = &self.view {
             bar.set_length(steps);
             bar.set_position(first_step);
@@ -130,20 +172,41 @@ impl Console {
         }
     }
 
-    fn on_step(&mut self, last: StepReport) {
-        let is_first = self.last_step.replace(last).is_none();
+    /// Between two log intervals only the place is known.
+    fn on_progress(&mut self, epoch: usize, step: u64) {
+        let wait = if self.told_position { POSITION_EVERY } else { STATUS_EVERY };
         match &self.view {
             View::Bar(bar) => {
-                if is_first {
-                    bar.set_style(bar_style("{eta} left, "));
+                self.move_to(bar, step);
+                if self.last_step.is_none() {
+                    bar.set_message(format!("epoch {epoch}/{}", self.epochs));
                 }
-                bar.set_position(last.step);
-                let validation = self.validation.as_ref().map(describe).unwrap_or_default();
-                let speed = speed(last.pace);
-                let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
-                bar.set_message(format!(
-                    "epoch {epoch}/{epochs}, loss {loss}{validation}, {speed}"
-                ));
+            }
+            View::Plain
+                if self.last_report.elapsed() >= STATUS_EVERY
+                    && self.last_status.elapsed() >= wait =>
+            {
+                (self.last_status, self.told_position) = (Instant::now(), true);
+                let (steps, epochs, times) = (self.steps, self.epochs, self.times(step));
+                self.line(&format!("step {step}/{steps}, epoch {epoch}/{epochs}, {times}"));
+            }
+            View::Plain | View::Quiet => {}
+        }
+    }
+
+    fn move_to(&self, bar: &ProgressBar, step: u64) {
+        if bar.position() == self.first_step {
+            bar.set_style(bar_style("{eta} left, "));
+        }
+        bar.set_position(step);
+    }
+
+    fn on_step(&mut self, last: StepReport) {
+        (self.last_step, self.last_report) = (Some(last), Instant::now());
+        match &self.view {
+            View::Bar(bar) => {
+                self.move_to(bar, last.step);
+                bar.set_message(fitting(&self.fields(last), self.room(width())));
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
                 (self.last_status, self.told_step) = (Instant::now(), last.step);
@@ -151,6 +214,22 @@ impl Console {
             }
             View::Plain | View::Quiet => {}
         }
+    }
+
+    /// What a bar says of the last log interval, the most important first.
+    fn fields(&self, last: StepReport) -> String {
+        let validation = self.validation.as_ref().map(describe).unwrap_or_default();
+        let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
+        format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {}", speed(last.pace))
+    }
+
+    /// Columns for the message beside the bar.
+    ///
+    /// - `width`: of the terminal
+    fn room(&self, width: usize) -> usize {
+        let steps = grouped(self.steps as f64).len();
+        let before = bar_width(width) + " step /, ".len() + 2 * steps + TIME_LEFT;
+        width.saturating_sub(before)
     }
 
     /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
@@ -225,8 +304,12 @@ impl Observer for Console {
                 }
             }
             &Event::Step(report) => self.on_step(report),
-            Event::Epoch { epoch, train_loss, last_loss, validation, .. } => {
+            &Event::Progress { epoch, step } => self.on_progress(epoch, step),
+            Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
                 self.validation.clone_from(validation);
+                if let View::Bar(bar) = &self.view {
+                    self.move_to(bar, *step);
+                }
                 self.on_epoch(*epoch, *train_loss, *last_loss);
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
@@ -244,9 +327,34 @@ fn bar() -> ProgressBar {
 
 /// - `left`: the time left, from the first step on
 fn bar_style(left: &str) -> ProgressStyle {
-    // The message is cut where a terminal is too narrow for it.
-    let style = format!("{{bar:16}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}");
+    let width = bar_width(width());
+    let style = format!("{{bar:{width}}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}");
     ProgressStyle::with_template(&style).expect("the template is a constant")
+}
+
+/// Columns of the bar itself.
+fn bar_width(terminal: usize) -> usize {
+    if terminal < WIDE { 8 } else { 16 }
+}
+
+/// Columns of the terminal.
+fn width() -> usize {
+    let size = terminal_size_of(stderr());
+    size.map_or(USUAL_WIDTH, |(Width(columns), _)| usize::from(columns))
+}
+
+/// The first of these fields, as many as there is room for.
+///
+/// - `fields`: separated by commas
+fn fitting(fields: &str, room: usize) -> String {
+    let mut fitting = String::new();
+    for field in fields.split_inclusive(", ") {
+        if fitting.chars().count() + field.trim_end_matches(", ").chars().count() > room {
+            break;
+        }
+        fitting += field;
+    }
+    fitting.trim_end_matches(", ").to_owned()
 }
 
 fn preparation_bar(task: &str) -> ProgressBar {
@@ -264,7 +372,7 @@ fn losses(train_loss: f64, last_loss: f64, validation: Option<&Metrics>) -> Stri
     }
 }
 
-/// `, validation loss 0.4812, accuracy 0.7662`
+/// `, validation loss 0.4812, accuracy 76.6 %`
 fn describe(metrics: &Metrics) -> String {
     format!(", validation {}", listed(metrics))
 }
@@ -299,8 +407,59 @@ mod tests {
     fn an_epoch_is_told_by_its_mean_loss_beside_the_validation() {
         let validation = Metrics::from([("accuracy".to_owned(), 0.75), ("loss".to_owned(), 0.5)]);
         let told = losses(0.25, 0.125, Some(&validation));
-        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 0.7500");
+        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 75.0 %");
         assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
+    }
+
+    fn hear(console: &mut Console, event: &Event) {
+        console.observe(event).unwrap();
+    }
+
+    #[test]
+    fn a_bar_moves_between_log_intervals_and_at_the_end_of_an_epoch() {
+        let bar = ProgressBar::hidden();
+        let mut console = Console::with_view(View::Bar(bar.clone()));
+        hear(&mut console, &Event::Start { epochs: 4, steps: 40, trainable_parameters: 1 });
+        assert_eq!((bar.position(), bar.message().as_str()), (0, "starting"));
+        hear(&mut console, &Event::Progress { epoch: 1, step: 3 });
+        assert_eq!((bar.position(), bar.message().as_str()), (3, "epoch 1/4"));
+        hear(&mut console, &Event::Step(StepReport { epoch: 1, step: 5, ..Default::default() }));
+        let message = bar.message();
+        assert!(message.starts_with("epoch 1/4, loss 0.0000, "), "{message}");
+        hear(&mut console, &Event::Progress { epoch: 1, step: 7 });
+        assert_eq!((bar.position(), bar.message()), (7, message));
+        let epoch = Event::Epoch {
+            epoch: 1,
+            step: 10,
+            train_loss: 0.5,
+            last_loss: 0.5,
+            validation: None,
+            learning_rate: 0.1,
+            seconds: 1.0,
+            validation_seconds: None,
+            pace: Pace::default(),
+        };
+        hear(&mut console, &epoch);
+        assert_eq!(bar.position(), 10);
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_whole_fields() {
+        let mut console = Console::with_view(View::Quiet);
+        (console.steps, console.epochs) = (12_500, 500);
+        let pace = Pace {
+            samples_per_second: 652_000.0,
+            percent_of_peak: Some(12.0),
+            memory_bytes: Some(85_000_000),
+            ..Pace::default()
+        };
+        let report = StepReport { epoch: 7, step: 175, loss: 0.5326, pace, ..Default::default() };
+        let fields = console.fields(report);
+        assert_eq!(fitting(&fields, console.room(120)), fields);
+        let narrow = fitting(&fields, console.room(80));
+        assert_eq!(narrow, "epoch 7/500, loss 0.5326");
+        assert_eq!(fitting(&fields, console.room(84)), narrow + ", 652,000 samples/s");
+        assert_eq!(fitting(&fields, 0), "");
     }
 
     #[test]

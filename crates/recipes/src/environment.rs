@@ -1,5 +1,7 @@
 //! Where a run ran: `environment.json`.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 /// The commit that was built, or `unknown`.
@@ -22,6 +24,8 @@ pub(crate) struct Environment {
     optimized: bool,
     /// Invalid Unicode is replaced.
     command_line: Vec<String>,
+    /// The folder in which the command was given, from which relative paths count; none if unknown.
+    folder: Option<PathBuf>,
     started: String,
 }
 
@@ -42,6 +46,7 @@ impl Environment {
             architecture: std::env::consts::ARCH,
             optimized: !cfg!(debug_assertions),
             command_line: command_line.collect(),
+            folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
             started: crate::time::now(),
         }
     }

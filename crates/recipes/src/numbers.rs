@@ -70,9 +70,14 @@ pub(crate) fn rounded(value: f64) -> String {
     }
 }
 
-/// Metrics as `loss 0.4812, accuracy 0.7662`.
+/// The value of a metric: an accuracy as a percentage, others as [`rounded`].
+pub(crate) fn measure(name: &str, value: f64) -> String {
+    if name == "accuracy" { percent(value) } else { rounded(value) }
+}
+
+/// Metrics as `loss 0.4812, accuracy 76.6 %`.
 pub(crate) fn listed(metrics: &Metrics) -> String {
-    let told = |(name, value): (&str, f64)| format!("{name} {}", rounded(value));
+    let told = |(name, value): (&str, f64)| format!("{name} {}", measure(name, value));
     ordered(metrics).into_iter().map(told).collect::<Vec<_>>().join(", ")
 }
 

@@ -5,7 +5,7 @@ use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
 
-use crate::{Failure, config::Training, features::IMAGES_AT_A_TIME, run::odd};
+use crate::{Failure, config::Training, features::IMAGES_AT_A_TIME, odd_settings::odd};
 
 /// Points of the learning-rate schedule.
 const POINTS: u64 = 200;
@@ -131,7 +131,8 @@ impl Outline<'_> {
             return Err(TrainError::Config(mistake).into());
         }
         let mut notes = self.notes.clone();
-        notes.extend(odd(&self.trainer, self.training.precision));
+        let Training { batch_size, precision, .. } = *self.training;
+        notes.extend(odd(&self.trainer, batch_size, precision));
         notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
         let layers = self.architecture.layers(&self.sample);
         let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);
@@ -144,7 +145,6 @@ impl Outline<'_> {
         let epochs = length.steps / length.steps_per_epoch.max(1);
         let rest = length.steps % length.steps_per_epoch.max(1);
         let in_epoch = self.samples as u64;
-        let batch_size = self.training.batch_size;
         let in_rest = in_epoch.min(rest.saturating_mul(batch_size as u64));
         let passes = epochs.saturating_mul(in_epoch).saturating_add(in_rest);
         let once =

@@ -134,9 +134,10 @@ impl Observer for Heard<'_> {
                 self.watch.is_over |= step >= self.range.steps;
                 if self.watch.is_over { Err("the range test is over".into()) } else { Ok(()) }
             }
-            Event::Start { .. } | Event::Preparation { .. } | Event::Warning { .. } => {
-                self.shown.observe(event)
-            }
+            Event::Start { .. }
+            | Event::Progress { .. }
+            | Event::Preparation { .. }
+            | Event::Warning { .. } => self.shown.observe(event),
             _ => Ok(()),
         }
     }

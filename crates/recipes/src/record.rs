@@ -307,6 +307,11 @@ pub(crate) fn data_hash(directory: &Path) -> Option<String> {
     Some(environment(directory)["data"].as_str()?.to_owned())
 }
 
+/// The folder in which a run was started, if recorded.
+pub(crate) fn folder_of(directory: &Path) -> Option<PathBuf> {
+    Some(environment(directory)["folder"].as_str()?.into())
+}
+
 /// The error for a directory that is not a run.
 fn not_a_run(directory: &Path) -> Failure {
     let shown = directory.display();

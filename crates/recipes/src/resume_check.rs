@@ -13,9 +13,10 @@ use training::{Group, Stop, newest_step};
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
+    metrics_csv::untimed_metrics,
     registry::Recipe,
     run::temporary_folder,
-    run_directory::{CHECKPOINTS, MODEL, untimed_metrics},
+    run_directory::{CHECKPOINTS, MODEL},
 };
 
 /// The result of the comparison.

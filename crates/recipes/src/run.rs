@@ -8,7 +8,7 @@ use std::{
 };
 
 use backend::{
-    Backend, Precision,
+    Backend,
     device::{self, Device},
     precision, set_sum_over_processes,
 };
@@ -19,15 +19,15 @@ use models::weights;
 use serde::Serialize;
 use tempfile::TempDir;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, OptimizerKind, ScheduleKind,
-    Stop, Trained, TrainerConfig, Work,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
+    TrainerConfig, Work,
 };
 
 use crate::{
     ExitCode, Failure, Summary,
     config::{self, Config},
     environment::Environment,
-    numbers::counted,
+    odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
     run_directory::{Resolved, RunDirectory},
@@ -59,6 +59,7 @@ pub(crate) struct Run<'a> {
     recipe: String,
     data: String, // the hash of all samples
     seed: u64,
+    batch_size: usize,
     notes: Vec<String>,
     skipped: usize,
     seconds_preparing: f64,          // from the start to the first event
@@ -183,6 +184,7 @@ impl<'a> Start<'a> {
             recipe: config.recipe.clone(),
             data: data.to_owned(),
             seed: config.training.seed,
+            batch_size: config.training.batch_size,
             notes,
             skipped: 0,
             seconds_preparing: 0.0,
@@ -223,7 +225,7 @@ impl Run<'_> {
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
-        self.notes.extend(odd(&config, precision()));
+        self.notes.extend(odd(&config, self.batch_size, precision()));
         let architecture = &description.architecture;
         let of_sample =
             FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
@@ -316,7 +318,7 @@ impl Observer for Run<'_> {
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
-        if !matches!(event, Event::Preparation { .. }) {
+        if !matches!(event, Event::Preparation { .. } | Event::Progress { .. }) {
             files.observe(event)?;
         }
         self.start.observer.observe(event)
@@ -329,48 +331,6 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.as_mut()?.keeper()
     }
-}
-
-/// Settings that are allowed but make little sense, a sentence each.
-pub(crate) fn odd(config: &TrainerConfig, precision: Precision) -> Vec<String> {
-    let mut notes = Vec::new();
-    let (schedule, length) = (&config.schedule, config.length());
-    let (warmup, steps) = (schedule.warmup_steps, length.steps);
-    if schedule.kind == ScheduleKind::Cosine && warmup >= steps {
-        notes.push(format!(
-            "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
-             `optimizer.learning_rate`"
-        ));
-    }
-    let epochs = steps.div_ceil(length.steps_per_epoch.max(1));
-    let later = |&&milestone: &&usize| milestone as u64 >= epochs;
-    let unreached: Vec<&usize> = schedule.milestones.iter().filter(later).collect();
-    if schedule.kind == ScheduleKind::Step && !unreached.is_empty() {
-        notes.push(format!(
-            "the run has {}, counted from 0, so it never reaches {unreached:?} of \
-             `schedule.milestones`",
-            counted(epochs, "epoch")
-        ));
-    }
-    let optimizer = &config.optimizer;
-    if optimizer.kind == OptimizerKind::AdamW && optimizer.weight_decay == 0.0 {
-        notes.push(
-            "`optimizer.kind = \"adamw\"` is `\"adam\"` while `optimizer.weight_decay` is 0; \
-             PyTorch's default is 0.01"
-                .to_owned(),
-        );
-    }
-    if config.minimum_improvement > 0.0 && config.patience.is_none() {
-        notes.push(
-            "`training.minimum_improvement` has no effect without `training.patience`".to_owned(),
-        );
-    }
-    if device::COMPUTES_AT_ONCE && precision != Precision::F32 {
-        notes.push(format!(
-            "`training.precision` is {precision}, which is several times slower than f32 on a CPU"
-        ));
-    }
-    notes
 }
 
 /// A folder for temporary runs, deleted on drop.
@@ -391,7 +351,7 @@ mod tests {
     use store::fault;
 
     use super::*;
-    use crate::{config::Layer, mlp, run_directory::untimed_metrics};
+    use crate::{config::Layer, metrics_csv::untimed_metrics, mlp};
 
     /// Two epochs of two steps, with a checkpoint after every step.
     fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {

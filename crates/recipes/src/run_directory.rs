@@ -13,11 +13,17 @@ use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
     is_unfinished, remove, write_whole,
 };
-use training::{Event, Keeper, Metrics, Observer, ObserverError, Pace};
+use training::{Event, Keeper, Metrics, Observer, ObserverError};
 
 use crate::{
-    ExitCode, Failure, Summary, environment::Environment, record::wrote_checkpoint,
-    settings::refuse_changes, shell::quoted_path, tensorboard::Scalars, time,
+    ExitCode, Failure, Summary,
+    environment::Environment,
+    metrics_csv::{METRICS, MetricsLog},
+    record::wrote_checkpoint,
+    settings::refuse_changes,
+    shell::quoted_path,
+    tensorboard::Scalars,
+    time,
 };
 
 /// The resolved configuration.
@@ -32,13 +38,10 @@ pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model.
 pub(crate) const MODEL: &str = "model.safetensors";
+/// What the report tells of the model on held-out data, as long as it is this model.
+pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
-
-/// A line for each epoch.
-const METRICS: &str = "metrics.csv";
-/// Its last columns, which differ from run to run.
-const TIME_COLUMNS: usize = 3;
 
 /// A configuration in the two forms that a run stores.
 #[derive(Debug)]
@@ -55,12 +58,12 @@ pub(crate) struct RunDirectory {
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
-    began: Instant,             // the process
-    seconds_before: f64,        // of the run until it was resumed
-    events: Option<AppendLog>,  // once it is known where they continue
-    metrics: Option<AppendLog>, // from the first epoch on, when its columns are known
-    scalars: Option<Scalars>,   // as `events`, where `output.tensorboard` asks for it
-    scalars_bytes: u64,         // where it resumed, which an earlier process may have written
+    began: Instant,              // the process
+    seconds_before: f64,         // of the run until it was resumed
+    events: Option<AppendLog>,   // once it is known where they continue
+    metrics: Option<MetricsLog>, // from the first epoch on, when its columns are known
+    scalars: Option<Scalars>,    // as `events`, where `output.tensorboard` asks for it
+    scalars_bytes: u64,          // where it resumed, which an earlier process may have written
 }
 
 /// What a run stores in each of its checkpoints.
@@ -122,6 +125,7 @@ impl RunDirectory {
 
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
+        remove(&self.path.join(EVALUATION))?; // of the model from before
         model.write(&self.path.join(MODEL))?;
         write_json(&self.path.join(SUMMARY), summary)
     }
@@ -156,7 +160,7 @@ impl RunDirectory {
         }
         match mark {
             Some(mark) if mark.metrics_bytes > 0 => {
-                self.metrics = Some(AppendLog::reopen(&metrics, mark.metrics_bytes)?);
+                self.metrics = Some(MetricsLog::reopen(&metrics, mark.metrics_bytes)?);
             }
             _ => remove(&metrics)?,
         }
@@ -212,38 +216,15 @@ impl RunDirectory {
     }
 
     fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
-        let Event::Epoch {
-            epoch,
-            step,
-            train_loss,
-            validation,
-            learning_rate,
-            seconds,
-            pace: Pace { samples_per_second, data_wait, .. },
-            ..
-        } = event
-        else {
-            return Ok(());
-        };
-        let none = Metrics::new();
-        let validation = ordered(validation.as_ref().unwrap_or(&none));
+        let Event::Epoch { validation, .. } = event else { return Ok(()) };
         let log = match &mut self.metrics {
             Some(log) => log,
             None => {
-                let mut log = AppendLog::create(&self.metrics_path())?;
-                let names: String =
-                    validation.iter().map(|(name, _)| format!("validation_{name},")).collect();
-                log.append(&format!(
-                    "epoch,step,train_loss,{names}learning_rate,seconds,samples_per_second,data_wait"
-                ))?;
-                self.metrics.insert(log)
+                let measured = validation.clone().unwrap_or_default();
+                self.metrics.insert(MetricsLog::create(&self.metrics_path(), &measured)?)
             }
         };
-        let values: String = validation.iter().map(|(_, value)| format!("{value},")).collect();
-        log.append(&format!(
-            "{epoch},{step},{train_loss},{values}{learning_rate},{seconds:.6},\
-             {samples_per_second:.1},{data_wait:.6}"
-        ))
+        log.append(event)
     }
 }
 
@@ -291,12 +272,11 @@ impl Keeper for RunDirectory {
     }
 
     fn mark(&mut self) -> Result<Value, ObserverError> {
-        let length = |log: &mut Option<AppendLog>| log.as_mut().map_or(Ok(0), AppendLog::sync);
         Ok(serde_json::to_value(Mark {
             settings: self.config.settings.clone(),
             seconds: self.seconds_before + self.began.elapsed().as_secs_f64(),
-            events_bytes: length(&mut self.events)?,
-            metrics_bytes: length(&mut self.metrics)?,
+            events_bytes: self.events.as_mut().map_or(Ok(0), AppendLog::sync)?,
+            metrics_bytes: self.metrics.as_mut().map_or(Ok(0), MetricsLog::sync)?,
             scalars_bytes: self.scalars.as_mut().map_or(Ok(self.scalars_bytes), Scalars::sync)?,
         })?)
     }
@@ -332,15 +312,6 @@ pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
         metrics.iter().map(|(name, &value)| (name.as_str(), value)).collect();
     ordered.sort_by_key(|&(name, _)| name != "loss");
     ordered
-}
-
-/// The lines of a run's `metrics.csv` without their times; none where there is no such file.
-pub(crate) fn untimed_metrics(directory: &Path) -> String {
-    let metrics = fs::read_to_string(directory.join(METRICS)).unwrap_or_default();
-    let untimed = |line: &str| {
-        line.rsplitn(TIME_COLUMNS + 1, ',').last().unwrap_or_default().to_owned() + "\n"
-    };
-    metrics.lines().map(untimed).collect()
 }
 
 /// Refuses a directory for a new run if it is not empty.
@@ -449,7 +420,8 @@ impl Drop for Reserved {
     }
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+/// Writes a file of JSON for people to read, too.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let mut text = serde_json::to_string_pretty(value).expect("plain data has a form in JSON");
     text.push('\n');
     write_whole(path, text.as_bytes())

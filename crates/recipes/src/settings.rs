@@ -27,8 +27,8 @@ const FREE_TABLE: &str = "checkpoint.";
 
 /// Free where it names a file before and after: frozen weights are compared by their hash, and others
 /// come from the checkpoint.
-const WEIGHTS: &str = "model.weights";
-const NO_FILE: [&str; 3] = ["shipped", "imagenet", "none"];
+pub(crate) const WEIGHTS: &str = "model.weights";
+pub(crate) const NO_FILE: [&str; 3] = ["shipped", "imagenet", "none"];
 
 const EPOCHS: &str = "training.epochs";
 const MAX_STEPS: &str = "training.max_steps";

@@ -32,9 +32,20 @@ impl Spread {
         }
     }
 
-    /// As a metric.
+    /// As a metric: the deviation with as many decimals as the mean, or more where it is smaller than
+    /// those show.
     pub(crate) fn told(self) -> String {
-        self.with(rounded)
+        let mean = rounded(self.mean);
+        let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let deviation = |value: f64| {
+            let equal = if decimals == 0 { grouped(value) } else { format!("{value:.decimals$}") };
+            let is_shown = equal.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+            if is_shown && !mean.contains('e') { equal } else { rounded(value) }
+        };
+        match self.deviation.filter(|&deviation| deviation > 0.0) {
+            Some(value) => format!("{mean} ± {}", deviation(value)),
+            None => mean,
+        }
     }
 
     /// With one decimal.
@@ -45,5 +56,20 @@ impl Spread {
     /// As a whole number.
     pub(crate) fn count(self) -> String {
         self.with(grouped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_and_its_deviation_have_equal_decimals() {
+        let told = |mean, deviation| Spread { mean, deviation: Some(deviation) }.told();
+        assert_eq!(told(0.4741, 0.027_78), "0.4741 ± 0.0278");
+        assert_eq!(told(0.4741, 0.000_012), "0.4741 ± 1.200e-5");
+        assert_eq!(told(3.1e-5, 0.000_012), "3.100e-5 ± 1.200e-5");
+        assert_eq!(told(25_000.0, 1234.5), "25,000 ± 1,234");
+        assert_eq!(told(0.5, 0.0), "0.5000");
     }
 }

@@ -106,7 +106,8 @@ fn one() -> usize {
     1
 }
 
-fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
+/// Metrics, of which those that are not finite were written as null.
+pub(crate) fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
     Measured::deserialize(deserializer).map(Metrics::from)
 }
 

@@ -50,6 +50,14 @@ pub enum Event {
     },
     /// The log interval has passed, or the run ends within one.
     Step(StepReport),
+    /// Steps were done within a log interval: at most ten times a second, so that a display moves
+    /// where steps are slow.
+    Progress {
+        /// The current epoch.
+        epoch: usize,
+        /// Steps done.
+        step: u64,
+    },
     /// An epoch has ended and was validated.
     Epoch {
         /// The epoch that ended.

@@ -192,10 +192,11 @@ impl<'a> Encoder<'a> {
         let unseen = columns.filter(|(_, (count, _))| *count > 0);
         let unseen = unseen.map(|(column, (count, first))| {
             let column = &column.name;
-            format!(
-                "`{name}`: column `{column}`: {count} values are not in the training rows, such as \
-                 `{first}`"
-            )
+            let told = match count {
+                1 => format!("the value `{first}` is not in the training rows"),
+                _ => format!("{count} values are not in the training rows, such as `{first}`"),
+            };
+            format!("`{name}`: column `{column}`: {told}")
         });
         self.layout.note.iter().cloned().chain(unseen).collect()
     }

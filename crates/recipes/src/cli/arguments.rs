@@ -1,9 +1,10 @@
 //! What the command line understands.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use clap::{
-    Args, Parser, Subcommand,
+    Arg, Args, Parser, Subcommand,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use clap_complete::Shell;
@@ -181,6 +182,34 @@ Examples:
     Inspect(InspectArguments),
 }
 
+/// Parses a recipe's name, which shells complete, or whatever else stands in its place.
+#[derive(Clone)]
+pub(super) struct RecipeParser;
+
+impl TypedValueParser for RecipeParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let recipes = registry::RECIPES.iter();
+        Some(Box::new(recipes.map(|recipe| PossibleValue::new(recipe.name))))
+    }
+}
+
+/// Parses a whole number.
+pub(super) fn at_least<const LEAST: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|&number| number >= LEAST);
+    number.ok_or_else(|| format!("it is not a whole number of at least {LEAST}"))
+}
+
 /// The commands that take a recipe and settings.
 const TAKE_RECIPES: [&str; 4] = ["train", "plan", "lr-find", "verify-resume"];
 
@@ -273,6 +302,19 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_is_too_small_is_told_the_least() {
+        let told = |arguments: &str| {
+            let error = Arguments::try_parse_from(arguments.split_whitespace()).unwrap_err();
+            misuse(&error).problems.remove(0).message
+        };
+        let expected =
+            "invalid value '10' for '--steps <N>': it is not a whole number of at least 20";
+        assert_eq!(told("recipes lr-find cnn --steps 10"), expected);
+        let expected = "invalid value '0' for '--top <N>': it is not a whole number of at least 1";
+        assert_eq!(told("recipes predict run a.csv --top 0"), expected);
+    }
 
     #[test]
     fn a_setting_that_is_given_as_an_option_is_known() {

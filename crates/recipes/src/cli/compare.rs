@@ -1,6 +1,8 @@
 //! `recipes compare`: finished runs side by side.
 
-use std::path::PathBuf;
+use std::{iter, path::PathBuf};
+
+use clap::ValueHint;
 
 use super::output::{Output, aligned, refuse_existing, refuse_other_format};
 use crate::{
@@ -11,7 +13,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct CompareArguments {
     /// The run directories; at least two of the runs must be finished
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    #[arg(required = true, num_args = 2.., value_name = "RUN", value_hint = ValueHint::DirPath)]
     runs: Vec<PathBuf>,
     /// Also write an HTML page with the curves of all runs overlaid
     #[arg(long, value_name = "FILE.html")]
@@ -20,6 +22,9 @@ pub(super) struct CompareArguments {
     #[arg(long)]
     force: bool,
 }
+
+/// The widest table of settings with a column for each run.
+const LINE: usize = 100;
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
@@ -42,16 +47,66 @@ fn describe(comparison: &Comparison) -> String {
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
-    text.extend(comparison.notes.iter().map(|note| format!("\nnote: {note}\n")));
+    if let Some((metric, run)) = comparison.best() {
+        text += &format!("\nlowest {metric}: {run}\n");
+    }
+    if !comparison.notes.is_empty() {
+        text.push('\n');
+        text.extend(comparison.notes.iter().map(|note| format!("note: {note}\n")));
+    }
     if !comparison.differences.is_empty() {
         text += "\nsettings that differ:\n";
-        let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
-            std::iter::once(key.clone()).chain(values.iter().map(told)).collect()
-        };
-        let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
-        let head: Vec<String> = std::iter::once("setting".to_owned()).chain(runs).collect();
-        let rows = comparison.differences.iter().map(row);
-        text += &aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1);
+        text += &differences(comparison);
     }
     text
+}
+
+fn differences(comparison: &Comparison) -> String {
+    let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
+        iter::once(key.clone()).chain(values.iter().map(told)).collect()
+    };
+    let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
+    let head: Vec<String> = iter::once("setting".to_owned()).chain(runs).collect();
+    let rows = comparison.differences.iter().map(row);
+    narrower(&iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// A table with a column for each run, or where that would be wide, one for each setting.
+///
+/// - `rows`: a head, and one for each setting
+fn narrower(rows: &[Vec<String>]) -> String {
+    let by_setting = aligned(rows, 1);
+    if width(&by_setting) <= LINE {
+        return by_setting;
+    }
+    let column = |place: usize| rows.iter().map(|row| row[place].clone()).collect();
+    let mut turned: Vec<Vec<String>> = (0..rows[0].len()).map(column).collect();
+    turned[0][0] = "run".to_owned();
+    let by_run = aligned(&turned, 1);
+    if width(&by_run) < width(&by_setting) { by_run } else { by_setting }
+}
+
+fn width(table: &str) -> usize {
+    table.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_runs_are_listed_below_each_other() {
+        let rows = |runs: usize| {
+            let mut rows = vec![vec!["setting".to_owned()], vec!["training.batch_size".to_owned()]];
+            for run in 0..runs {
+                rows[0].push(format!("runs/a-long-name-{run}"));
+                rows[1].push((40 + run).to_string());
+            }
+            rows
+        };
+        let first = |rows: Vec<Vec<String>>| narrower(&rows).lines().next().unwrap().to_owned();
+        assert_eq!(first(rows(2)), "setting              runs/a-long-name-0  runs/a-long-name-1");
+        assert_eq!(first(rows(9)), "run                 training.batch_size");
+        assert_eq!(narrower(&rows(9)).lines().count(), 10);
+    }
 }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::output::Output;
+use super::{arguments::RecipeParser, output::Output};
 use crate::{ExitCode, Failure, registry, shell::quoted_path};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CopyArguments {
     /// The recipe to copy
+    #[arg(value_parser = RecipeParser, hide_possible_values = true)]
     recipe: String,
     /// The file to write; it must not exist
     #[arg(value_name = "FILE.toml")]

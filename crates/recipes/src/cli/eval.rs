@@ -10,6 +10,7 @@ use backend::{
     Selected,
     device::{self, Device},
 };
+use clap::ValueHint;
 use inference::{InferenceError, InputKind, Model};
 use store::TensorFile;
 
@@ -21,12 +22,13 @@ use super::{
 use crate::{
     Console, Failure, Progress,
     evaluation::{ClassScores, EvaluationReport, examine},
-    numbers::{counted, percent, rounded},
+    numbers::{counted, measure, percent},
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct EvalArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// Evaluate on this instead: a CSV file, a text, or a folder of images, data set files or NumPy
     /// arrays. In a folder with splits, the test split is used, or else the validation split
@@ -79,7 +81,7 @@ fn model_rounded(
 /// - `unit`: what is counted
 fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> String {
     let given = data.map(|path| path.display().to_string()).unwrap_or_default();
-    let measured = match (report.split, report.given_split) {
+    let measured = match (report.split.as_ref(), report.given_split.as_ref()) {
         ("given", None) => format!("`{given}`"),
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
         (split, _) => format!("the {split} split"),
@@ -88,7 +90,7 @@ fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> Strin
     text += &format!("{measured}, {}\n", counted(report.samples as u64, unit));
     // Writing to a `String` cannot fail.
     for (name, value) in &report.metrics {
-        let _ = writeln!(text, "  {name:<10} {}", rounded(*value));
+        let _ = writeln!(text, "  {name:<10} {}", measure(name, *value));
     }
     if report.classes.is_empty() {
         return text;

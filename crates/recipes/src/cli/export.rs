@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use backend::{Selected, device};
+use clap::ValueHint;
 use inference::Model;
 use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
@@ -16,6 +17,7 @@ use crate::{ExitCode, Failure};
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// File format
     #[arg(long, value_enum)]

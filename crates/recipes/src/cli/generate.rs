@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use backend::{Selected, device};
+use clap::ValueHint;
 use inference::{Model, Sampling};
 use serde::Serialize;
 
 use super::{
+    arguments::at_least,
     output::{Output, print},
     predict::model_of,
 };
@@ -15,6 +17,7 @@ use crate::{ExitCode, Failure};
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// The text to continue
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -25,8 +28,8 @@ pub(super) struct GenerateArguments {
     /// Lower values favour likely tokens; 0 always takes the likeliest
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
-    /// Sample from the N likeliest tokens only
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Sample from the N likeliest tokens only, at least 1
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     top_k: Option<u64>,
     /// Sample from the likeliest tokens only, which together have this probability
     #[arg(long, value_name = "P", allow_negative_numbers = true)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    arguments::Common,
+    arguments::{Common, RecipeParser, at_least},
     output::{Output, refuse_existing, refuse_other_format},
     signals::stop_on_signals,
     train::recipe_and_layers,
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct LrFindArguments {
     /// A recipe's name, or a configuration file
-    #[arg(value_name = "RECIPE|FILE.toml")]
+    #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: String,
     /// Change a setting, such as `training.batch_size=8`; may be repeated. `[schedule]` and
     /// the learning rate are set by the test
@@ -34,8 +34,8 @@ pub(super) struct LrFindArguments {
     /// The learning rate of the last step, unless the loss diverges before
     #[arg(long, value_name = "RATE", default_value_t = 1.0)]
     to: f64,
-    /// How many learning rates to try, one step each
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(20..))]
+    /// How many learning rates to try, one step each; at least 20
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least::<20>)]
     steps: u64,
     /// Plot the loss over the learning rate into a file
     #[arg(long, value_name = "FILE.svg")]

@@ -96,19 +96,20 @@ fn run(
     if !trains {
         processes::refuse_group(group)?;
     }
+    let told = |ended: Result<(), Failure>| ended.inspect_err(|failure| output.failure(failure));
     match arguments.command {
         None => {
             let options = train::TrainArguments::default();
-            train::run(&options, &arguments.common, output, began, group)
+            told(train::run(&options, &arguments.common, output, began, group))
         }
         Some(Command::Train(options)) => {
-            train::run(&options, &arguments.common, output, began, group)
+            told(train::run(&options, &arguments.common, output, began, group))
         }
         Some(Command::Plan(options)) => plan::run(&options, &arguments.common, output),
         Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, output),
         Some(Command::List) => list::run(output),
         Some(Command::Resume(options)) => {
-            resume::run(&options, &arguments.common, output, began, group)
+            told(resume::run(&options, &arguments.common, output, began, group))
         }
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, output, group),
         Some(Command::Predict(options)) => predict::run(&options, output),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{ExitCode, Failure, console::printable};
 
@@ -30,6 +31,23 @@ impl Output {
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
         if self.silent { Ok(()) } else { print(&self.formatted(value, text)) }
+    }
+
+    /// Under `--json`, prints why a command has no result, unless it was interrupted or another process
+    /// tells.
+    pub(super) fn failure(self, failure: &Failure) {
+        if !self.json || failure.exit_code == ExitCode::Interrupted || failure.problems.is_empty() {
+            return;
+        }
+        let joined = |texts: Vec<&str>| texts.join("; ");
+        let help: Vec<&str> =
+            failure.problems.iter().filter_map(|problem| problem.help.as_deref()).collect();
+        let told = json!({
+            "error": joined(failure.problems.iter().map(|problem| problem.message.as_str()).collect()),
+            "help": (!help.is_empty()).then(|| joined(help)),
+        });
+        // The failure itself is what ends the command.
+        let _ = self.result(&told, |_| String::new());
     }
 
     /// A result as [`Output::result`] prints it.

@@ -6,7 +6,7 @@ use backend::{Peaks, device};
 use serde::Serialize;
 
 use super::{
-    arguments::Common,
+    arguments::{Common, RecipeParser},
     output::{Output, aligned, indented, refuse_existing, refuse_other_format},
     train::recipe_and_layers,
 };
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct PlanArguments {
     /// A recipe's name, or a configuration file
-    #[arg(value_name = "RECIPE|FILE.toml")]
+    #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: String,
     /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]

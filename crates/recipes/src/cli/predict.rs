@@ -3,11 +3,11 @@
 use std::{
     fs::File,
     io::{Read, stdin},
-    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
 use backend::{Selected, device};
+use clap::ValueHint;
 use data::{
     DataError, TargetKind,
     csv_table::RowReader,
@@ -19,7 +19,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 use training::{EndStatus, newest_step};
 
-use super::output::{self, Output};
+use super::{
+    arguments::at_least,
+    output::{self, Output},
+};
 use crate::{
     ExitCode, Failure,
     numbers::{percent, told_apart},
@@ -33,6 +36,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// CSV files, `-` for rows on standard input, `.npy` files of rows, image files, or folders of
     /// images
@@ -41,9 +45,9 @@ pub(super) struct PredictArguments {
     /// Print CSV, one row per input
     #[arg(long)]
     csv: bool,
-    /// How many of the most probable classes to print [default: 1; all with `--json`]
-    #[arg(long, value_name = "N")]
-    top: Option<NonZeroUsize>,
+    /// How many of the most probable classes to print, at least 1 [default: 1; all with `--json`]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    top: Option<u64>,
 }
 
 /// A line of the result.
@@ -92,7 +96,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         let help = "leave one of them out";
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
     }
-    let top = top.map_or(if output.json { usize::MAX } else { 1 }, NonZeroUsize::get);
+    let top = top.map_or(if output.json { usize::MAX } else { 1 }, |top| top as usize);
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueHint;
 use serde::Serialize;
 
 use super::output::{Output, print_note, refuse_existing, refuse_other_format};
@@ -13,6 +14,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct ReportArguments {
     /// The run directory
+    #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// The page to write [default: `report.html` in the run directory, replaced if it exists]
     #[arg(long, value_name = "FILE.html")]
@@ -56,8 +58,8 @@ pub(super) fn run(
     })
 }
 
-/// Writes the report of a run that has ended, if it had begun. A report that fails does not fail
-/// the run.
+/// Writes the report of a run that has ended, if it had begun, and prints its verdict. A report that
+/// fails does not fail the run.
 pub(super) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
@@ -66,7 +68,9 @@ pub(super) fn write_at_the_end(
     if !console.has_begun() {
         return;
     }
-    if let Err(failure) = report::write_at_the_end(run, ended) {
-        console.note(&format!("the report could not be written: {failure}"));
+    match report::write_at_the_end(run, ended) {
+        Ok(verdict) if ended.is_ok() => console.verdict(&verdict),
+        Ok(_) => {} // the error says it
+        Err(failure) => console.note(&format!("the report could not be written: {failure}")),
     }
 }

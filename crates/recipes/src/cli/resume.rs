@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use clap::ValueHint;
 use training::{EndStatus, Group};
 
 use super::{
@@ -15,15 +16,16 @@ use super::{
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
-    train::{Ended, describe, or_resume},
+    train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
     Console, Failure, Start,
     config::Layer,
+    paths::{self, or_moved},
     record::{Record, config_of},
     registry,
     report::stable,
-    run_directory::{CONFIG, refuse_if_in_use},
+    run_directory::refuse_if_in_use,
     settings::longer,
     shell::quoted_path,
 };
@@ -31,7 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArguments {
     /// The run directory
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
     /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
@@ -72,9 +74,13 @@ pub(super) fn run(
         ));
     }
 
-    let layer = Layer::document(&directory.join(CONFIG).display().to_string(), &config);
+    let layer = paths::document(directory, &config);
     let recipe = registry::find(layer.recipe_name()?)?;
+    let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
+    let moved = group.broadcast(serde_json::to_vec(&moved).unwrap_or_default())?;
+    let moved: Vec<_> = serde_json::from_slice(&moved).unwrap_or_default();
     let mut layers = vec![layer];
+    layers.extend(paths::layers(directory, &moved));
     layers.extend(Layer::sets(&arguments.settings));
     check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
@@ -86,10 +92,12 @@ pub(super) fn run(
         ..Start::new(directory.clone(), &mut console)
     };
     let ended = caught(|| (recipe.train)(layers, start))
+        .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
         .map_err(|failure| or_resume(failure, directory, &console));
     if group.leads() {
         write_at_the_end(directory, &ended, &mut console);
     }
+    tell_interruption(&ended, directory, output);
     let ended = Ended::of(ended?, directory);
     if group.leads() {
         EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));

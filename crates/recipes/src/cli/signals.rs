@@ -1,7 +1,11 @@
-//! SIGINT and SIGTERM.
+//! SIGINT, SIGTERM and SIGHUP.
 
-use std::{thread, time::Duration};
+use std::{io, thread, time::Duration};
 
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+};
 use training::Stop;
 
 use super::output::print_note;
@@ -10,22 +14,22 @@ use crate::{ExitCode, Failure};
 /// A run that takes longer than this to stop says so.
 const SOON: Duration = Duration::from_millis(200);
 
-/// The first signal stops the run after its current step, the second at once.
+/// The first signal stops the run after its current step, the second at once, unless it is of a
+/// terminal that was closed: that may send several.
 ///
 /// - `tells`: whether this process prints that
 pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
     let stop = Stop::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in [SIGINT, SIGTERM] {
         // In this order: the handler registered first sees the flag that the second has yet to set.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag())
-            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
-            .map_err(|error| {
-                Failure::new(
-                    ExitCode::Unexpected,
-                    format!("cannot listen for signal {signal}: {error}"),
-                    "run the program where it may handle signals",
-                )
-            })?;
+        flag::register_conditional_shutdown(signal, 130, stop.flag())
+            .and_then(|_| flag::register(signal, stop.flag()))
+            .map_err(|error| deaf(signal, &error))?;
+    }
+    #[cfg(target_os = "linux")]
+    if !ignores_hangup() {
+        let signal = signal_hook::consts::SIGHUP;
+        flag::register(signal, stop.flag()).map_err(|error| deaf(signal, &error))?;
     }
     if tells {
         let stop = stop.clone();
@@ -41,4 +45,22 @@ pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
         });
     }
     Ok(stop)
+}
+
+fn deaf(signal: i32, error: &io::Error) -> Failure {
+    Failure::new(
+        ExitCode::Unexpected,
+        format!("cannot listen for signal {signal}: {error}"),
+        "run the program where it may handle signals",
+    )
+}
+
+/// Whether the program was started to outlive its terminal, as by `nohup`. Linux alone tells.
+#[cfg(target_os = "linux")]
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+    // A bit for each signal, of which this is the first.
+    ignored.is_none_or(|signals| signals & 1 == 1)
 }

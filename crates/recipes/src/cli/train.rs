@@ -9,7 +9,7 @@ use serde::Serialize;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::Common,
+    arguments::{Common, RecipeParser},
     output::Output,
     panics::caught,
     processes::{check_alike, of_first},
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct TrainArguments {
     /// A recipe's name, or a configuration file [default: mlp]
-    #[arg(value_name = "RECIPE|FILE.toml")]
+    #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: Option<String>,
     /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
@@ -83,6 +83,7 @@ pub(super) fn run(
         report::write_at_the_end(&directory, &ended, &mut console);
     }
     let is_default = arguments.recipe.is_none();
+    tell_interruption(&ended, &directory, output);
     let ended = Ended::of(ended?, &directory);
     output.result(&ended, |ended| describe(&ended.summary, &directory, is_default))
 }
@@ -107,6 +108,38 @@ pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Consol
         problem.help = Some(help + &resume);
     }
     failure
+}
+
+/// A run that was interrupted, as JSON.
+#[derive(Serialize)]
+struct Interrupted {
+    status: EndStatus,
+    /// None where the run had not begun.
+    run: Option<String>,
+    steps: u64,
+    resume: Option<String>,
+}
+
+/// Under `--json`, prints that a run was interrupted.
+pub(super) fn tell_interruption(
+    ended: &Result<Summary, Failure>,
+    directory: &Path,
+    output: &Output,
+) {
+    let is_interrupted =
+        ended.as_ref().is_err_and(|failure| failure.exit_code == ExitCode::Interrupted);
+    if !output.json || !is_interrupted {
+        return;
+    }
+    let run = directory.join(CONFIG).is_file().then(|| directory.display().to_string());
+    let interrupted = Interrupted {
+        status: EndStatus::Interrupted,
+        resume: run.as_ref().map(|_| format!("recipes resume {}", quoted_path(directory))),
+        steps: newest_step(&directory.join(CHECKPOINTS)).unwrap_or(0),
+        run,
+    };
+    // The failure that follows is what ends the command.
+    let _ = output.result(&interrupted, |_| String::new());
 }
 
 /// The result of a command that trained.
@@ -197,9 +230,10 @@ fn is_file(named: &str) -> bool {
 pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
     let mut text = format!(
-        "trained {} for {} in {}, {} samples/s, on {}{}\n",
+        "trained {} for {} in {} ({} of it in steps, at {} samples/s), on {}{}\n",
         summary.recipe,
         counted(summary.steps, "step"),
+        duration(summary.seconds),
         duration(summary.seconds_training),
         grouped(summary.samples_per_second()),
         summary.device,

@@ -2,7 +2,12 @@
 
 use training::Group;
 
-use super::{output::Output, processes::check_alike, train::recipe_and_layers};
+use super::{
+    arguments::{RecipeParser, at_least},
+    output::Output,
+    processes::check_alike,
+    train::recipe_and_layers,
+};
 use crate::{
     ExitCode, Failure,
     resume_check::{self, Verdict},
@@ -11,13 +16,13 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyArguments {
     /// A recipe's name, or a configuration file
-    #[arg(value_name = "RECIPE|FILE.toml")]
+    #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: String,
     /// Change a setting, such as `training.batch_size=8`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Number of steps of each run
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..))]
+    /// Number of steps of each run, at least 3
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_least::<3>)]
     steps: u64,
 }
 

@@ -3,6 +3,7 @@
 mod row;
 
 use std::{
+    cmp::Ordering::Equal,
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
@@ -240,6 +241,15 @@ impl Comparison {
             }
         }
         metrics
+    }
+
+    /// The first metric of held-out data, a loss, and the run where it is lowest.
+    pub(crate) fn best(&self) -> Option<(String, String)> {
+        let metric = self.metrics().into_iter().find(|name| !name.starts_with("train_"))?;
+        let measured = |row: &'_ Row| row.metrics.get(metric).map(|value| value.mean);
+        let rows = self.rows.iter().filter(|row| measured(row).is_some_and(f64::is_finite));
+        let best = rows.min_by(|a, b| measured(a).partial_cmp(&measured(b)).unwrap_or(Equal))?;
+        Some((metric.replace('_', " "), best.name()))
     }
 
     /// The column heads of the printed table.

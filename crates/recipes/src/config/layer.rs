@@ -74,6 +74,14 @@ impl Layer {
         )
     }
 
+    /// A path that a run's own settings name otherwise.
+    ///
+    /// - `place`: what tells it
+    pub(crate) fn path(place: &Path, key: &str, path: &str) -> Self {
+        let steps: Vec<&str> = key.split('.').collect();
+        Self::option(&place.display().to_string(), &steps, path)
+    }
+
     /// The layer with only one of its tables.
     pub(crate) fn only(mut self, table: &str) -> Self {
         self.table.0.retain(|key, _| key == table);

@@ -40,7 +40,7 @@ pub(super) fn examine(
         }
         None => {
             let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
-                .map_err(or_elsewhere)?;
+                .map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &fingerprint, model)?;
             (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
         }
@@ -66,7 +66,7 @@ pub(super) fn examine(
             classes: classes.clone(),
             per_class: tally.scores(classes),
             confusion: tally.counts,
-            given_split,
+            given_split: given_split.map(Into::into),
             notes,
             ..EvaluationReport::of(split, samples, metrics)
         },

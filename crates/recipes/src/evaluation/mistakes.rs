@@ -1,6 +1,8 @@
 //! The worst mispredicted samples.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use data::{ColumnKind, TablePreprocessing};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::numbers::told_apart;
 
@@ -10,7 +12,7 @@ pub(super) const MOST: usize = 12;
 const COLUMNS: usize = 8;
 
 /// A sample with its true and its predicted class or value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mistake {
     pub(crate) truth: String,
     pub(crate) prediction: String,
@@ -20,17 +22,28 @@ pub(crate) struct Mistake {
 }
 
 /// A sample for display.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Sample {
     /// A picture.
     Image {
         /// A PNG file.
+        #[serde(serialize_with = "as_base64", deserialize_with = "from_base64")]
         png: Vec<u8>,
         /// Its name for the user, such as a path.
         name: Option<String>,
     },
     /// Columns with their values.
     Row(Vec<(String, String)>),
+}
+
+fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }
 
 /// The first columns of an encoded row, decoded up to rounding; a missing number is the mean of its
@@ -87,6 +100,14 @@ mod tests {
         assert_eq!(short(1.1e-6, 30.0, 7.0), "0");
         assert_eq!(short(1234.56, 1e3, 200.0), "1234.6");
         assert_eq!(short(100.000_012, 100.0, 1e-5), "100.000012");
+    }
+
+    #[test]
+    fn a_picture_is_kept_as_it_is() {
+        let picture = Sample::Image { png: vec![0, 137, 255], name: Some("a.png".to_owned()) };
+        let text = serde_json::to_string(&picture).unwrap();
+        assert_eq!(text, r#"{"image":{"png":"AIn/","name":"a.png"}}"#);
+        assert_eq!(serde_json::from_str::<Sample>(&text).unwrap(), picture);
     }
 
     #[test]

@@ -6,35 +6,39 @@ mod tables;
 mod tally;
 mod texts;
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use backend::{Selected, device::Device};
 use inference::{Description, InputKind, Model};
-use serde::{Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use training::Metrics;
 
 pub(crate) use self::mistakes::{Mistake, Sample};
 pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker, Layer},
+    config::{Check, Checker},
     image_set::Progress,
-    record::{config_of, data_hash},
+    paths::{self, or_moved, trained_on},
+    record::data_hash,
     registry,
-    run_directory::{CONFIG, ENVIRONMENT},
+    run_directory::ENVIRONMENT,
+    shell::quoted_path,
+    summary::measured,
 };
 
 /// The results of a run on a split.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EvaluationReport {
     /// `test`, `validation`, or `given` for data named by the user.
-    pub(crate) split: &'static str,
+    pub(crate) split: Cow<'static, str>,
     /// The split of the given data, if it has several: `test`, else `validation`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) given_split: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) given_split: Option<Cow<'static, str>>,
     /// Samples, or predicted tokens of a text.
     pub(crate) samples: usize,
     /// The loss and other metrics.
+    #[serde(deserialize_with = "measured")]
     pub(crate) metrics: Metrics,
     /// The names of the classes; none where no class is predicted.
     pub(crate) classes: Vec<String>,
@@ -50,7 +54,7 @@ impl EvaluationReport {
     /// A report where no class is predicted.
     pub(crate) fn of(split: &'static str, samples: usize, metrics: Metrics) -> Self {
         Self {
-            split,
+            split: split.into(),
             given_split: None,
             samples,
             metrics,
@@ -63,7 +67,7 @@ impl EvaluationReport {
 }
 
 /// An evaluated run, with samples to look at.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Examined {
     pub(crate) report: EvaluationReport,
     /// Its worst mistakes, the worst first.
@@ -85,15 +89,26 @@ pub(crate) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    let config = Layer::document(&run.join(CONFIG).display().to_string(), &config_of(run)?);
-    let (recipe, layers) = (registry::find(&model.description().recipe)?, vec![config]);
-    match model.description().input() {
+    let layers = paths::settings(run)?;
+    let own = data.filter(|data| trained_on(&layers, data));
+    let recipe = registry::find(&model.description().recipe)?;
+    let mut examined = match model.description().input() {
         InputKind::Images => {
             images::examine(run, recipe.resolve(layers)?, model, data, device, progress)
         }
         InputKind::Rows => tables::examine(run, recipe.resolve(layers)?, model, data, device),
         InputKind::Text => texts::examine(run, recipe.resolve(layers)?, model, data, device),
-    }
+    }?;
+    let report = &mut examined.report;
+    report.notes.extend(own.filter(|_| report.given_split.is_none()).map(|data| {
+        format!(
+            "the run was trained on `{}`, so this is not its performance on new data; to measure it \
+             on what it held out: recipes eval {}",
+            data.display(),
+            quoted_path(run)
+        )
+    }));
+    Ok(examined)
 }
 
 /// The table `[model]` of any recipe, ignored.
@@ -122,8 +137,8 @@ fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(
 }
 
 /// The error for a run's own data that cannot be read, for instance because it was moved.
-fn or_elsewhere(error: impl Into<Failure>) -> Failure {
-    let mut failure = error.into();
+fn or_elsewhere(run: &Path, error: impl Into<Failure>) -> Failure {
+    let mut failure = or_moved(run, error.into());
     for problem in &mut failure.problems {
         let help = problem.help.take().map(|help| format!("{help}; or "));
         let help = help.unwrap_or_default();

@@ -40,7 +40,8 @@ pub(super) fn examine(
         Some(path) => ("given", read_given(path, preprocessing, &config)?),
         None => {
             let config = mlp::with_choices_made(config);
-            let splits = mlp::read(&config, config.training.seed).map_err(or_elsewhere)?;
+            let splits = mlp::read(&config, config.training.seed)
+                .map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &splits.fingerprint(), model)?;
             let test = splits.test.map(|table| ("test", table));
             let validation = splits.validation.map(|table| ("validation", table));
@@ -61,7 +62,7 @@ pub(super) fn examine(
     };
     Ok(Examined {
         report: EvaluationReport {
-            given_split,
+            given_split: given_split.map(Into::into),
             classes: classes.to_vec(),
             per_class: tally.scores(classes),
             confusion: tally.counts,

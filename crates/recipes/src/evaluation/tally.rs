@@ -2,7 +2,7 @@
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::mistakes::{MOST, Mistake, Sample};
 
@@ -25,7 +25,7 @@ struct Mistaken {
 }
 
 /// How well a class is recognised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassScores {
     /// Its name.
     pub(crate) class: String,

@@ -41,7 +41,8 @@ pub(super) fn examine(
             ("given", tokens)
         }
         None => {
-            let corpus = read_text(&config.data.options()).map_err(or_elsewhere)?;
+            let corpus =
+                read_text(&config.data.options()).map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &corpus.fingerprint(), model)?;
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))

@@ -1,16 +1,17 @@
 //! A finished run, evaluated on its held-out data.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use backend::{Selected, device};
 use inference::{Model, Sampling};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure,
     evaluation::{EvaluationReport, Examined, examine},
     image_set::Progress,
     numbers::{counted, percent},
-    run_directory::MODEL,
+    run_directory::{EVALUATION, MODEL, write_json},
 };
 
 /// Tokens that a text model generates.
@@ -19,7 +20,7 @@ const WRITTEN: usize = 200;
 const AS_GOOD_AS_GUESSING: f64 = 0.02;
 
 /// A run evaluated again.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct HeldOut {
     pub(super) examined: Examined,
     pub(super) text: Option<Written>,
@@ -28,19 +29,32 @@ pub(super) struct HeldOut {
 }
 
 /// Text that a model generated.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) prompt: String,
     pub(super) text: String,
 }
 
 impl HeldOut {
-    /// Reads the run's model and data, and evaluates.
+    /// What was measured of this model before, or else is measured now and kept with the run: a later
+    /// report needs no data.
     ///
     /// # Errors
     ///
     /// Where nothing was held out, or the model or the data cannot be used.
-    pub(super) fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    pub(super) fn of(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+        let kept = fs::read(run.join(EVALUATION)).ok();
+        if let Some(kept) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return Ok(kept);
+        }
+        let measured = Self::measure(run, progress)?;
+        // Where the run may only be read, a report is made nonetheless.
+        let _ = write_json(&run.join(EVALUATION), &measured);
+        Ok(measured)
+    }
+
+    /// Reads the run's model and data, and evaluates.
+    fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
         let model = Model::<Selected>::read(&run.join(MODEL), &device)?;
         let examined = examine(run, &model, None, &device, progress)?;

@@ -2,7 +2,7 @@
 //!
 //! Everything in it is read from the run directory, so it can be written at any time, also for a
 //! run in progress or one that was cut short. A finished run is evaluated again on its held-out
-//! data, as `recipes eval` does.
+//! data, as `recipes eval` does, unless that was done before: the result is kept with the run.
 
 // What is reported.
 mod changes;
@@ -16,12 +16,12 @@ mod page;
 
 use std::path::Path;
 
+use self::held_out::HeldOut;
 pub(crate) use self::{
     changes::{same, shown},
     curves::overlaid,
-    verdict::{stable, stopped_early},
+    verdict::{Verdict, stable, stopped_early},
 };
-use self::{held_out::HeldOut, verdict::Verdict};
 use crate::{
     Failure, Summary,
     image_set::Progress,
@@ -49,7 +49,7 @@ pub(crate) fn write(
     progress: &mut Progress<'_>,
 ) -> Result<(Verdict, Option<String>), Failure> {
     let record = Record::read(run)?;
-    let measured = record.summary.is_some().then(|| HeldOut::measure(run, progress));
+    let measured = record.summary.is_some().then(|| HeldOut::of(run, progress));
     let failure = measured.as_ref().and_then(|measured| measured.as_ref().err());
     let note = failure.and_then(|failure| unmeasured(&record, failure));
     Ok((write_page(&record, measured.as_ref(), None, file)?, note))
@@ -59,24 +59,15 @@ pub(crate) fn write(
 /// nothing was held out.
 fn unmeasured(record: &Record, failure: &Failure) -> Option<String> {
     record::held_out(record.summary.as_ref()?)?;
-    let is_elsewhere = |path: &&str| {
-        let path = Path::new(path);
-        !path.as_os_str().is_empty() && path.is_relative() && !path.exists()
-    };
-    let remedy = match record.setting("data.path").filter(is_elsewhere) {
-        Some(path) => {
-            format!("run the command in the folder where training was started, which has `{path}`")
-        }
-        None => format!("`recipes eval {}` says what to do", quoted_path(&record.directory)),
-    };
     Some(format!(
         "the page lacks the confusion matrix and the mistakes, since the model could not be \
-         evaluated again: {failure}; {remedy}"
+         evaluated again: {failure}; `recipes eval {}` says what to do",
+        quoted_path(&record.directory)
     ))
 }
 
 /// Writes the report of a run that has just ended, however it did: an older page may say that it is
-/// finished.
+/// finished. Returns its verdict.
 ///
 /// # Errors
 ///
@@ -84,12 +75,11 @@ fn unmeasured(record: &Record, failure: &Failure) -> Option<String> {
 pub(crate) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
-) -> Result<(), Failure> {
+) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
     let worth = record.summary.as_ref().is_some_and(measures_at_the_end);
-    let measured = worth.then(|| HeldOut::measure(run, &mut |_, _, _| ()));
-    write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))?;
-    Ok(())
+    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ()));
+    write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
 }
 
 /// Whether the report at the end of a run includes evaluating it again. Where the time for that is

@@ -17,7 +17,7 @@ use crate::{
     Failure,
     chart::{self, Chart},
     evaluation::{EvaluationReport, Mistake, Sample},
-    numbers::{counted, duration, grouped, percent, rounded, size},
+    numbers::{counted, duration, grouped, measure, percent, size},
     record::{Record, SampleRecord},
     run_directory::{CONFIG, ordered},
     shell::quoted_path,
@@ -248,10 +248,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         heading: format!("{} split: {}", report.split, held_out.samples()),
         metrics: ordered(&report.metrics)
             .into_iter()
-            .map(|(name, value)| match name {
-                "accuracy" => (name, percent(value)),
-                _ => (name, rounded(value)),
-            })
+            .map(|(name, value)| (name, measure(name, value)))
             .collect(),
         classes: report.per_class.iter().map(class_row).collect(),
         columns: if few { columns.map(column).collect() } else { Vec::new() },

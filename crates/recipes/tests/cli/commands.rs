@@ -75,7 +75,19 @@ fn help_and_completions_go_to_stdout() {
         assert!(ran.stdout.contains("recipes") && ran.stderr.is_empty(), "{arguments}: {ran:#?}");
         assert!(!ran.stdout.contains('\u{1b}'), "{arguments} colours a pipe");
     }
-    assert!(folder.run("help train").stdout.contains("Examples:"));
+    let help = folder.run("help train").stdout;
+    assert!(help.contains("Examples:") && !help.contains("possible values"), "{help}");
+}
+
+#[test]
+fn a_shell_completes_recipes_and_run_directories() {
+    let folder = Folder::new();
+    let zsh = folder.run("completions zsh").succeeded().stdout;
+    // Of train, plan, lr-find, verify-resume and copy.
+    let recipes = ":(mlp cnn simplenet resnet vgg vgg-pretrain lstm lstm-char)'";
+    assert_eq!(zsh.matches(recipes).count(), 5, "{zsh}");
+    assert!(zsh.contains(":run -- The run directory:_files -/"), "{zsh}");
+    assert!(zsh.contains("*::runs -- The run directories"), "{zsh}");
 }
 
 /// What is written nowhere must not count as done.

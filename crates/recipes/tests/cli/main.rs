@@ -16,5 +16,7 @@ mod readme;
 mod report;
 mod resume;
 mod tensorboard;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod texts;
 mod transfer;

@@ -129,8 +129,8 @@ fn rows_are_predicted_as_they_were_trained() {
     // With a header in another order and without the target; a category never seen; from stdin.
     let rows = "colour,weight,size\nred,5,10\npurple,,1100\n";
     let ran = folder.run_with("predict run - --json", rows).succeeded();
-    let told = "note: `standard input`: column `colour`: 1 values are not in the training rows, \
-                such as `purple`";
+    let told = "note: `standard input`: column `colour`: the value `purple` is \
+                not in the training rows";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     let lines: Vec<serde_json::Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

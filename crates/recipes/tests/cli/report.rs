@@ -10,6 +10,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     let options = "--set data.labels=linear --set training.epochs=5 --set training.batch_size=64";
     let ran = folder.run(&format!("train mlp {options} --run-dir run")).succeeded();
     assert!(ran.stdout.contains("the run is in run, its report in report.html"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("\nmlp reached ") && ran.stderr.contains(" after 5 epochs in "));
     // However long measuring it would have taken.
     assert!(folder.read("run/report.html").contains("\u{a0}% accuracy on "));
 
@@ -56,27 +57,76 @@ fn nothing_is_claimed_of_a_run_that_held_nothing_out() {
     assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
 }
 
-#[test]
-fn a_report_that_cannot_evaluate_again_says_what_it_lacks() {
+/// A run on a table, which its settings name by a relative path.
+fn run_on_a_table() -> Folder {
     let folder = Folder::new();
-    let rows: String = (0..150).map(|row| format!("{row},{}\n", ["a", "b"][row % 2])).collect();
+    // One in five is an exception.
+    let class = |row: usize| if row % 5 == 0 { row + 1 } else { row };
+    let row = |row: usize| format!("{},{}\n", row % 2, ["a", "b"][class(row) % 2]);
+    let rows: String = (0..150).map(row).collect();
     folder.write("table.csv", format!("x,class\n{rows}"));
     let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
     let train = format!("train mlp {data} --max-steps 20 --progress quiet --run-dir run");
-    folder.run(&train).succeeded();
-    fs::create_dir(folder.path("elsewhere")).unwrap();
-    let mut command = folder.command();
-    command.current_dir(folder.path("elsewhere")).args(["report", "../run"]);
-    let ran = told(command.output().unwrap()).succeeded();
+    let ran = folder.run(&train).succeeded();
+    assert!(!ran.stderr.contains("mlp reached"), "{}", ran.stderr);
+    folder
+}
+
+#[test]
+fn a_report_needs_the_data_only_once() {
+    let folder = run_on_a_table();
+    let page = folder.read("run/report.html");
+    assert!(page.contains("Confusion matrix") && page.contains("Largest mistakes"), "{page}");
+    fs::rename(folder.path("table.csv"), folder.path("elsewhere.csv")).unwrap();
+    let ran = folder.run("report run").succeeded();
+    assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
+    assert_eq!(folder.read("run/report.html"), page);
+
+    // A model that was trained further is measured anew.
+    let measured = folder.read("run/evaluation.json");
+    let moved = "--set data.path=elsewhere.csv --progress quiet";
+    folder.run(&format!("resume run --set training.max_steps=40 {moved}")).succeeded();
+    assert_ne!(folder.read("run/evaluation.json"), measured);
+}
+
+#[test]
+fn a_report_that_cannot_evaluate_again_says_what_it_lacks() {
+    let folder = run_on_a_table();
+    fs::remove_file(folder.path("run/evaluation.json")).unwrap();
+    fs::rename(folder.path("table.csv"), folder.path("elsewhere.csv")).unwrap();
+    let ran = folder.run("report run").succeeded();
     let note = "note: the page lacks the confusion matrix and the mistakes, since ";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
-    let remedy =
-        "; run the command in the folder where training was started, which has `table.csv`";
-    assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; `recipes eval run` says what to do"), "{}", ran.stderr);
+    let remedy = "to say where it is now: recipes resume run --set data.path=PATH";
+    folder.run("eval run").refused(3, remedy);
+    folder.run("resume run --set training.max_steps=40").refused(3, remedy);
 
+    folder.run("resume run --set data.path=elsewhere.csv --progress quiet").succeeded();
     let ran = folder.run("report run").succeeded();
     assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
     assert!(folder.read("run/report.html").contains("Confusion matrix"));
+}
+
+#[test]
+fn a_run_is_used_from_another_folder_than_it_was_started_in() {
+    let folder = run_on_a_table();
+    fs::remove_file(folder.path("run/evaluation.json")).unwrap();
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    for (arguments, part) in [
+        ("eval ../run", "the validation split, 30 samples"),
+        ("report ../run", "30 held-out samples"),
+        ("resume ../run --set training.max_steps=40", "for 40 steps"),
+        ("resume ../run --set training.max_steps=60", "for 60 steps"),
+    ] {
+        let mut command = folder.command();
+        command.current_dir(folder.path("elsewhere")).args(arguments.split(' '));
+        let ran = told(command.output().unwrap()).succeeded();
+        assert!(ran.stdout.contains(part) && !ran.stderr.contains("note: the page"), "{ran:#?}");
+    }
+    // Wherever the run is.
+    fs::rename(folder.path("run"), folder.path("elsewhere/run")).unwrap();
+    folder.run("eval elsewhere/run").succeeded();
 }
 
 #[test]
@@ -120,6 +170,7 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.contains("a and 1 more") && text.contains(" ± "), "{text}");
     let is_row = |line: &str| line.split_whitespace().eq(["training.batch_size", "40", "64"]);
     assert!(text.lines().any(is_row), "{text}");
+    assert!(text.contains("\nlowest validation loss: "), "{text}");
     assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
 
     let json = folder.run("compare a b c --json").succeeded().json();

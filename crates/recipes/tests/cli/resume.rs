@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::folder::Folder;
+use crate::folder::{Folder, told};
 
 const SETTINGS: &str = "--set data.labels=linear --set training.epochs=60 --set training.batch_size=30 \
      --set schedule.kind=one_cycle --set training.ema=0.9 --set data.order=shuffled \
@@ -66,6 +66,31 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
         let report = folder.read(&format!("{run}/report.html"));
         assert!(report.contains("\u{a0}% accuracy on "), "{report}");
     }
+}
+
+/// The exit code of a run whose terminal is closed, and whether it has a checkpoint.
+///
+/// - `under`: the program that starts it
+#[cfg(target_os = "linux")]
+fn hung_up(under: &[&str]) -> (Option<i32>, bool) {
+    let folder = Folder::new();
+    let train = format!("train mlp {SETTINGS} --run-dir run");
+    let mut command = folder.in_folder(under[0]);
+    command.args(&under[1..]).arg(env!("CARGO_BIN_EXE_recipes")).args(train.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    // As a shell and the system both do.
+    signal(&child, "HUP");
+    signal(&child, "HUP");
+    let code = child.wait().unwrap().code();
+    (code, folder.path("run/checkpoints").read_dir().unwrap().count() > 0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_ends_with_its_terminal_unless_it_is_to_outlive_it() {
+    assert_eq!(hung_up(&["env", "--default-signal=HUP"]), (Some(130), true));
+    assert_eq!(hung_up(&["nohup"]).0, Some(0));
 }
 
 #[test]
@@ -130,6 +155,38 @@ fn a_run_may_grow_but_not_change() {
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
     assert_eq!(folder.read("run/config.toml"), folder.read("straight/config.toml"));
+}
+
+#[test]
+fn what_has_no_result_is_told_as_json() {
+    let folder = Folder::new();
+    let train = "train mlp --set training.epochs=1000000 --json --progress quiet --run-dir run";
+    let mut child = folder
+        .command()
+        .args(train.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    signal(&child, "INT");
+    let ran = told(child.wait_with_output().unwrap()).refused(130, "interrupted after step ");
+    let interrupted = ran.json();
+    let steps = interrupted["steps"].as_u64().unwrap();
+    assert!(ran.stderr.contains(&format!("after step {steps}, in `run`")), "{}", ran.stderr);
+    let expected = serde_json::json!({
+        "status": "interrupted", "run": "run", "steps": steps, "resume": "recipes resume run",
+    });
+    assert_eq!(interrupted, expected);
+
+    for command in ["train mlp --set data.sorce=csv", "resume run --set data.sorce=csv"] {
+        let ran = folder.run(&format!("{command} --json")).refused(2, "unknown key");
+        let expected = serde_json::json!({
+            "error": "unknown key `data.sorce`, in --set data.sorce=csv",
+            "help": "did you mean `data.source`?",
+        });
+        assert_eq!(ran.json(), expected);
+    }
 }
 
 #[test]

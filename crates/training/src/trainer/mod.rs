@@ -77,6 +77,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     in_epoch: bool,
     shown: Vec<Event>, // samples of this epoch, told once it has ended
     spent: Spent,      // since the losses were last read
+    moved: Instant,    // when progress was last told
     keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
@@ -134,6 +135,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             in_epoch: false,
             shown: Vec::new(),
             spent: Spent::default(),
+            moved: Instant::now(),
             keeps: false,
             shelf: None,
             kept: None,
@@ -242,6 +244,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let step = self.step_number();
         if step.is_multiple_of(self.config.log_every_steps) {
             self.log()?;
+        } else {
+            self.tell_of_progress()?;
         }
         if step == self.config.length().steps {
             self.done.request();

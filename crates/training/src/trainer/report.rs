@@ -1,5 +1,7 @@
 //! What the trainer reads from the device from time to time, and reports to its observer.
 
+use std::time::{Duration, Instant};
+
 use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
 use burn::module::AutodiffModule;
 
@@ -9,6 +11,8 @@ use crate::{
 
 /// These updates run all operations that later ones do.
 const TUNING_UPDATES: u64 = 3;
+/// Between two reports of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
@@ -27,6 +31,16 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let task = "first updates, which tune kernels".to_owned();
         let [done, of] = [done, of].map(|updates| updates as usize);
         self.tell(&Event::Preparation { task, done, of })
+    }
+
+    /// Reports how far the run is, now and then, without waiting for the device.
+    pub(super) fn tell_of_progress(&mut self) -> Result<(), TrainError> {
+        if self.moved.elapsed() < PROGRESS_EVERY {
+            return Ok(());
+        }
+        self.moved = Instant::now();
+        let (epoch, step) = (self.state.record.epochs_begun(), self.step_number());
+        self.tell(&Event::Progress { epoch, step })
     }
 
     /// Fails where training has diverged, and reports it; waits for the device.

@@ -1,5 +1,7 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
+use std::time::Duration;
+
 use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::{module::Param, tensor::Tensor};
 use training::{
@@ -51,6 +53,29 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     assert!(error.help().unwrap().contains("optimizer.learning_rate"));
     let end = Event::End { status: EndStatus::Diverged, epoch: 1, step: 2 };
     assert_eq!(recorder.0.last(), Some(&end));
+}
+
+#[test]
+fn slow_steps_are_told_between_log_intervals() {
+    let device = Device::default();
+    let mut recorder = Recorder::default();
+    let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
+    let model = LinearModel::<Recorded> { weight };
+    let settings =
+        TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
+    let mut trainer =
+        Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
+    trainer.next_epoch().unwrap();
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(110));
+        let features = Tensor::<Recorded, 2>::ones([1, 3], &device);
+        let losses = features.matmul(trainer.model().weight.val()).flatten::<1>(0, 1);
+        trainer.step(losses, Part { first: 0, samples: 1, of: 1, last: true }).unwrap();
+    }
+    drop(trainer);
+    let told = recorder.0.iter().filter(|event| matches!(event, Event::Progress { .. }));
+    let [one, two] = [1, 2].map(|step| Event::Progress { epoch: 1, step });
+    assert!(told.eq([&one, &two]), "{:?}", recorder.0);
 }
 
 #[test]

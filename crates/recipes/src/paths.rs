@@ -1,0 +1,142 @@
+//! The files that a run's settings name, found also from another folder than it was started in.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    ExitCode, Failure,
+    config::Layer,
+    record::{config_of, folder_of},
+    run_directory::{CONFIG, ENVIRONMENT},
+    settings::{NO_FILE, WEIGHTS},
+    shell::quoted_path,
+};
+
+const DATA: &str = "data.path";
+/// The settings that name files.
+const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHTS];
+
+/// A run's own settings, with the paths that lead to its files from here.
+///
+/// # Errors
+///
+/// Where it is not a run, or they cannot be read.
+pub(crate) fn settings(run: &Path) -> Result<Vec<Layer>, Failure> {
+    let config = document(run, &config_of(run)?);
+    let moved = moved(run, &config);
+    Ok([config].into_iter().chain(layers(run, &moved)).collect())
+}
+
+/// The settings of a run, as they stand.
+pub(crate) fn document(run: &Path, config: &str) -> Layer {
+    Layer::document(&run.join(CONFIG).display().to_string(), config)
+}
+
+/// The paths, by key, that lead nowhere from here but to a file from where the run was started.
+pub(crate) fn moved(run: &Path, config: &Layer) -> Vec<(String, String)> {
+    let Some(folder) = folder_of(run) else { return Vec::new() };
+    let moved = |key: &str| {
+        let path = named(config, key).filter(|path| path.is_relative() && !path.exists())?;
+        let path = folder.join(path);
+        let path = path.to_str().filter(|_| path.exists())?;
+        Some((key.to_owned(), path.to_owned()))
+    };
+    PATHS.into_iter().filter_map(moved).collect()
+}
+
+/// Settings of [`moved`] paths.
+pub(crate) fn layers(run: &Path, moved: &[(String, String)]) -> Vec<Layer> {
+    let place = run.join(ENVIRONMENT);
+    moved.iter().map(|(key, path)| Layer::path(&place, key, path)).collect()
+}
+
+/// The failure to read a run's files, with how to say where they are, if one is not where it was.
+pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
+    let layers = settings(run).unwrap_or_default();
+    let is_lost = |key: &&str| last_named(&layers, key).is_some_and(|path| !path.exists());
+    let lost = PATHS.iter().find(|key| is_lost(key));
+    if failure.exit_code == ExitCode::UserData
+        && let (Some(key), Some(problem)) = (lost, failure.problems.last_mut())
+    {
+        let help = problem.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+        let run = quoted_path(run);
+        problem.help =
+            Some(format!("{help}to say where it is now: recipes resume {run} --set {key}=PATH"));
+    }
+    failure
+}
+
+/// Whether a run was trained on these data: they are where its own are, or a copy of its one file.
+///
+/// - `layers`: its settings, the last one first to count
+pub(crate) fn trained_on(layers: &[Layer], data: &Path) -> bool {
+    let Some(own) = last_named(layers, DATA) else { return false };
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    let length =
+        |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
+    let is_same = place(&own).is_some() && place(&own) == place(data);
+    let as_long = length(&own).is_some() && length(&own) == length(data);
+    is_same
+        || (as_long && fs::read(&own).is_ok_and(|own| fs::read(data).is_ok_and(|data| own == data)))
+}
+
+fn last_named(layers: &[Layer], key: &str) -> Option<PathBuf> {
+    layers.iter().rev().find_map(|layer| named(layer, key))
+}
+
+/// The file that a setting names, if it does.
+fn named(layer: &Layer, key: &str) -> Option<PathBuf> {
+    let value = layer.value(key)?;
+    let is_file = !value.is_empty() && (key != WEIGHTS || !NO_FILE.contains(&value.as_str()));
+    is_file.then(|| value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_tried_from_here_before_where_the_run_was_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        fs::create_dir(&run).unwrap();
+        for file in ["table.csv", "shipped", "weights.pth"] {
+            fs::write(folder.path().join(file), file).unwrap();
+        }
+        let environment = serde_json::json!({ "folder": folder.path() });
+        fs::write(run.join(ENVIRONMENT), environment.to_string()).unwrap();
+        let moved_of = |text: &str| moved(&run, &document(&run, text));
+        let found = |key: &str, file: &str| {
+            vec![(key.to_owned(), folder.path().join(file).display().to_string())]
+        };
+        assert_eq!(moved_of("[data]\npath = \"table.csv\""), found("data.path", "table.csv"));
+        assert_eq!(moved_of("[model]\nweights = \"weights.pth\""), found(WEIGHTS, "weights.pth"));
+        for elsewhere in [
+            "[data]\npath = \"\"",
+            "[data]\npath = \"none.csv\"",
+            "[data]\npath = \"Cargo.toml\"", // it is here
+            "[model]\nweights = \"shipped\"",
+        ] {
+            assert_eq!(moved_of(elsewhere), [], "{elsewhere}");
+        }
+        fs::remove_file(run.join(ENVIRONMENT)).unwrap();
+        assert_eq!(moved_of("[data]\npath = \"table.csv\""), []);
+    }
+
+    #[test]
+    fn a_copy_is_what_a_run_was_trained_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for (file, content) in [("a.csv", "1"), ("copy.csv", "1"), ("other.csv", "2")] {
+            fs::write(path(file), content).unwrap();
+        }
+        let layers = [Layer::path(Path::new(""), DATA, path("a.csv").to_str().unwrap())];
+        assert!(trained_on(&layers, &path("a.csv")) && trained_on(&layers, &path("copy.csv")));
+        assert!(
+            !trained_on(&layers, &path("other.csv")) && !trained_on(&layers, &path("none.csv"))
+        );
+        assert!(!trained_on(&[], &path("a.csv")));
+    }
+}
