@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, Task, cifar10::Cifar10Error, idx::IdxError,
+    CellError, FileError, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
     image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
@@ -55,16 +55,9 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of two splits.
-    #[error("`{}` is read for both `{first}` and `{second}`", path.display())]
-    SharedFile {
-        /// The file.
-        path: PathBuf,
-        /// The option that names the one split.
-        first: &'static str,
-        /// The option that names the other.
-        second: &'static str,
-    },
+    /// Files of two splits.
+    #[error("{0}")]
+    Shared(SharedFiles),
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]
     Empty {

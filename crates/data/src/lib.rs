@@ -71,6 +71,8 @@ mod names;
 #[cfg(feature = "sources")]
 mod order;
 #[cfg(feature = "sources")]
+mod shared;
+#[cfg(feature = "sources")]
 mod split;
 #[cfg(feature = "sources")]
 mod statistics;
@@ -95,6 +97,7 @@ pub use crate::{
     },
     names::nearest,
     order::{EpochOrder, Order},
+    shared::{SharedFiles, refuse_shared},
     split::classes_without_validation,
     table::{Moments, Table, TableSplits, Targets},
 };

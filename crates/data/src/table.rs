@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
-use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
+use crate::{
+    DataError, SharedFiles, TablePreprocessing, TargetKind, Task, split::classes_without_validation,
+};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -38,8 +40,10 @@ pub struct TableSplits {
     pub test: Option<Table>,
     /// How rows are encoded, learnt from the training split.
     pub preprocessing: TablePreprocessing,
-    /// What the user should know, a line each: columns dropped, values imputed.
+    /// What the user should know, a line each: columns dropped, values imputed, files shared.
     pub notes: Vec<String>,
+    /// Files that are in two splits; a run that begins refuses many ([`crate::refuse_shared`]).
+    pub shared: Vec<SharedFiles>,
 }
 
 impl TableSplits {

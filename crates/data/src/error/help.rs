@@ -2,8 +2,9 @@
 
 use super::DataError;
 use crate::{
-    CellError,
+    CellError, SharedFiles,
     names::{list, nearest},
+    shared::{OF_A_FOLDER, OPTIONS},
 };
 
 /// What to do about a table that is read as one column.
@@ -34,13 +35,7 @@ impl DataError {
             Self::Read { .. } | Self::Changed { .. } => {
                 "run again once nothing else writes the file".into()
             }
-            Self::SharedFile { second, .. } => format!(
-                "name other samples, or leave `{second}` out{}",
-                match *second {
-                    "data.validation_path" => " to hold out a part of `data.path`",
-                    _ => "",
-                }
-            ),
+            Self::Shared(shared) => shared_help(shared),
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
                 "name a file with at least a row for each class".into()
             }
@@ -93,6 +88,9 @@ impl DataError {
                 "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
                  `--target '\"{index}\"'` to inspect it"
             ),
+            Self::TargetIndex { columns: 1, .. } => {
+                format!("only one column is found; {DELIMITERS}")
+            }
             Self::TargetIndex { columns, .. } => format!(
                 "indices run from 0 to {}, or from -1 (the last) to -{columns}",
                 columns.saturating_sub(1)
@@ -151,6 +149,18 @@ impl DataError {
                     .into()
             }
         })
+    }
+}
+
+fn shared_help(shared: &SharedFiles) -> String {
+    let [first, second] = shared.splits;
+    let hold_out = match second == OPTIONS[1] || second == OF_A_FOLDER[1] {
+        true => format!(" to hold out a part of {first}"),
+        false => String::new(),
+    };
+    match OPTIONS.contains(&second) {
+        true => format!("name other samples, or leave {second} out{hold_out}"),
+        false => format!("put other samples into {second}, or remove it{hold_out}"),
     }
 }
 

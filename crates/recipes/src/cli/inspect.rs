@@ -9,13 +9,16 @@ use std::{
 use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
-    TableSplits, TokenKind,
+    SharedFiles, TableSplits, TokenKind,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
     drawn::{digits, shapes},
     idx::read_idx,
-    image_folder::{ImageFolderOptions, OnBadImage, SkipReport, SkippedImage, open_image_folder},
+    image_folder::{
+        ImageFolderOptions, OnBadImage, PreparedImages, SkipReport, SkippedImage,
+        open_image_folder, shared_images,
+    },
     npy::{NpyOptions, read_npy},
     text::{TextOptions, read_text},
 };
@@ -270,14 +273,20 @@ fn read_folder(
     notes.extend(folder.train.notes());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
-    let mut others = Vec::new();
-    for (name, split) in [("validation", folder.validation), ("test", folder.test)] {
+    let (mut others, mut held_out) = (Vec::new(), [None, None]);
+    let splits = [("validation", folder.validation), ("test", folder.test)];
+    for ((name, split), images) in splits.into_iter().zip(&mut held_out) {
         let Some(split) = split else { continue };
         notes.extend(split.notes());
-        let (images, report) = split.prepare(&mut progress)?;
-        others.push((name, images.labels().len()));
+        let (prepared, report) = split.prepare(&mut progress)?;
+        others.push((name, prepared.labels().len()));
         skipped.extend(report.skipped);
+        *images = Some(prepared);
     }
+    let [validation, test] =
+        held_out.each_ref().map(|images| images.as_ref().map(PreparedImages::folder));
+    let shared = shared_images([Some(train.folder()), validation, test]);
+    notes.extend(shared.iter().map(SharedFiles::note));
     Ok(FoundImages { train: Arc::new(train), others, skipped, notes })
 }
 
