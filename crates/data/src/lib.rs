@@ -56,6 +56,8 @@ mod files;
 #[cfg(feature = "sources")]
 mod fitted;
 #[cfg(feature = "sources")]
+mod formats;
+#[cfg(feature = "sources")]
 mod images;
 
 // From the records to batches.

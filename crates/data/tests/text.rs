@@ -70,7 +70,14 @@ fn files_that_are_no_text() {
     check(&[("a.txt", b"text\xff\0")], "a.txt", characters(1), error, "iconv");
     let pdf = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n";
     let format = "`a.pdf` is a PDF document, plain text is expected";
-    check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "save its text as plain text");
+    check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "pdftotext");
+    check(&[("a.pdf", b"%PDF-1.4 plain")], "a.pdf", characters(1), format, "pdftotext");
+    let rtf = "`a.rtf` is a document in rich text (RTF), plain text is expected";
+    check(&[("a.rtf", b"{\\rtf1\\ansi Text.}")], "a.rtf", characters(1), rtf, "as plain text");
+    let bytes = TextOptions { tokens: TokenKind::Bytes, ..characters(1) };
+    assert!(read(&[("a.rtf", b"{\\rtf1\\ansi A text as it is.}")], "a.rtf", bytes).1.is_ok());
+    let json = b"{\"a\": 1, \"text\": \"JSON is text\"}";
+    assert!(read(&[("a.json", json)], "a.json", characters(1)).1.is_ok());
     check(&[("a.txt", b"text\xff")], "a.txt", characters(1), error, "data.tokens=bytes");
     let error = "`a.txt`: the text has a zero byte at byte 4";
     for bytes in [&b"text\0and"[..], b"text\0\xff"] {

@@ -84,15 +84,15 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     header::check_unique(&reader, &names)?;
     let target = find_target(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
+    if names.len() == 1 {
+        // Before the target is read: with another delimiter it holds whole rows.
+        let (path, target) = (options.path.clone(), names[target].clone());
+        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
+    }
 
     let mut summaries = summarise(&mut reader, &names, target)?;
     let blank_rows = reader.take_blank_rows();
     let target_summary = summaries.remove(target);
-    if summaries.is_empty() {
-        // Before the target is judged: with another delimiter it holds whole rows.
-        let (path, target) = (options.path.clone(), names[target].clone());
-        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
-    }
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
     for (index, summary) in summaries.iter().enumerate() {

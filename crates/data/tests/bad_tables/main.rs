@@ -65,6 +65,9 @@ fn files_that_cannot_be_read() {
         "CSV file",
     );
     check_text("", "`a.csv` is empty", "at least a row");
+    // With another delimiter the only column holds whole rows.
+    let error = "`a.csv` has no column to learn from beside the target `column_0`";
+    check_text("a b\n1 2\nNA\n3 4\n", error, "the delimiter is a comma");
     check_text("x,y\n", "`a.csv` has a header and no rows", "at least a row");
     check(
         &[("a.csv", b"x,y\n1,2\n\xe4,3\n")],
