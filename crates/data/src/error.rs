@@ -58,6 +58,18 @@ pub enum DataError {
     /// Files of two splits.
     #[error("{0}")]
     Shared(SharedFiles),
+    /// A regression of text.
+    #[error("`{}`: the target `{target}` is no number but text, such as `{text}` in line {line}", path.display())]
+    TextTarget {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        target: String,
+        /// Its first text, shortened.
+        text: String,
+        /// Where that is.
+        line: u64,
+    },
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]
     Empty {

@@ -227,10 +227,17 @@ pub(crate) fn recur(values: usize, rows: u64) -> bool {
     values > 0 && 2 * values as u64 <= rows
 }
 
+/// Whether the values of a regression may be classes after all: these are few, and each has rows
+/// enough to be learnt from, unlike ages or years.
+pub(crate) fn may_be_classes(values: usize, rows: u64) -> bool {
+    (1..=100).contains(&values) && 10 * values as u64 <= rows
+}
+
 /// The kind of prediction, as a line for the user.
 ///
 /// - `asked`: the task that the user chose
-/// - `may_be_classes`: whether the values of a regression are whole numbers that [`recur`]
+/// - `may_be_classes`: whether the values of a regression are whole numbers that [may be
+///   classes](may_be_classes)
 pub(crate) fn target_note(
     preprocessing: &TablePreprocessing,
     asked: Option<Task>,
@@ -273,6 +280,13 @@ fn are_integers(classes: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_values_with_many_rows_each_may_be_classes() {
+        assert!(may_be_classes(30, 300) && may_be_classes(100, 1000));
+        assert!(!may_be_classes(30, 299), "too few rows of each");
+        assert!(!may_be_classes(101, 100_000) && !may_be_classes(0, 100), "a quantity");
+    }
 
     #[test]
     fn rows_that_do_not_hold_together_are_refused() {

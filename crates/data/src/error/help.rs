@@ -1,9 +1,12 @@
 //! What the user can do about each error.
 
+use std::{fs, path::Path};
+
 use super::DataError;
 use crate::{
     CellError, SharedFiles,
     names::{list, nearest},
+    npy::is_npy,
     shared::{OF_A_FOLDER, OPTIONS},
 };
 
@@ -25,7 +28,10 @@ impl DataError {
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
             }
-            Self::Directory { .. } => "name a CSV file in it".into(),
+            Self::Directory { path } => match has_arrays(path) {
+                true => "name one of its arrays, such as `features.npy`".into(),
+                false => "name a CSV file in it".into(),
+            },
             Self::Stream { .. } => {
                 "it is read more than once, and again by a resumed run; write it to a file".into()
             }
@@ -37,7 +43,7 @@ impl DataError {
             }
             Self::Shared(shared) => shared_help(shared),
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
-                "name a file with at least a row for each class".into()
+                "name a file with at least a row; to train on, one for each class".into()
             }
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
@@ -105,6 +111,9 @@ impl DataError {
                  \"multiclass\" if it is one"
                     .into()
             }
+            Self::TextTarget { .. } => {
+                "leave `data.task` out to predict a class, or choose another `data.target`".into()
+            }
             Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
@@ -162,6 +171,11 @@ fn shared_help(shared: &SharedFiles) -> String {
         true => format!("name other samples, or leave {second} out{hold_out}"),
         false => format!("put other samples into {second}, or remove it{hold_out}"),
     }
+}
+
+/// Whether there are NumPy's arrays in a folder.
+fn has_arrays(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| is_npy(&entry.path())))
 }
 
 fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {

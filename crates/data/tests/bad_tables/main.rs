@@ -53,6 +53,17 @@ fn rows_and(last: &str) -> String {
 }
 
 #[test]
+fn text_is_no_value() {
+    let rows = "1,red\n2,blue\n".repeat(20);
+    check(
+        &[("a.csv", format!("x,colour\n{rows}").as_bytes())],
+        |_, options| options.task = Some(Task::Regression),
+        "`a.csv`: the target `colour` is no number but text, such as `red` in line 2",
+        "leave `data.task` out to predict a class",
+    );
+}
+
+#[test]
 fn files_that_cannot_be_read() {
     check(&[], |_, _| {}, "`absent.csv` does not exist", "check the path");
     check(
@@ -63,6 +74,16 @@ fn files_that_cannot_be_read() {
         },
         "`sub.csv` is a directory, a file is expected",
         "CSV file",
+    );
+    check(
+        &[],
+        |folder, options| {
+            options.path = folder.join("arrays");
+            fs::create_dir(&options.path).unwrap();
+            fs::write(options.path.join("features.npy"), "").unwrap();
+        },
+        "`arrays` is a directory, a file is expected",
+        "name one of its arrays",
     );
     check_text("", "`a.csv` is empty", "at least a row");
     // With another delimiter the only column holds whole rows.
@@ -316,8 +337,8 @@ fn targets_that_teach_nothing() {
             options.target = TargetColumn::Name("word".into());
             options.task = Some(Task::Regression);
         },
-        "a.csv:2: column `word`: `u` is not a number",
-        "number",
+        "`a.csv`: the target `word` is no number but text, such as `u` in line 2",
+        "predict a class",
     );
     let many: String = (0..2000).map(|i| format!("{},{i}.5\n", i % 2)).collect();
     check(
