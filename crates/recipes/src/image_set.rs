@@ -64,7 +64,8 @@ impl ImageSet {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint()?;
         let fit = |source| fit(source, data);
-        let mut notes = found.notes;
+        let mut notes = Vec::from_iter(data.note_on_size());
+        notes.extend(found.notes);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
             Some(validation) => {
@@ -170,18 +171,21 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
 }
 
 impl<B: AutodiffBackend> TrainingImages<B> {
-    /// Reads what the configuration names, and brings to the device what is to lie there.
+    /// Reads what the configuration names, and brings to the device what is to lie there. What the
+    /// configuration left open is set in it.
     ///
     /// # Errors
     ///
     /// Whatever is wrong with the data.
     pub(crate) fn open<Model>(
-        config: &ImageConfig<Model>,
+        config: &mut ImageConfig<Model>,
         start: &mut Start<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
+        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
+        config.data.choose_size();
+        let config = &*config;
         let ImageConfig { data, augment, training, .. } = config;
-        let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
