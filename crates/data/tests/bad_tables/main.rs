@@ -53,17 +53,6 @@ fn rows_and(last: &str) -> String {
 }
 
 #[test]
-fn text_is_no_value() {
-    let rows = "1,red\n2,blue\n".repeat(20);
-    check(
-        &[("a.csv", format!("x,colour\n{rows}").as_bytes())],
-        |_, options| options.task = Some(Task::Regression),
-        "`a.csv`: the target `colour` is no number but text, such as `red` in line 2",
-        "leave `data.task` out to predict a class",
-    );
-}
-
-#[test]
 fn files_that_cannot_be_read() {
     check(&[], |_, _| {}, "`absent.csv` does not exist", "check the path");
     check(
