@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, Task, cifar10::Cifar10Error, idx::IdxError,
+    CellError, FileError, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
     image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
@@ -55,15 +55,20 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of two splits.
-    #[error("`{}` is read for both `{first}` and `{second}`", path.display())]
-    SharedFile {
+    /// Files of two splits.
+    #[error("{0}")]
+    Shared(SharedFiles),
+    /// A regression of text.
+    #[error("`{}`: the target `{target}` is no number but text, such as `{text}` in line {line}", path.display())]
+    TextTarget {
         /// The file.
         path: PathBuf,
-        /// The option that names the one split.
-        first: &'static str,
-        /// The option that names the other.
-        second: &'static str,
+        /// The column.
+        target: String,
+        /// Its first text, shortened.
+        text: String,
+        /// Where that is.
+        line: u64,
     },
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]

@@ -56,6 +56,8 @@ mod files;
 #[cfg(feature = "sources")]
 mod fitted;
 #[cfg(feature = "sources")]
+mod formats;
+#[cfg(feature = "sources")]
 mod images;
 
 // From the records to batches.
@@ -70,6 +72,8 @@ mod loader;
 mod names;
 #[cfg(feature = "sources")]
 mod order;
+#[cfg(feature = "sources")]
+mod shared;
 #[cfg(feature = "sources")]
 mod split;
 #[cfg(feature = "sources")]
@@ -95,6 +99,7 @@ pub use crate::{
     },
     names::nearest,
     order::{EpochOrder, Order},
+    shared::{SharedFiles, refuse_shared},
     split::classes_without_validation,
     table::{Moments, Table, TableSplits, Targets},
 };

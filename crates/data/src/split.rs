@@ -1,11 +1,7 @@
 //! The split into training and held-out samples: a function of the seed, stratified by class, or files
 //! of their own.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fs,
-    path::PathBuf,
-};
+use std::collections::BTreeMap;
 
 use backend::random::{Purpose, Random};
 
@@ -17,25 +13,6 @@ pub(crate) fn check_fraction(fraction: f64) -> Result<(), DataError> {
         true => Ok(()),
         false => Err(DataError::Fraction { fraction }),
     }
-}
-
-/// Checks that no file is of two splits, whatever paths lead to it.
-///
-/// - `splits`: the files of `data.path`, `data.validation_path` and `data.test_path`; one that cannot
-///   be found is left to what reads it
-pub(crate) fn check_files(splits: [&[PathBuf]; 3]) -> Result<(), DataError> {
-    let options = ["data.path", "data.validation_path", "data.test_path"];
-    let mut seen = HashMap::new();
-    for (second, files) in options.into_iter().zip(splits) {
-        for path in files {
-            let Ok(file) = fs::canonicalize(path) else { continue };
-            let first = *seen.entry(file).or_insert(second);
-            if first != second {
-                return Err(DataError::SharedFile { path: path.clone(), first, second });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The samples to train on and those held out; none of these for a fraction of 0.

@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
-use crate::{DataError, TablePreprocessing, TargetKind, Task, split::classes_without_validation};
+use crate::{
+    DataError, SharedFiles, TablePreprocessing, TargetKind, Task, split::classes_without_validation,
+};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -38,8 +40,10 @@ pub struct TableSplits {
     pub test: Option<Table>,
     /// How rows are encoded, learnt from the training split.
     pub preprocessing: TablePreprocessing,
-    /// What the user should know, a line each: columns dropped, values imputed.
+    /// What the user should know, a line each: columns dropped, values imputed, files shared.
     pub notes: Vec<String>,
+    /// Files that are in two splits; a run that begins refuses many ([`crate::refuse_shared`]).
+    pub shared: Vec<SharedFiles>,
 }
 
 impl TableSplits {
@@ -223,10 +227,17 @@ pub(crate) fn recur(values: usize, rows: u64) -> bool {
     values > 0 && 2 * values as u64 <= rows
 }
 
+/// Whether the values of a regression may be classes after all: these are few, and each has rows
+/// enough to be learnt from, unlike ages or years.
+pub(crate) fn may_be_classes(values: usize, rows: u64) -> bool {
+    (1..=100).contains(&values) && 10 * values as u64 <= rows
+}
+
 /// The kind of prediction, as a line for the user.
 ///
 /// - `asked`: the task that the user chose
-/// - `may_be_classes`: whether the values of a regression are whole numbers that [`recur`]
+/// - `may_be_classes`: whether the values of a regression are whole numbers that [may be
+///   classes](may_be_classes)
 pub(crate) fn target_note(
     preprocessing: &TablePreprocessing,
     asked: Option<Task>,
@@ -269,6 +280,13 @@ fn are_integers(classes: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_values_with_many_rows_each_may_be_classes() {
+        assert!(may_be_classes(30, 300) && may_be_classes(100, 1000));
+        assert!(!may_be_classes(30, 299), "too few rows of each");
+        assert!(!may_be_classes(101, 100_000) && !may_be_classes(0, 100), "a quantity");
+    }
 
     #[test]
     fn rows_that_do_not_hold_together_are_refused() {

@@ -9,7 +9,7 @@ use std::{collections::HashSet, fs};
 
 use common::shared_data;
 use data::{
-    DataError, TokenKind, Vocabulary,
+    DataError, TokenKind, Vocabulary, refuse_shared,
     text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text, read_tokens},
 };
 use folders::{folder, refused};
@@ -70,7 +70,14 @@ fn files_that_are_no_text() {
     check(&[("a.txt", b"text\xff\0")], "a.txt", characters(1), error, "iconv");
     let pdf = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n";
     let format = "`a.pdf` is a PDF document, plain text is expected";
-    check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "save its text as plain text");
+    check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "pdftotext");
+    check(&[("a.pdf", b"%PDF-1.4 plain")], "a.pdf", characters(1), format, "pdftotext");
+    let rtf = "`a.rtf` is a document in rich text (RTF), plain text is expected";
+    check(&[("a.rtf", b"{\\rtf1\\ansi Text.}")], "a.rtf", characters(1), rtf, "as plain text");
+    let bytes = TextOptions { tokens: TokenKind::Bytes, ..characters(1) };
+    assert!(read(&[("a.rtf", b"{\\rtf1\\ansi A text as it is.}")], "a.rtf", bytes).1.is_ok());
+    let json = b"{\"a\": 1, \"text\": \"JSON is text\"}";
+    assert!(read(&[("a.json", json)], "a.json", characters(1)).1.is_ok());
     check(&[("a.txt", b"text\xff")], "a.txt", characters(1), error, "data.tokens=bytes");
     let error = "`a.txt`: the text has a zero byte at byte 4";
     for bytes in [&b"text\0and"[..], b"text\0\xff"] {
@@ -164,7 +171,9 @@ fn texts_that_are_too_short() {
 #[test]
 fn a_file_is_of_one_part_only() {
     let text = "abcdefgh ".repeat(9);
-    let folder = folder(&[("a.txt", &text), ("more/b.txt", &text), ("more/c.txt", &text)]);
+    let [b, c] = ["hgfedcba ", "abcd efgh"].map(|text| text.repeat(9));
+    let files = [("a.txt", &text), ("copy.txt", &text), ("more/b.txt", &b), ("more/c.txt", &c)];
+    let folder = folder(&files.map(|(name, text)| (name, text.as_str())));
     let read = |parts: [&str; 3]| {
         let path = |name: &str| (!name.is_empty()).then(|| folder.path().join(name));
         let [path, validation_path, test_path] = parts.map(path);
@@ -172,16 +181,24 @@ fn a_file_is_of_one_part_only() {
     };
     let check = |parts, file: &str, first: &str, second: &str, help: &str| {
         let error = format!("`{file}` is read for both `data.{first}` and `data.{second}`");
-        refused(folder.path(), read(parts), &error, help);
+        refused(folder.path(), refuse_shared(&read(parts).unwrap().shared), &error, help);
     };
     let [train, validation, test] = ["path", "validation_path", "test_path"];
     let help = "leave `data.validation_path` out to hold out a part of `data.path`";
     check(["a.txt", "more/../a.txt", ""], "more/../a.txt", train, validation, help);
     check(["more", "more/c.txt", ""], "more/c.txt", train, validation, help);
     let help = "leave `data.test_path` out";
-    check(["a.txt", "more/c.txt", "more"], "more/c.txt", validation, test, help);
     check(["", "a.txt", "a.txt"], "a.txt", validation, test, help);
-    assert!(read(["more", "a.txt", ""]).is_ok());
+    assert_eq!(read(["more", "a.txt", ""]).unwrap().shared, []);
+
+    let error = "`copy.txt`, read for `data.test_path`, is a copy of `a.txt`, read for `data.path`";
+    let shared = read(["a.txt", "", "copy.txt"]).unwrap().shared;
+    refused(folder.path(), refuse_shared(&shared), error, help);
+    let corpus = read(["a.txt", "more/c.txt", "more"]).unwrap();
+    let error = "1 of the 2 files read for `data.test_path` are also read for \
+                 `data.validation_path`, such as `more/c.txt`, which is the same as `more/c.txt`";
+    refused(folder.path(), refuse_shared(&corpus.shared), error, help);
+    assert_eq!(corpus.notes.last().unwrap(), &corpus.shared[0].note());
 }
 
 #[test]

@@ -79,16 +79,6 @@ pub enum InferenceError {
     /// There is nothing to continue.
     #[error("the prompt is empty")]
     EmptyPrompt,
-    /// The prompt has words outside the model's vocabulary.
-    #[error("the prompt has words that the model does not know: {}", words.join(", "))]
-    UnknownWords {
-        /// The words.
-        words: Vec<String>,
-        /// How many words the model knows.
-        known: usize,
-        /// The most frequent of them.
-        such_as: Vec<String>,
-    },
     /// An ONNX file can hold 2 GiB.
     #[error("the network takes {bytes} bytes, and an ONNX file holds at most 2 GiB")]
     TooLargeForOnnx {
@@ -131,11 +121,6 @@ impl InferenceError {
             }
             Self::Shape { .. } => Some("give at least one image, and all in that shape".to_owned()),
             Self::EmptyPrompt => Some("give at least one character that is not a space".to_owned()),
-            Self::UnknownWords { known, such_as, .. } => Some(format!(
-                "the model knows {known} words, such as {}; for more, train with a larger \
-                 `data.vocabulary`",
-                such_as.join(", ")
-            )),
             Self::TooLargeForOnnx { .. } => {
                 Some("write it as safetensors, with `model_file`".to_owned())
             }

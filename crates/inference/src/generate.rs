@@ -38,7 +38,8 @@ impl<'a, B: Backend> Generator<'a, B> {
     ///
     /// # Errors
     ///
-    /// If the prompt is empty, or not within the vocabulary, or `sampling` is out of its range.
+    /// If the prompt is empty, or has characters that the model does not know, or `sampling` is out of
+    /// its range. Words that it does not know are read as one unknown word.
     pub fn new(
         network: &'a TextLstm<B>,
         vocabulary: &'a Vocabulary,
@@ -95,18 +96,23 @@ impl<B: Backend> Iterator for Generator<'_, B> {
 
 fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, InferenceError> {
     let ids = vocabulary.encode(prompt).map_err(InferenceError::Prompt)?;
-    if ids.is_empty() {
-        return Err(InferenceError::EmptyPrompt);
+    match ids.is_empty() {
+        true => Err(InferenceError::EmptyPrompt),
+        false => Ok(ids),
     }
-    let has_unknown = |ids: &[u32]| vocabulary.unknown().is_some_and(|id| ids.contains(&id));
-    if has_unknown(&ids) {
-        let unknown = |word: &&str| vocabulary.encode(word).is_ok_and(|ids| has_unknown(&ids));
-        let words = prompt.split_whitespace().filter(unknown).map(str::to_owned).collect();
-        let known = vocabulary.len() - 1; // without the unknown one
-        let names = (1..).map_while(|id| vocabulary.token(id));
-        let frequent = names.filter(|word| word.chars().all(char::is_alphabetic)).take(3);
-        let such_as = frequent.map(|word| format!("`{word}`")).collect();
-        return Err(InferenceError::UnknownWords { words, known, such_as });
-    }
-    Ok(ids)
+}
+
+/// What the user should know of words in a prompt that the model does not tell apart.
+pub(crate) fn note_on_words(prompt: &str, vocabulary: &Vocabulary) -> Option<String> {
+    let unknown = vocabulary.unknown()?;
+    let is_unknown = |word: &&str| vocabulary.encode(word).is_ok_and(|ids| ids.contains(&unknown));
+    let words: Vec<&str> = prompt.split_whitespace().filter(is_unknown).collect();
+    let known = vocabulary.len() - 1; // without the unknown one
+    (!words.is_empty()).then(|| {
+        format!(
+            "the prompt has words outside the {known} that the model knows, which it reads as one \
+             unknown word: {}; for more, train with a larger `data.vocabulary`",
+            words.join(", ")
+        )
+    })
 }

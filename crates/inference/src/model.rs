@@ -12,7 +12,9 @@ use models::{Network, Pass, weights};
 use store::{NumberType, TensorFile};
 
 use crate::{
-    Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling, onnx,
+    Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling,
+    generate::note_on_words,
+    onnx,
     prediction::{binary, multiclass},
 };
 
@@ -227,11 +229,21 @@ impl<B: Backend> Model<B> {
         Err(InferenceError::Shape { shape, reads: [channels, height, width] })
     }
 
-    /// Continues a text.
+    /// What the user should know of words in a prompt that the model does not know.
     ///
     /// # Errors
     ///
-    /// If the model does not write text or does not know the prompt, or `sampling` is out of its range.
+    /// If the model does not write text.
+    pub fn note_on_prompt(&self, prompt: &str) -> Result<Option<String>, InferenceError> {
+        Ok(note_on_words(prompt, self.description.vocabulary()?))
+    }
+
+    /// Continues a text. Words that the model does not know it reads as one unknown word.
+    ///
+    /// # Errors
+    ///
+    /// If the model does not write text or does not know the prompt's characters, or `sampling` is out
+    /// of its range.
     pub fn generate(
         &self,
         prompt: &str,

@@ -31,7 +31,7 @@ pub const RECIPE: Recipe = Recipe {
 ///
 /// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
-    config: ImageConfig<NoSettings>,
+    mut config: ImageConfig<NoSettings>,
     mut start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
@@ -39,7 +39,7 @@ fn train<B: AutodiffBackend>(
     config.choose_arithmetic::<B>(device)?;
 
     // The data: how it is read, batched and split.
-    let images = TrainingImages::<B>::open(&config, &mut start, device)?;
+    let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
     // The network.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use backend::AutodiffBackend;
 use data::{
     DataError, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits,
-    Subset,
+    SharedFiles, Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
     classes_without_validation,
     drawn::{digits, shapes},
     idx::read_idx,
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        open_image_folder, shared_images,
     },
+    refuse_shared,
 };
 use inference::{Description, Preprocessing};
 use models::Architecture;
@@ -46,6 +48,8 @@ pub struct ImageSet {
     pub fingerprint: String,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
+    /// Files that are in two splits.
+    pub shared: Vec<SharedFiles>,
     /// Files that could not be decoded.
     pub skipped: usize,
 }
@@ -60,7 +64,8 @@ impl ImageSet {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint()?;
         let fit = |source| fit(source, data);
-        let mut notes = found.notes;
+        let mut notes = Vec::from_iter(data.note_on_size());
+        notes.extend(found.notes);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
             Some(validation) => {
@@ -85,6 +90,7 @@ impl ImageSet {
             test: found.test.map(fit),
             fingerprint,
             notes,
+            shared: found.shared,
             skipped: found.skipped,
         })
     }
@@ -112,6 +118,7 @@ impl ImageSet {
         config: &ImageConfig<Model>,
         architecture: Architecture,
     ) -> Result<Plan, Failure> {
+        refuse_shared(&self.shared)?;
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
@@ -164,19 +171,23 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
 }
 
 impl<B: AutodiffBackend> TrainingImages<B> {
-    /// Reads what the configuration names, and brings to the device what is to lie there.
+    /// Reads what the configuration names, and brings to the device what is to lie there. What the
+    /// configuration left open is set in it.
     ///
     /// # Errors
     ///
     /// Whatever is wrong with the data.
     pub(crate) fn open<Model>(
-        config: &ImageConfig<Model>,
+        config: &mut ImageConfig<Model>,
         start: &mut Start<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
+        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
+        config.data.choose_size();
+        let config = &*config;
         let ImageConfig { data, augment, training, .. } = config;
-        let images = ImageSet::read(data, training.seed, &mut start.progress())?;
         start.stop_if_asked()?;
+        start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
         let preprocessing = images.preprocessing(data)?;
         let ImageSet { fingerprint, mut notes, skipped, .. } = images;
@@ -257,9 +268,15 @@ pub(crate) fn read_held_out(
     if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
         let folder = open_image_folder(&data.folder_options())?;
         if folder.validation.is_some() || folder.test.is_some() {
-            let others = [folder.validation.as_ref(), folder.test.as_ref()];
-            let fingerprint = fingerprint(&folder.train, others)?;
-            return Ok((measured_of_folder(folder, data, progress)?, fingerprint));
+            let (validation, test) = (folder.validation.as_ref(), folder.test.as_ref());
+            for split in [Some(&folder.train), validation, test].into_iter().flatten() {
+                hash(split, progress)?;
+            }
+            let fingerprint = fingerprint(&folder.train, [validation, test])?;
+            let shared = shared_images([Some(&folder.train), validation, test]);
+            let mut given = measured_of_folder(folder, data, progress)?;
+            given.notes.extend(shared.iter().map(SharedFiles::note));
+            return Ok((given, fingerprint));
         }
     }
     let ImageSet { test, validation, fingerprint, notes, .. } =
@@ -309,6 +326,7 @@ struct Found {
     validation: Option<Source>,
     test: Option<Source>,
     notes: Vec<String>,
+    shared: Vec<SharedFiles>,
     skipped: usize,
 }
 
@@ -342,6 +360,7 @@ impl Found {
             validation: None,
             test: splits.test.map(|test| Arc::new(test) as Source),
             notes: Vec::new(),
+            shared: Vec::new(),
             skipped: 0,
         })
     }
@@ -357,8 +376,18 @@ impl Found {
         let train = decode(folder.train)?;
         let validation = folder.validation.map(&mut decode).transpose()?;
         let test = folder.test.map(&mut decode).transpose()?;
-        Ok(Self { train, validation, test, notes, skipped })
+        let splits = [Some(&train), validation.as_ref(), test.as_ref()];
+        let shared = shared_images(splits.map(|split| split.map(|split| split.folder())));
+        notes.extend(shared.iter().map(SharedFiles::note));
+        let source = |split| split as Source;
+        let (validation, test) = (validation.map(source), test.map(source));
+        Ok(Self { train, validation, test, notes, shared, skipped })
     }
+}
+
+/// Reads the files of a split for their hashes, unless they are known.
+fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataError> {
+    folder.hash(&mut |done, of| progress("reading images", done, of))
 }
 
 /// Decodes the images of a folder: into memory where they fit, otherwise once to find the bad ones.
@@ -368,9 +397,12 @@ fn decode(
     data: &ImageData,
     progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
-) -> Result<(Source, usize), Failure> {
+) -> Result<(Arc<PreparedImages>, usize), Failure> {
     notes.extend(folder.notes());
     let bytes = folder.shape().bytes() * folder.labels().len();
+    if data.cache.is_some() {
+        hash(&folder, progress)?;
+    }
     let mut progress = |done, of| progress("decoding images", done, of);
     let (images, report) = match data.cache {
         None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,

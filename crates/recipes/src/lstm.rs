@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    DataError, Order, TokenLoader, Vocabulary,
+    DataError, Order, TokenLoader, Vocabulary, refuse_shared,
     text::{Predict, Windows, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -61,6 +61,7 @@ fn train<B: AutodiffBackend>(
 
     // The data: a window of words, and the one that follows it.
     let corpus = read_text(&config.data.options())?;
+    start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
@@ -122,6 +123,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 /// The plan of a run.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let corpus = read_text(&config.data.options())?;
+    refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = Windows::new(corpus.train, length, Predict::Last).map_err(DataError::from)?;

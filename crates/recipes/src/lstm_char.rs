@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
-    DataError, TokenLoader, Vocabulary,
+    DataError, TokenLoader, Vocabulary, refuse_shared,
     text::{Streams, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -85,6 +85,7 @@ fn train<B: AutodiffBackend>(
 
     // The data: one stream through the text per row of a batch.
     let corpus = read_text(&config.data.options())?;
+    start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let length = config.data.sequence_length;
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
@@ -160,6 +161,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let corpus = read_text(&config.data.options())?;
+    refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let (rows, length) = (config.training.batch_size, config.data.sequence_length);
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;

@@ -6,6 +6,7 @@ use data::{
     CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
     csv_table::read_csv,
     npy::read_npy,
+    refuse_shared,
     synthetic::{Labels, read_synthetic},
 };
 use inference::{Description, Preprocessing};
@@ -68,8 +69,9 @@ fn train<B: AutodiffBackend>(
 
     // The data.
     let splits = read(&config, seed)?;
+    start.keep_apart(&splits.shared)?;
     let data = splits.fingerprint();
-    let TableSplits { train, validation, test, preprocessing, notes } = splits;
+    let TableSplits { train, validation, test, preprocessing, notes, .. } = splits;
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
     let held_out = |table| TableEvaluation::new(table, &preprocessing, &start.group, device);
@@ -123,6 +125,7 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config, config.training.seed)?;
+    refuse_shared(&splits.shared)?;
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();

@@ -49,7 +49,7 @@ impl Check for Model {
 ///
 /// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
-    config: ImageConfig<Model>,
+    mut config: ImageConfig<Model>,
     mut start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
@@ -57,7 +57,7 @@ fn train<B: AutodiffBackend>(
     config.choose_arithmetic::<B>(device)?;
 
     // The data: how it is read, batched and split.
-    let images = TrainingImages::<B>::open(&config, &mut start, device)?;
+    let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
     let TrainingImages { train, augmentation, validation, test, .. } = &images;
 
     // The network.

@@ -13,7 +13,7 @@ use backend::{
     precision, set_sum_over_processes,
 };
 use burn::module::Module;
-use data::Batching;
+use data::{Batching, SharedFiles, refuse_shared};
 use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
@@ -104,6 +104,12 @@ impl<'a> Start<'a> {
             false => "run the command again".to_owned(),
         };
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
+    }
+
+    /// Refuses to begin with splits that share many of their files; a run that exists goes on.
+    pub(crate) fn keep_apart(&self, shared: &[SharedFiles]) -> Result<(), Failure> {
+        let shared = if self.resumes { &[] } else { shared };
+        Ok(refuse_shared(shared)?)
     }
 
     /// The device of this process.
@@ -348,6 +354,7 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
 mod tests {
     use std::fs;
 
+    use data::csv_table::{CsvOptions, TargetColumn, read_csv};
     use store::fault;
 
     use super::*;
@@ -367,6 +374,21 @@ mod tests {
         let mut nobody = ();
         let start = Start { resumes, ..Start::new(directory.to_owned(), &mut nobody) };
         (mlp::RECIPE.train)(Layer::sets(&settings), start)
+    }
+
+    #[test]
+    fn a_run_that_exists_may_share_files() {
+        let mut nobody = ();
+        let mut start = Start::new("run".into(), &mut nobody);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();
+        let options = CsvOptions::new(path.clone(), TargetColumn::Index(-1));
+        let options = CsvOptions { test_path: Some(path), ..options };
+        let shared = read_csv(&options, 0).unwrap().shared;
+        assert_eq!(start.keep_apart(&shared).unwrap_err().exit_code, ExitCode::UserData);
+        start.resumes = true;
+        start.keep_apart(&shared).unwrap();
     }
 
     #[test]

@@ -33,24 +33,68 @@ pub(crate) fn table_losses<B: Backend>(
     }
 }
 
-/// The scores of each sample, `[batch]`: the accuracy's, or those of MAE, RMSE and R².
-fn scores<B: Backend>(outputs: Tensor<B, 2>, targets: TableTargets<B>) -> Vec<Tensor<B, 1>> {
-    match targets {
-        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
-        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
-        TableTargets::Values(values) => {
-            let outputs = outputs.flatten(0, 1);
-            let squares = squared_error(outputs.clone(), values.clone());
-            vec![(outputs - values).abs(), squares.clone(), squares]
+/// A metric beside the loss.
+#[derive(Clone, Copy)]
+struct Metric {
+    name: &'static str,
+    /// What is summed over the samples.
+    score: Score,
+    /// How the metric follows from the mean of it.
+    summary: MetricSummary,
+}
+
+/// The score of a sample.
+#[derive(Clone, Copy)]
+enum Score {
+    /// Its loss.
+    Loss,
+    /// Whether its class is predicted; how far its value is from the predicted one.
+    Prediction,
+}
+
+impl Score {
+    /// - `outputs`: `[batch, outputs]`
+    /// - `losses`: `[batch]`
+    /// - returns: `[batch]`
+    fn of<B: Backend>(
+        self,
+        outputs: &Tensor<B, 2>,
+        targets: &TableTargets<B>,
+        losses: &Tensor<B, 1>,
+    ) -> Tensor<B, 1> {
+        let outputs = outputs.clone();
+        match (self, targets) {
+            (Self::Loss, _) => losses.clone(),
+            (Self::Prediction, TableTargets::Binary(labels)) => {
+                binary_hits(outputs.flatten(0, 1), labels.clone())
+            }
+            (Self::Prediction, TableTargets::Classes(labels)) => hits(outputs, labels.clone()),
+            (Self::Prediction, TableTargets::Values(values)) => {
+                (outputs.flatten(0, 1) - values.clone()).abs()
+            }
         }
     }
+}
+
+/// The metrics of a regression whose values were divided by `unit`.
+fn of_values(values: &[f32], unit: f64) -> Vec<Metric> {
+    let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
+    let metric = |name, score, summary| Metric { name, score, summary };
+    let mut metrics = vec![
+        metric("mae", Score::Prediction, MetricSummary::Scaled { unit }),
+        metric("rmse", Score::Loss, MetricSummary::Root { unit }), // the loss is the squared error
+    ];
+    // Equal values have no variance to explain.
+    if variance > 0.0 {
+        metrics.push(metric("r2", Score::Loss, MetricSummary::Explained { variance }));
+    }
+    metrics
 }
 
 /// A split to measure on, on the device without gradients.
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
-    /// One for each of [`scores`], of the last of which there may be none.
-    metrics: Vec<(&'static str, MetricSummary)>,
+    metrics: Vec<Metric>,
     group: Group,
     device: B::Device,
 }
@@ -68,18 +112,13 @@ impl<B: Backend> TableEvaluation<B> {
         let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
-                let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
-                // Equal values have no variance to explain.
-                let explained =
-                    (variance > 0.0).then_some(("r2", MetricSummary::Explained { variance }));
-                let unit = *deviation;
-                let errors = [
-                    ("mae", MetricSummary::Scaled { unit }),
-                    ("rmse", MetricSummary::Root { unit }),
-                ];
-                errors.into_iter().chain(explained).collect()
+                of_values(values, *deviation)
             }
-            _ => vec![("accuracy", MetricSummary::Mean)],
+            _ => vec![Metric {
+                name: "accuracy",
+                score: Score::Prediction,
+                summary: MetricSummary::Mean,
+            }],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
         Ok(Self { loader, metrics, group: group.clone(), device: device.clone() })
@@ -101,7 +140,9 @@ impl<B: Backend> TableEvaluation<B> {
         model: &Mlp<B>,
         mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     ) -> Result<Metrics, Failure> {
-        let mut evaluation = Evaluation::new(&self.metrics, &self.device);
+        let metrics: Vec<_> =
+            self.metrics.iter().map(|metric| (metric.name, metric.summary)).collect();
+        let mut evaluation = Evaluation::new(&metrics, &self.device);
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
         for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
             let outputs = model.forward(features);
@@ -114,8 +155,9 @@ impl<B: Backend> TableEvaluation<B> {
                 TableTargets::Values(_) => {}
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            let scores = scores(outputs, targets);
-            evaluation.add(losses, scores.into_iter().take(self.metrics.len()));
+            let score = |metric: &Metric| metric.score.of(&outputs, &targets, &losses);
+            let scores: Vec<_> = self.metrics.iter().map(score).collect();
+            evaluation.add(losses, scores);
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }

@@ -7,6 +7,7 @@ use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     ImageLoader, ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
+    refuse_shared,
 };
 use inference::{Description, Preprocessing};
 use models::{
@@ -54,6 +55,7 @@ fn train<B: AutodiffBackend>(
     config.choose_arithmetic::<B>(device)?;
     let images = ImageSet::read(data, seed, &mut start.progress())?;
     start.stop_if_asked()?;
+    start.keep_apart(&images.shared)?;
     let classes = images.classes().to_vec();
 
     // Step 1: choose a pretrained backbone.
@@ -206,6 +208,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let backbone = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let images = ImageSet::read(data, training.seed, progress)?;
+    refuse_shared(&images.shared)?;
     if settings.weights != "imagenet" {
         let (device, _) = device::open()?;
         Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;

@@ -209,6 +209,7 @@ pub(super) fn notes(
         if missing > 0 {
             notes.push(format!("column `{name}`: {missing} missing values are replaced by {fill}"));
         }
+        notes.extend(note_on_use(learnt));
         match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
             (ColumnKind::Categorical { .. }, Some(numbers), _) => {
                 notes.push(format!("column `{name}` is read as categories: {numbers}"));
@@ -231,9 +232,68 @@ pub(super) fn notes(
     notes
 }
 
+/// What the user should know of a column that the network can hardly learn from as it is.
+fn note_on_use(column: &Column) -> Option<String> {
+    /// So few categories may well be dates that come again and again.
+    const FEW: usize = 10;
+    let name = &column.name;
+    let drop = column_setting(name, "drop");
+    match &column.kind {
+        ColumnKind::Numeric { deviation: 0.0, .. } => Some(format!(
+            "column `{name}` has the same value in every row to train on; `{drop}` leaves it out"
+        )),
+        ColumnKind::Categorical { categories, .. } if categories.len() == 1 => Some(format!(
+            "column `{name}` has the same value in every row to train on; `{drop}` leaves it out"
+        )),
+        ColumnKind::Categorical { categories, .. }
+            if categories.len() > FEW && categories.iter().all(|text| is_date(text)) =>
+        {
+            Some(format!(
+                "column `{name}` holds dates, which become {} categories and tell nothing of other \
+                 dates; write numbers instead, such as the month or the days since the first one, or \
+                 use `{drop}`",
+                categories.len()
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a text begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
+fn is_date(text: &str) -> bool {
+    let numbers: Vec<&str> = text.splitn(3, ['-', '/', '.']).collect();
+    let [first, second, third] = numbers[..] else { return false };
+    let third = third.split([' ', 'T']).next().unwrap_or_default();
+    let is_number = |part: &str| {
+        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let has_year = first.len().max(third.len()) == 4;
+    let is_short = [first, second, third].iter().all(|part| part.len() == 2);
+    [first, second, third].into_iter().all(is_number) && (has_year || is_short)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_that_tell_little_are_named() {
+        let note = |kind| note_on_use(&Column { name: "a".into(), kind });
+        let categories = |categories: Vec<String>| ColumnKind::Categorical {
+            fill: categories[0].clone(),
+            categories,
+            encoding: CategoryEncoding::OneHot,
+        };
+        let same = note(ColumnKind::Numeric { mean: 3.0, deviation: 0.0 }).unwrap();
+        assert!(same.contains("the same value") && same.contains("data.columns.a=drop"), "{same}");
+        assert_eq!(note(categories(vec!["x".into()])).unwrap(), same);
+        let days = |days: u32| (1..=days).map(|day| format!("2024-01-{day:02} 12:00")).collect();
+        assert!(note(categories(days(11))).unwrap().contains("dates, which become 11 categories"));
+        assert_eq!(note(categories(days(10))), None);
+        let versions = (1..=11).map(|minor| format!("10.{minor}.0")).collect();
+        assert_eq!(note(categories(versions)), None);
+        assert_eq!(note(ColumnKind::Numeric { mean: 3.0, deviation: 1.0 }), None);
+    }
 
     #[test]
     fn moments_are_those_of_the_population() {

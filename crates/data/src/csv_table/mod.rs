@@ -23,7 +23,7 @@ mod fit;
 
 use std::{path::PathBuf, slice};
 
-use crate::{DataError, TableSplits, split, table};
+use crate::{DataError, SharedFiles, TableSplits, shared, split, table};
 
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
@@ -36,7 +36,7 @@ pub use self::{
 ///
 /// # Errors
 ///
-/// Where a file is a pipe, cannot be read, is named twice, or is not a valid table of samples.
+/// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
     split::check_fraction(options.validation)?;
     let files = [
@@ -46,7 +46,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     ];
     // The training file is read more than once, and all of them again where a run is resumed.
     files.into_iter().flatten().try_for_each(|path| reader::refuse_stream(path))?;
-    split::check_files(files)?;
+    let shared = shared::find_files(shared::OPTIONS, files);
     let schema = schema::infer(options)?;
     let records = records::read(&options.path, &schema)?;
 
@@ -58,7 +58,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(DataError::NoFeatures { path, target, dropped: preprocessing.dropped() });
     }
-    let mut notes = fit::notes(&schema, &preprocessing, options.task);
+    let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
+    notes.extend(fit::notes(&schema, &preprocessing, options.task));
     let mut other = |path: &PathBuf| {
         let (table, told) = apply::read_table(path, &preprocessing, options.header)?;
         notes.extend(told);
@@ -74,5 +75,5 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = encode(&train_rows)?;
     notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
-    Ok(TableSplits { train, validation, test, preprocessing, notes })
+    Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
 }

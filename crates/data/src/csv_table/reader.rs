@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     DataError,
-    files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
+    files::{UTF8_MARK, is_utf16},
+    formats::{self, Format},
     preprocess::cell,
 };
 
@@ -24,26 +25,6 @@ const AHEAD: usize = 100;
 
 /// How much of a file is searched for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
-
-/// How much of a file shows its encoding or another format, in bytes.
-const START: u64 = 6;
-
-/// Other formats of tables: what each begins with, what it is, and how to convert it.
-const OTHER_FORMATS: [(&[u8], &str, &str); 5] = [
-    (&GZIP_MAGIC, "a gzip file", "unpack it, as `gunzip FILE` does"),
-    (
-        b"PK\x03\x04",
-        "an Excel workbook or another zip archive",
-        "save the workbook as CSV, or unpack the archive, as `unzip FILE` does",
-    ),
-    (b"\xd0\xcf\x11\xe0", "an Excel workbook", "save it as CSV"),
-    (
-        b"PAR1\x15", // `PAR1` alone may be the name of a column
-        "a Parquet file",
-        "convert it, as `pandas.read_parquet(IN).to_csv(OUT, index=False)` does",
-    ),
-    (b"\x93NUMPY", "a NumPy array", "name its folder, with `--set data.source=npy`"),
-];
 
 /// The rows of a CSV file, each as long as the first.
 ///
@@ -271,9 +252,8 @@ impl<'a> Input<'a> {
         let error = |source| DataError::io(path, source);
         let mut input = BufReader::new(input);
         let mut start = Vec::new();
-        input.by_ref().take(START).read_to_end(&mut start).map_err(error)?;
-        let other = OTHER_FORMATS.iter().find(|(magic, ..)| start.starts_with(magic));
-        if let Some(&(_, format, conversion)) = other {
+        input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;
+        if let Some(Format { name: format, to_csv: conversion, .. }) = formats::of(&start) {
             return Err(DataError::NotCsv { path: path.to_owned(), format, conversion });
         }
         if is_utf16(&start) {
@@ -383,10 +363,7 @@ mod tests {
         let check = |bytes: &[u8], expected: &str| {
             assert_eq!(read(bytes).unwrap_err().to_string(), expected);
         };
-        check(
-            b"PK\x03\x04",
-            "`a.csv` is an Excel workbook or another zip archive, a CSV file is expected",
-        );
+        check(b"PK\x03\x04", "`a.csv` is a zip archive, a CSV file is expected");
         check(b"", "`a.csv` is empty");
         check(b"\xef\xbb\xbf", "`a.csv` is empty");
         check(b"\n \r\n\t\n", "`a.csv` is empty");
@@ -419,10 +396,6 @@ mod tests {
         check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
         check(b"a,b\n1,\xe9t\xe9\n", "iconv -f windows-1252 ");
         check(b"\x1f\x8b\x08\0\0", "gunzip");
-        check(b"PK\x03\x04\x14\0\x06\0", "save the workbook as CSV, or unpack the archive");
-        check(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save it as CSV");
-        check(b"PAR1\x15\x04\x15\x10", "pandas.read_parquet(IN).to_csv(OUT, ");
-        check(b"\x93NUMPY\x01\0", "data.source=npy");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 

@@ -84,15 +84,15 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     header::check_unique(&reader, &names)?;
     let target = find_target(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
+    if names.len() == 1 {
+        // Before the target is read: with another delimiter it holds whole rows.
+        let (path, target) = (options.path.clone(), names[target].clone());
+        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
+    }
 
     let mut summaries = summarise(&mut reader, &names, target)?;
     let blank_rows = reader.take_blank_rows();
     let target_summary = summaries.remove(target);
-    if summaries.is_empty() {
-        // Before the target is judged: with another delimiter it holds whole rows.
-        let (path, target) = (options.path.clone(), names[target].clone());
-        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
-    }
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
     for (index, summary) in summaries.iter().enumerate() {
@@ -108,7 +108,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
-    let may_be_classes = target_summary.is_whole() && target_summary.recurs();
+    let may_be_classes = target_summary.is_whole() && target_summary.may_be_classes();
     let target = TargetSchema { name, index: target, kind, may_be_classes };
     Ok(Schema { header, first_row, blank_rows, columns, target })
 }
@@ -288,6 +288,13 @@ fn plan(
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
         let (line, first_line) = (place.line, Some(first_line));
         return Err(DataError::Cell { path: path(), line, first_line, source });
+    }
+
+    if let (Some(Task::Regression), None, Some(Place { line, text })) =
+        (options.task, stray, &summary.first_text)
+    {
+        let (text, line) = (text.clone(), *line);
+        return Err(DataError::TextTarget { path: path(), target, text, line });
     }
 
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);

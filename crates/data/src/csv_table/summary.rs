@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::HashMap};
 use super::schema::Kind;
 use crate::{
     preprocess::cell::{self, Cell, PLAIN_NUMBERS},
-    table::{MOST_INTEGER_CLASSES, recur},
+    table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
 
 /// The most values of a column that are counted separately: a column of more would need a network
@@ -165,6 +165,11 @@ impl Summary {
     /// Whether values [`recur`].
     pub(super) fn recurs(&self) -> bool {
         self.distinct().is_some_and(|values| recur(values, self.present()))
+    }
+
+    /// Whether there are few values, which [may be classes](may_be_classes).
+    pub(super) fn may_be_classes(&self) -> bool {
+        self.distinct().is_some_and(|values| may_be_classes(values, self.present()))
     }
 
     /// The share of numbers among the cells with a value, rounded down.

@@ -1,9 +1,13 @@
 //! What the user can do about each error.
 
+use std::{fs, path::Path};
+
 use super::DataError;
 use crate::{
-    CellError,
+    CellError, SharedFiles,
     names::{list, nearest},
+    npy::is_npy,
+    shared::{OF_A_FOLDER, OPTIONS},
 };
 
 /// What to do about a table that is read as one column.
@@ -24,7 +28,10 @@ impl DataError {
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
             }
-            Self::Directory { .. } => "name a CSV file in it".into(),
+            Self::Directory { path } => match has_arrays(path) {
+                true => "name one of its arrays, such as `features.npy`".into(),
+                false => "name a CSV file in it".into(),
+            },
             Self::Stream { .. } => {
                 "it is read more than once, and again by a resumed run; write it to a file".into()
             }
@@ -34,15 +41,9 @@ impl DataError {
             Self::Read { .. } | Self::Changed { .. } => {
                 "run again once nothing else writes the file".into()
             }
-            Self::SharedFile { second, .. } => format!(
-                "name other samples, or leave `{second}` out{}",
-                match *second {
-                    "data.validation_path" => " to hold out a part of `data.path`",
-                    _ => "",
-                }
-            ),
+            Self::Shared(shared) => shared_help(shared),
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
-                "name a file with at least a row for each class".into()
+                "name a file with at least a row; to train on, one for each class".into()
             }
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
@@ -93,6 +94,9 @@ impl DataError {
                 "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
                  `--target '\"{index}\"'` to inspect it"
             ),
+            Self::TargetIndex { columns: 1, .. } => {
+                format!("only one column is found; {DELIMITERS}")
+            }
             Self::TargetIndex { columns, .. } => format!(
                 "indices run from 0 to {}, or from -1 (the last) to -{columns}",
                 columns.saturating_sub(1)
@@ -106,6 +110,9 @@ impl DataError {
                 "that is not a class; choose another `data.target`, or set `data.task` to \
                  \"multiclass\" if it is one"
                     .into()
+            }
+            Self::TextTarget { .. } => {
+                "leave `data.task` out to predict a class, or choose another `data.target`".into()
             }
             Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
             Self::SingleValue { .. } => {
@@ -152,6 +159,23 @@ impl DataError {
             }
         })
     }
+}
+
+fn shared_help(shared: &SharedFiles) -> String {
+    let [first, second] = shared.splits;
+    let hold_out = match second == OPTIONS[1] || second == OF_A_FOLDER[1] {
+        true => format!(" to hold out a part of {first}"),
+        false => String::new(),
+    };
+    match OPTIONS.contains(&second) {
+        true => format!("name other samples, or leave {second} out{hold_out}"),
+        false => format!("put other samples into {second}, or remove it{hold_out}"),
+    }
+}
+
+/// Whether there are NumPy's arrays in a folder.
+fn has_arrays(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| is_npy(&entry.path())))
 }
 
 fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {

@@ -19,8 +19,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BadImage, ImageFolderError, Resize,
-    pass::{self, Pass, Passed},
+    ImageFolderError, Resize,
+    pass::{Pass, Passed},
 };
 use crate::ImageShape;
 
@@ -39,8 +39,6 @@ pub(super) struct Cache {
     shards: Vec<Shard>,
     /// The places of images that were skipped when it was built.
     pub(super) skipped: Vec<usize>,
-    /// The hash of the contents of the other files.
-    pub(super) contents: String,
 }
 
 #[derive(Debug)]
@@ -58,26 +56,29 @@ struct Manifest {
     shard_sha256: Vec<String>,
 }
 
-/// The hash of the contents of each file. One that cannot be read counts as such.
-pub(super) fn hashes(files: &[PathBuf]) -> Vec<String> {
-    let hash = |file: &PathBuf| pass::hash(file).unwrap_or_else(|_| "unreadable".to_owned());
-    files.par_iter().map(hash).collect()
-}
-
 /// What the pixels of a listing depend on, hashed.
 ///
-/// - `hashes`: those of its files
-pub(super) fn key(hashes: &[String], shape: ImageShape, resize: Resize) -> String {
+/// - `hashes`: those of its files; one that cannot be read counts as such
+pub(super) fn key(hashes: &[Option<String>], shape: ImageShape, resize: Resize) -> String {
     let ImageShape { channels, height, width } = shape;
-    let hashes = hashes.join("\n");
+    let hashes = hashes.iter().map(|hash| hash.as_deref().unwrap_or("unreadable"));
+    let hashes = hashes.collect::<Vec<_>>().join("\n");
     let text = format!("images {VERSION} {channels}x{height}x{width} {resize:?}\n{hashes}");
     store::sha256_hex(text.as_bytes())
 }
 
-/// The hash of the contents of all files but those skipped, as a [`Pass`] finds it.
-fn contents(hashes: &[String], skipped: &[usize]) -> String {
+/// The hashes of the files that were not skipped.
+pub(super) fn kept<'a>(
+    hashes: &'a [Option<String>],
+    skipped: &[usize],
+) -> impl Iterator<Item = &'a String> {
     let kept = hashes.iter().enumerate().filter(|(place, _)| skipped.binary_search(place).is_err());
-    store::sha256_hex(kept.map(|(_, hash)| hash.as_str()).collect::<String>().as_bytes())
+    kept.filter_map(|(_, hash)| hash.as_ref())
+}
+
+/// One hash for the contents of several files.
+fn contents(hashes: Vec<&str>) -> String {
+    store::sha256_hex(hashes.concat().as_bytes())
 }
 
 impl Cache {
@@ -86,7 +87,7 @@ impl Cache {
     pub(super) fn open(
         directory: &Path,
         key: &str,
-        hashes: &[String],
+        hashes: &[Option<String>],
         shape: ImageShape,
     ) -> Option<Self> {
         let images = hashes.len();
@@ -97,7 +98,8 @@ impl Cache {
         if manifest.key != key || !places_exist || manifest.shard_sha256.len() != shards {
             return None;
         }
-        if manifest.contents_sha256 != contents(hashes, &manifest.skipped) {
+        let kept = kept(hashes, &manifest.skipped).map(String::as_str).collect();
+        if manifest.contents_sha256 != contents(kept) {
             return None;
         }
         // The key determines a shard's length, so one with the right hash has the right length.
@@ -106,21 +108,16 @@ impl Cache {
             let file = File::open(&path).ok()?;
             (store::sha256_hex_of(&file).ok()? == *sha256).then_some(Shard { path, file })
         });
-        Some(Self {
-            shape,
-            shards: shards.collect::<Option<_>>()?,
-            skipped: manifest.skipped,
-            contents: manifest.contents_sha256,
-        })
+        Some(Self { shape, shards: shards.collect::<Option<_>>()?, skipped: manifest.skipped })
     }
 
-    /// Decodes all files of a listing into a cache; returns it with the bad ones among them.
+    /// Decodes all files of a listing into a cache; also returns what was found of them.
     pub(super) fn build(
         directory: &Path,
         key: &str,
         files: &[PathBuf],
         mut pass: Pass,
-    ) -> Result<(Self, Vec<(usize, BadImage)>), ImageFolderError> {
+    ) -> Result<(Self, Passed), ImageFolderError> {
         let shape = pass.shape;
         let mut shards = Vec::new();
         let mut shard_sha256 = Vec::new();
@@ -133,19 +130,19 @@ impl Cache {
             shard_sha256.push(store::sha256_hex(&pixels));
             shards.push(Shard { file: File::open(&path).map_err(cache_read(&path))?, path });
         }
-        let Passed { bad, contents } = pass.finish();
-        let skipped: Vec<usize> = bad.iter().map(|&(place, _)| place).collect();
+        let passed = pass.finish();
+        let skipped: Vec<usize> = passed.bad.iter().map(|&(place, _)| place).collect();
         let manifest = Manifest {
             key: key.to_owned(),
             skipped: skipped.clone(),
-            contents_sha256: contents.clone(),
+            contents_sha256: contents(passed.hashes.iter().map(String::as_str).collect()),
             shard_sha256,
         };
         let path = directory.join(MANIFEST);
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| cache_read(&path)(error.into()))?;
         store::write_whole(&path, &json)?;
-        Ok((Self { shape, shards, skipped, contents }, bad))
+        Ok((Self { shape, shards, skipped }, passed))
     }
 
     /// Writes the pixels of the image at a place of the listing.
@@ -192,7 +189,10 @@ fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{OnBadImage, pass},
+        *,
+    };
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
 
@@ -206,7 +206,10 @@ mod tests {
         };
         let missing = folder.path().join("missing.png");
         let files = [file("1.png", "one"), file("2.png", "two")];
-        let key = |files: &[PathBuf], shape, resize| super::key(&hashes(files), shape, resize);
+        let key = |files: &[PathBuf], shape, resize| {
+            let hashes = pass::hash_all(files, OnBadImage::Skip, &mut |_, _| {}).unwrap();
+            super::key(&hashes, shape, resize)
+        };
         let first = key(&files, SHAPE, Resize::Crop);
         let others = [
             key(&files[..1], SHAPE, Resize::Crop),

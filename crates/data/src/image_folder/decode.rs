@@ -50,20 +50,24 @@ fn contain_panic(work: impl FnOnce() -> Result<(), BadImage>) -> Result<(), BadI
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(BadImage::Panic))
 }
 
-/// The bytes of a file that should be an image.
-pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
+/// Opens a file that should be an image, to read no more of it than an image may have.
+pub(super) fn open_file(path: &Path) -> Result<impl Read, BadImage> {
     // Checked before it is opened: opening a pipe would wait for its other end.
     let metadata = fs::metadata(path).map_err(BadImage::Read)?;
     if !metadata.is_file() {
         return Err(BadImage::Read(io::Error::other("it is not a file")));
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(BadImage::Read)?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(BadImage::Read)?;
-    match bytes.len() as u64 {
-        length if length > MAX_BYTES => Err(BadImage::TooLong { bytes: metadata.len() }),
-        _ => Ok(bytes),
+    match metadata.len() {
+        bytes if bytes > MAX_BYTES => Err(BadImage::TooLong { bytes }),
+        _ => Ok(File::open(path).map_err(BadImage::Read)?.take(MAX_BYTES)),
     }
+}
+
+/// The bytes of a file that should be an image.
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes).map_err(BadImage::Read)?;
+    Ok(bytes)
 }
 
 fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {

@@ -35,9 +35,10 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// A hash of the classes, the labels, the names of the files within the split, and the hash of
-    /// their `contents`.
-    pub(super) fn fingerprint(&self, contents: &str) -> String {
+    /// A hash of the classes, the labels, the names of the files within the split, and the `hashes`
+    /// of their contents.
+    pub(super) fn fingerprint(&self, hashes: &[String]) -> String {
+        let contents = sha256_hex(hashes.concat().as_bytes());
         let Self { folder, classes, files, labels, .. } = self;
         let name = |file: &'_ PathBuf| file.strip_prefix(folder).unwrap_or(file).to_owned();
         let names: Vec<PathBuf> = files.iter().map(name).collect();

@@ -46,7 +46,10 @@ pub use crate::Resize;
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
-    source::{ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image},
+    source::{
+        ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image,
+        shared_images,
+    },
 };
 
 /// The splits of a folder of images.

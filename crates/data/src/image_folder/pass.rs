@@ -7,7 +7,7 @@ use store::sha256_hex;
 
 use super::{
     BadImage, ImageFolderError, OnBadImage, Resize,
-    decode::{decode_pixels, read_file},
+    decode::{decode_pixels, open_file, read_file},
 };
 use crate::ImageShape;
 
@@ -26,7 +26,7 @@ pub(super) struct Pass<'a> {
     total: usize,
     done: usize,
     bad: Vec<(usize, BadImage)>,
-    hashes: String, // of the good files
+    hashes: Vec<String>, // of the good files
     progress: &'a mut dyn FnMut(usize, usize),
 }
 
@@ -34,8 +34,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct Passed {
     /// The bad files, by their place in the listing.
     pub(super) bad: Vec<(usize, BadImage)>,
-    /// A hash of the contents of the others.
-    pub(super) contents: String,
+    /// The hashes of the contents of the others.
+    pub(super) hashes: Vec<String>,
 }
 
 impl<'a> Pass<'a> {
@@ -54,7 +54,7 @@ impl<'a> Pass<'a> {
             total,
             done: 0,
             bad: Vec::new(),
-            hashes: String::new(),
+            hashes: Vec::new(),
             progress,
         }
     }
@@ -93,7 +93,7 @@ impl<'a> Pass<'a> {
     }
 
     pub(super) fn finish(self) -> Passed {
-        Passed { bad: self.bad, contents: sha256_hex(self.hashes.as_bytes()) }
+        Passed { bad: self.bad, hashes: self.hashes }
     }
 
     fn judge(
@@ -103,7 +103,7 @@ impl<'a> Pass<'a> {
     ) -> Result<(), ImageFolderError> {
         for (file, result) in files.iter().zip(results) {
             match (result, self.on_bad_image) {
-                (Ok(hash), _) => self.hashes += &hash,
+                (Ok(hash), _) => self.hashes.push(hash),
                 (Err(reason), OnBadImage::Skip) => self.bad.push((self.done, reason)),
                 (Err(reason), OnBadImage::Error) => {
                     return Err(ImageFolderError::BadImage { path: file.clone(), reason });
@@ -116,9 +116,31 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// The hash of each file's bytes; none of one that cannot be read, unless that is an error.
+pub(super) fn hash_all(
+    files: &[PathBuf],
+    on_bad_image: OnBadImage,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<Option<String>>, ImageFolderError> {
+    let mut hashes = Vec::with_capacity(files.len());
+    for block in files.chunks(block()) {
+        let found: Vec<_> = block.par_iter().map(|file| hash(file)).collect();
+        for (file, found) in block.iter().zip(found) {
+            match (found, on_bad_image) {
+                (Err(reason), OnBadImage::Error) => {
+                    return Err(ImageFolderError::BadImage { path: file.clone(), reason });
+                }
+                (found, _) => hashes.push(found.ok()),
+            }
+        }
+        progress(hashes.len(), files.len());
+    }
+    Ok(hashes)
+}
+
 /// The hash of a file's bytes.
 pub(super) fn hash(path: &Path) -> Result<String, BadImage> {
-    Ok(sha256_hex(&read_file(path)?))
+    store::sha256_hex_of(open_file(path)?).map_err(BadImage::Read)
 }
 
 /// Writes the pixels of a file; returns the hash of its bytes.

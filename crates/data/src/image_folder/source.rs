@@ -1,9 +1,11 @@
 //! The images of a split: listed, then checked or decoded.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
-use rayon::prelude::*;
-use store::{FileLock, sha256_hex};
+use store::FileLock;
 
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
@@ -12,7 +14,7 @@ use super::{
     listing::{Ignored, Listing},
     pass::{self, Pass, Passed},
 };
-use crate::{DataError, ImageShape, ImageSource, images::allocate};
+use crate::{DataError, ImageShape, ImageSource, SharedFiles, images::allocate, shared};
 
 /// The images of a split, as they were listed.
 ///
@@ -23,6 +25,8 @@ pub struct ImageFolder {
     options: ImageFolderOptions,
     shape: ImageShape,
     listing: Listing,
+    /// The hash of each file's content, once it was read; none of a file that cannot be.
+    hashes: OnceLock<Vec<Option<String>>>,
 }
 
 /// The images of a split, each of which was decoded once.
@@ -32,7 +36,6 @@ pub struct ImageFolder {
 pub struct PreparedImages {
     images: ImageFolder,
     pixels: Pixels,
-    contents: String, // the hash of all files
 }
 
 /// Where the pixels of the images are.
@@ -64,12 +67,12 @@ pub struct SkippedImage {
     pub reason: String,
 }
 
-/// A cache, and the places of the bad files among those that it is made of.
-type OpenCache = (Cache, Vec<(usize, BadImage)>);
+/// A cache, and what is known of the files that it is made of.
+type OpenCache = (Cache, Passed);
 
 impl ImageFolder {
     pub(super) fn new(options: &ImageFolderOptions, shape: ImageShape, listing: Listing) -> Self {
-        Self { options: options.clone(), shape, listing }
+        Self { options: options.clone(), shape, listing, hashes: OnceLock::new() }
     }
 
     /// What the user should know of files that are passed over, a sentence each.
@@ -94,6 +97,32 @@ impl ImageFolder {
         &self.listing.files[index]
     }
 
+    /// Reads all files for their hashes, by which a cache is found and splits are compared; does
+    /// nothing if they are known. `progress` is called as by [`load`](Self::load).
+    ///
+    /// # Errors
+    ///
+    /// Where the folder for caches cannot be made; where a file cannot be read, unless bad images are
+    /// skipped.
+    pub fn hash(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<(), DataError> {
+        if let Some(cache) = &self.options.cache {
+            store::create_directory(cache).map_err(ImageFolderError::from)?;
+        }
+        self.hashes(progress)?;
+        Ok(())
+    }
+
+    fn hashes(
+        &self,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<&[Option<String>], ImageFolderError> {
+        if let Some(known) = self.hashes.get() {
+            return Ok(known);
+        }
+        let found = pass::hash_all(&self.listing.files, self.options.on_bad_image, progress)?;
+        Ok(self.hashes.get_or_init(|| found))
+    }
+
     /// Decodes all images into memory, in parallel and in the order of the listing.
     ///
     /// The cache is not used. `progress` is called with the number of images done and their total,
@@ -111,22 +140,21 @@ impl ImageFolder {
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
-        let Passed { bad, contents } = pass.finish();
-        let (images, kept, report) = self.without(bad)?;
+        let (images, kept, report) = self.without(pass.finish())?;
 
         // The kept images move down over the skipped ones before them.
         for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
             pixels.copy_within(from * bytes..(from + 1) * bytes, to * bytes);
         }
         pixels.truncate(kept.len() * bytes);
-        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels), contents }, report))
+        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels) }, report))
     }
 
     /// Decodes each image once, so that a bad one is found before training begins.
     ///
     /// With a cache the pixels stay there; a cache that is there already and whole is used, and only
-    /// images that were skipped are tried again. `progress` is called with the number of images done
-    /// and their total, always by the calling thread.
+    /// images that were skipped are tried again. `progress` is called as by [`load`](Self::load); call
+    /// [`hash`](Self::hash) first to show that of reading the files for the cache, too.
     ///
     /// # Errors
     ///
@@ -139,15 +167,13 @@ impl ImageFolder {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
             pass.check(&self.listing.files)?;
-            let Passed { bad, contents } = pass.finish();
-            let (images, _, report) = self.without(bad)?;
-            return Ok((PreparedImages { images, pixels: Pixels::InFiles, contents }, report));
+            let (images, _, report) = self.without(pass.finish())?;
+            return Ok((PreparedImages { images, pixels: Pixels::InFiles }, report));
         };
-        let (cache, bad) = self.open_cache(directory, progress)?;
-        let (images, places, report) = self.without(bad)?;
-        let contents = cache.contents.clone();
+        let (cache, passed) = self.open_cache(directory, progress)?;
+        let (images, places, report) = self.without(passed)?;
         let pixels = Pixels::Cached { cache, places };
-        Ok((PreparedImages { images, pixels, contents }, report))
+        Ok((PreparedImages { images, pixels }, report))
     }
 
     fn open_cache(
@@ -156,17 +182,18 @@ impl ImageFolder {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
-        let hashes = cache::hashes(files);
-        let key = cache::key(&hashes, self.shape, self.options.resize);
+        store::create_directory(directory)?; // one that cannot be is told before anything is read
+        let hashes = self.hashes(&mut |_, _| {})?;
+        let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
         // One that is there is opened without the lock, by all ranks at once, and where a lock cannot be
         // had, as in a directory that may only be read. One process builds it, and the others wait.
-        if let Some(opened) = self.reopen_cache(&directory, &key, &hashes, progress)? {
+        if let Some(opened) = self.reopen_cache(&directory, &key, hashes, progress)? {
             return Ok(opened);
         }
         let _lock = FileLock::wait(&directory.join(".lock"))?;
-        match self.reopen_cache(&directory, &key, &hashes, progress)? {
+        match self.reopen_cache(&directory, &key, hashes, progress)? {
             Some(opened) => Ok(opened),
             None => Cache::build(&directory, &key, files, self.pass(progress)),
         }
@@ -177,13 +204,14 @@ impl ImageFolder {
         &self,
         directory: &Path,
         key: &str,
-        hashes: &[String],
+        hashes: &[Option<String>],
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Option<OpenCache>, ImageFolderError> {
         let Some(cache) = Cache::open(directory, key, hashes, self.shape) else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
         progress(hashes.len(), hashes.len());
-        Ok(Some((cache, bad)))
+        let hashes = cache::kept(hashes, &cache.skipped).cloned().collect();
+        Ok(Some((cache, Passed { bad, hashes })))
     }
 
     /// Tries files again that were bad once; `None` if one of them is good now.
@@ -208,7 +236,7 @@ impl ImageFolder {
     /// Leaves bad images out; also returns the former places of those that are kept.
     fn without(
         mut self,
-        bad: Vec<(usize, BadImage)>,
+        Passed { bad, hashes }: Passed,
     ) -> Result<(Self, Vec<usize>, SkipReport), ImageFolderError> {
         let listed = self.listing.files.len();
         let mut is_kept = vec![true; listed];
@@ -226,6 +254,7 @@ impl ImageFolder {
         let report = SkipReport { listed, skipped: skipped.collect() };
         *files = kept.iter().map(|&place| files[place].clone()).collect();
         *labels = kept.iter().map(|&place| labels[place]).collect();
+        self.hashes = OnceLock::from(Vec::from_iter(hashes.into_iter().map(Some)));
         Ok((self, kept, report))
     }
 
@@ -277,13 +306,21 @@ impl ImageSource for ImageFolder {
 
     /// Reads all files and decodes none.
     fn fingerprint(&self) -> Result<String, DataError> {
-        let hash = |file: &PathBuf| {
-            pass::hash(file)
-                .map_err(|reason| ImageFolderError::BadImage { path: file.clone(), reason })
+        let files = self.listing.files.iter().zip(self.hashes(&mut |_, _| {})?);
+        let hash = |(file, known): (&PathBuf, &Option<String>)| match known {
+            Some(known) => Ok(known.clone()),
+            None => pass::hash(file)
+                .map_err(|reason| ImageFolderError::BadImage { path: file.clone(), reason }),
         };
-        let hashes: Vec<_> = self.listing.files.par_iter().map(hash).collect();
-        let hashes = hashes.into_iter().collect::<Result<String, _>>()?;
-        Ok(self.listing.fingerprint(&sha256_hex(hashes.as_bytes())))
+        let hashes = files.map(hash).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.listing.fingerprint(&hashes))
+    }
+}
+
+impl PreparedImages {
+    /// The images as they were listed, without those that were skipped.
+    pub fn folder(&self) -> &ImageFolder {
+        &self.images
     }
 }
 
@@ -316,8 +353,21 @@ impl ImageSource for PreparedImages {
     }
 
     fn fingerprint(&self) -> Result<String, DataError> {
-        Ok(self.images.listing.fingerprint(&self.contents))
+        self.images.fingerprint()
     }
+}
+
+/// The images that are in two splits, as far as their files were read or
+/// [hashed](ImageFolder::hash).
+///
+/// - `splits`: those to train on, to validate on and to test on
+pub fn shared_images(splits: [Option<&ImageFolder>; 3]) -> Vec<SharedFiles> {
+    let known = splits.map(|split| -> Vec<shared::Known<'_>> {
+        let Some(ImageFolder { listing, hashes, .. }) = split else { return Vec::new() };
+        let hashes = hashes.get().into_iter().flatten().map(Option::as_deref);
+        listing.files.iter().map(PathBuf::as_path).zip(hashes).collect()
+    });
+    shared::find(shared::OF_A_FOLDER, known.each_ref().map(Vec::as_slice))
 }
 
 /// Decodes a file and brings it to a shape, as a source of that shape does.

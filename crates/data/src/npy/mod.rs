@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, TableSplits, Target,
-    TargetKind, Targets, Task,
+    Column, ColumnKind, DataError, Moments, SharedFiles, Table, TablePreprocessing, TableSplits,
+    Target, TargetKind, Targets, Task,
     files::Folder,
     preprocess::{standardise, standardise_target},
-    split,
+    shared, split,
     table::{matrix, note_on_validation, target_note},
 };
 
@@ -56,6 +56,10 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let plan = Plan::new(&targets, options.task)?;
     let samples = Samples::new([features, targets], &plan)?;
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
+    let of =
+        |split: &Option<[PathBuf; 2]>| split.iter().map(|[features, _]| features.clone()).collect();
+    let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
+    let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
     let fraction = if validation.is_some() { 0.0 } else { options.validation };
     let (train_rows, held_out) = split::hold_out(&samples.labels, fraction, seed)?;
@@ -71,9 +75,10 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let validation = validation.map(other).transpose()?.or(held_out);
     let test = test.map(other).transpose()?;
     let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
-    let mut notes = vec![target_note(&preprocessing, options.task, may_be_classes)];
+    let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
+    notes.push(target_note(&preprocessing, options.task, may_be_classes));
     notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
-    Ok(TableSplits { train, validation, test, preprocessing, notes })
+    Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
 }
 
 /// Whether a file is called as arrays are.

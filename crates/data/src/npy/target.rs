@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use super::{TARGET, array::Array, error::NpyError};
 use crate::{
     DataError, Target, TargetKind, Task,
-    table::{MOST_INTEGER_CLASSES, recur, regression},
+    table::{MOST_INTEGER_CLASSES, may_be_classes, regression},
 };
 
 /// What to predict; classes are in ascending order.
@@ -14,7 +14,7 @@ pub(super) enum Plan {
     Binary([i64; 2]),
     Multiclass(Vec<i64>),
     Regression {
-        /// Whether its values are whole numbers that recur.
+        /// Whether its values are few whole numbers, each of many rows.
         may_be_classes: bool,
     },
 }
@@ -44,7 +44,7 @@ impl Plan {
             return Err(NpyError::SingleValue { path: path(), value: value.to_string() }.into());
         }
         let many = classes.len() > MOST_INTEGER_CLASSES;
-        let may_be_classes = recur(classes.len(), targets.rows as u64);
+        let may_be_classes = may_be_classes(classes.len(), targets.rows as u64);
         match (task, <[i64; 2]>::try_from(classes)) {
             (Some(Task::Regression), _) => Ok(Self::Regression { may_be_classes }),
             (None, Err(_)) if many => Ok(Self::Regression { may_be_classes }),

@@ -56,6 +56,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
         (_, None) => (table, None),
     };
     Ok(TableSplits {
+        shared: Vec::new(),
         train,
         validation: held_out,
         test: None,

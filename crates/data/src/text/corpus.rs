@@ -10,7 +10,7 @@ use super::{
     options::TextOptions,
     tokens::{Ids, Tokens, check_length},
 };
-use crate::{DataError, TokenKind, Vocabulary, preprocess::words::Words};
+use crate::{DataError, SharedFiles, TokenKind, Vocabulary, preprocess::words::Words};
 
 /// The different characters that a note names before it says "and others".
 const NAMED: usize = 10;
@@ -28,6 +28,8 @@ pub struct Corpus {
     pub vocabulary: Vocabulary,
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
+    /// Files that are of two parts; a run that begins refuses many ([`crate::refuse_shared`]).
+    pub shared: Vec<SharedFiles>,
 }
 
 impl Corpus {
@@ -116,7 +118,7 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let train = encode(train)?;
     let validation = validation.map(&mut encode).transpose()?;
     let test = texts.test.as_ref().map(|test| encode(test.into())).transpose()?;
-    Ok(Corpus { train, validation, test, vocabulary, notes })
+    Ok(Corpus { train, validation, test, vocabulary, notes, shared: Vec::new() })
 }
 
 /// Cuts a text so that the fraction `validation` of its tokens is in the second part.

@@ -32,6 +32,8 @@ pub enum TextError {
         path: PathBuf,
         /// What it is.
         format: &'static str,
+        /// How it becomes plain text.
+        conversion: &'static str,
     },
     /// Bytes that are not UTF-8.
     #[error("`{}`: the text is not UTF-8 at byte {offset}", path.display())]
@@ -112,9 +114,7 @@ impl TextError {
             }
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),
-            Self::NotPlain { .. } => {
-                "save its text as plain text, in UTF-8, or train with `data.tokens=bytes`".into()
-            }
+            Self::NotPlain { conversion, .. } => (*conversion).into(),
             Self::NotUtf8 { utf16: true, .. } => {
                 "it is UTF-16; save it as UTF-8, for example `iconv -f utf-16 -t utf-8 IN > OUT`"
                     .into()

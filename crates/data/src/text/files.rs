@@ -8,16 +8,9 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
-    files::{GZIP_MAGIC, UTF8_MARK, is_utf16},
+    files::{UTF8_MARK, is_utf16},
+    formats,
 };
-
-/// Formats that hold text, by their first bytes.
-const DOCUMENTS: [(&[u8], &str); 4] = [
-    (b"%PDF-", "a PDF document"),
-    (b"PK\x03\x04", "an office document, an e-book or another zip archive"),
-    (b"\xd0\xcf\x11\xe0", "a Word document"),
-    (&GZIP_MAGIC, "a gzip file"),
-];
 
 /// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the
 /// user should know about it. It is UTF-8, unless its tokens are bytes.
@@ -91,6 +84,12 @@ fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
 
 fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(|error| DataError::io(path, error))?;
+    // Some formats are valid UTF-8, markup with a text in between.
+    let format = formats::of(&bytes).filter(|_| kind != TokenKind::Bytes);
+    if let Some((format, conversion)) = format.and_then(|format| Some((format, format.to_text?))) {
+        let (path, format) = (path.to_owned(), format.name);
+        return Err(TextError::NotPlain { path, format, conversion }.into());
+    }
     // No text has a zero byte, though it is valid UTF-8.
     let zero = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let invalid = str::from_utf8(&bytes).err().map_or(bytes.len(), |error| error.valid_up_to());
@@ -102,9 +101,6 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
         return Ok(bytes);
     }
     let (path, utf16) = (path.to_owned(), is_utf16(&bytes));
-    if let Some(&(_, format)) = DOCUMENTS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-        return Err(TextError::NotPlain { path, format }.into());
-    }
     Err(match zero < invalid && !utf16 {
         true => TextError::ZeroByte { path, offset },
         false => TextError::NotUtf8 { path, offset, utf16 },

@@ -33,7 +33,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::{DataError, Vocabulary, split};
+use crate::{DataError, SharedFiles, Vocabulary, shared, split};
 
 pub use self::{
     corpus::Corpus,
@@ -68,7 +68,7 @@ pub fn read_tokens(
 ///
 /// # Errors
 ///
-/// Where a text cannot be read, is too short, or shares a file with another one.
+/// Where a text cannot be read or is too short.
 pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
@@ -76,7 +76,7 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     split::check_fraction(options.validation)?;
     let list = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(Vec::new()), files::list);
     let files = [list(&options.path)?, list(&options.validation_path)?, list(&options.test_path)?];
-    split::check_files(files.each_ref().map(Vec::as_slice))?;
+    let shared = shared::find_files(shared::OPTIONS, files.each_ref().map(Vec::as_slice));
     let read = |path: &Option<PathBuf>| {
         path.as_deref().map(|path| Text::read(path, options.tokens)).transpose()
     };
@@ -87,5 +87,7 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
         validation: read(&options.validation_path)?,
         test: read(&options.test_path)?,
     };
-    Ok(corpus::encode(&texts, options)?)
+    let mut corpus = corpus::encode(&texts, options)?;
+    corpus.notes.extend(shared.iter().map(SharedFiles::note));
+    Ok(Corpus { shared, ..corpus })
 }

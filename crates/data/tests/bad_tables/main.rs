@@ -64,7 +64,20 @@ fn files_that_cannot_be_read() {
         "`sub.csv` is a directory, a file is expected",
         "CSV file",
     );
+    check(
+        &[],
+        |folder, options| {
+            options.path = folder.join("arrays");
+            fs::create_dir(&options.path).unwrap();
+            fs::write(options.path.join("features.npy"), "").unwrap();
+        },
+        "`arrays` is a directory, a file is expected",
+        "name one of its arrays",
+    );
     check_text("", "`a.csv` is empty", "at least a row");
+    // With another delimiter the only column holds whole rows.
+    let error = "`a.csv` has no column to learn from beside the target `column_0`";
+    check_text("a b\n1 2\nNA\n3 4\n", error, "the delimiter is a comma");
     check_text("x,y\n", "`a.csv` has a header and no rows", "at least a row");
     check(
         &[("a.csv", b"x,y\n1,2\n\xe4,3\n")],
@@ -313,8 +326,8 @@ fn targets_that_teach_nothing() {
             options.target = TargetColumn::Name("word".into());
             options.task = Some(Task::Regression);
         },
-        "a.csv:2: column `word`: `u` is not a number",
-        "number",
+        "`a.csv`: the target `word` is no number but text, such as `u` in line 2",
+        "predict a class",
     );
     let many: String = (0..2000).map(|i| format!("{},{i}.5\n", i % 2)).collect();
     check(

@@ -175,12 +175,12 @@ fn quantities_that_may_be_classes_are_told() {
     };
     let values = "target `letter`: regression";
     let told = "; if its numbers are classes, `--set data.task=multiclass` tells them apart";
-    check(42, "", None, &format!("{values}{told}"));
-    check(42, ".0", None, &format!("{values}{told}"));
-    check(42, "", Some(Task::Regression), values);
-    check(42, ".5", None, values);
-    check(41, "", None, values);
-    check(42, "", Some(Task::Multiclass), "target `letter`: multiclass, 21 classes");
+    check(210, "", None, &format!("{values}{told}"));
+    check(210, ".0", None, &format!("{values}{told}"));
+    check(210, "", Some(Task::Regression), values);
+    check(210, ".5", None, values);
+    check(209, "", None, values);
+    check(210, "", Some(Task::Multiclass), "target `letter`: multiclass, 21 classes");
 }
 
 #[test]

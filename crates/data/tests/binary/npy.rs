@@ -6,6 +6,7 @@ use data::{
     ColumnKind, DataError, TableSplits, Targets, Task,
     csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
     npy::{NpyOptions, read_npy, read_npy_rows, read_npy_table},
+    refuse_shared,
 };
 use proptest::prelude::*;
 
@@ -46,6 +47,24 @@ fn with(name: &'static str, content: Vec<u8>) -> [(&'static str, Vec<u8>); 2] {
     let mut files = [("features.npy", golden("f4")), ("targets.npy", golden("targets"))];
     files.iter_mut().filter(|file| file.0 == name).for_each(|file| file.1 = content.clone());
     files
+}
+
+#[test]
+fn a_copy_of_the_samples_is_no_other_split() {
+    let files = [
+        ("features.npy", golden("f4")),
+        ("targets.npy", golden("targets")),
+        ("test_features.npy", golden("f4")),
+        ("test_targets.npy", golden("targets")),
+    ];
+    let folder = folder(&files);
+    let shared = read(folder.path()).unwrap().shared;
+    let error = refuse_shared(&shared).unwrap_err();
+    let told = error.to_string().replace(&format!("{}/", folder.path().display()), "");
+    let expected = "`test_features.npy`, read for the test split, is a copy of `features.npy`, \
+                    read for the training split";
+    assert_eq!(told, expected);
+    assert_eq!(error.help().unwrap(), "put other samples into the test split, or remove it");
 }
 
 #[test]
@@ -155,9 +174,9 @@ fn many_integers_that_recur_may_be_classes() {
     };
     let values = "target `target`: regression";
     let told = "; if its numbers are classes, `--set data.task=multiclass` tells them apart";
-    check(42, None, &format!("{values}{told}"));
-    check(42, Some(Task::Regression), values);
-    check(41, None, values);
+    check(210, None, &format!("{values}{told}"));
+    check(210, Some(Task::Regression), values);
+    check(209, None, values);
 }
 
 /// Times in milliseconds, a second apart: 32-bit floats would be the same for two minutes.

@@ -25,7 +25,7 @@ use super::{
     train::{TrainArguments, train_on},
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, Progress, config::usual_name, registry};
+use crate::{ExitCode, Failure, Progress, config::usual_name, registry, shell::quoted_path};
 
 /// Train neural networks on your own data, on the CPU or a GPU.
 ///
@@ -244,6 +244,10 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
     if let Some(command) = data_given(error, &rendered) {
         return Failure::new(ExitCode::Usage, message, format!("to train on it: {command}"));
     }
+    if let Some(command) = source_left_out(error) {
+        let help = format!("name the kind of data first: {command}");
+        return Failure::new(ExitCode::Usage, message, help);
+    }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
@@ -269,6 +273,22 @@ fn data_given(error: &clap::Error, rendered: &str) -> Option<String> {
     let given = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
     let is_surplus = error.kind() == ErrorKind::UnknownArgument && is_of(rendered, &TAKE_RECIPES);
     if is_surplus { train_on(Path::new(&given)) } else { None }
+}
+
+/// The command that inspects the file that stands in place of a source.
+fn source_left_out(error: &clap::Error) -> Option<String> {
+    let of = |kind| error.get(kind).map(ContextValue::to_string);
+    let (argument, given) = (of(ContextKind::InvalidArg)?, of(ContextKind::InvalidValue)?);
+    let path = Path::new(&given);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let source = match extension.to_ascii_lowercase().as_str() {
+        _ if argument != "<SOURCE>" => return None,
+        "csv" | "tsv" => "csv",
+        "txt" => "text",
+        _ if path.is_dir() => "image-folder",
+        _ => return None,
+    };
+    Some(format!("recipes data inspect {source} {}", quoted_path(path)))
 }
 
 /// Whether an error is about one of these commands.
@@ -338,6 +358,9 @@ mod tests {
         assert!(usage.ends_with("; see `recipes help generate`"), "{usage}");
         let nested = help("data inspect csv a.csv --nothing");
         assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
+        let inspect = help("data inspect titanic.csv");
+        assert!(inspect.ends_with(": recipes data inspect csv titanic.csv"), "{inspect}");
+        assert!(help("data inspect pictures").starts_with("possible values: "));
         assert!(!help("train cnn --nothing 5").contains("--set"));
         let program = help("version");
         assert!(program.ends_with("; see `recipes help`"), "{program}");

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     arguments::at_least,
-    output::{Output, print},
+    output::{Output, print, print_note},
     predict::model_of,
 };
 use crate::{ExitCode, Failure};
@@ -51,6 +51,9 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
+    if let Some(note) = model.note_on_prompt(&arguments.prompt)? {
+        print_note(&note);
+    }
     let generator = model.generate(&arguments.prompt, sampling)?;
     let pieces = generator.take(arguments.length);
     if output.json {

@@ -9,13 +9,16 @@ use std::{
 use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
-    TableSplits, TokenKind,
+    SharedFiles, TableSplits, TokenKind,
     cifar10::read_cifar10,
     contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
     drawn::{digits, shapes},
     idx::read_idx,
-    image_folder::{ImageFolderOptions, OnBadImage, SkipReport, SkippedImage, open_image_folder},
+    image_folder::{
+        ImageFolderOptions, OnBadImage, PreparedImages, SkipReport, SkippedImage,
+        open_image_folder, shared_images,
+    },
     npy::{NpyOptions, read_npy},
     text::{TextOptions, read_text},
 };
@@ -27,13 +30,15 @@ use super::{
 };
 use crate::{
     Console, ExitCode, Failure, Progress,
-    numbers::{counted, grouped, percent},
+    numbers::{counted, grouped, percent, significant},
 };
 
 /// Samples that are drawn to be looked at.
 const DRAWN: usize = 1000;
 /// Columns of a table that are described, and notes on columns that are printed.
 const MOST_COLUMNS: usize = 30;
+/// Digits shown of a value.
+const DIGITS: usize = 6;
 /// Images in a row of the contact sheet.
 const COLUMNS: usize = 12;
 
@@ -270,14 +275,20 @@ fn read_folder(
     notes.extend(folder.train.notes());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
-    let mut others = Vec::new();
-    for (name, split) in [("validation", folder.validation), ("test", folder.test)] {
+    let (mut others, mut held_out) = (Vec::new(), [None, None]);
+    let splits = [("validation", folder.validation), ("test", folder.test)];
+    for ((name, split), images) in splits.into_iter().zip(&mut held_out) {
         let Some(split) = split else { continue };
         notes.extend(split.notes());
-        let (images, report) = split.prepare(&mut progress)?;
-        others.push((name, images.labels().len()));
+        let (prepared, report) = split.prepare(&mut progress)?;
+        others.push((name, prepared.labels().len()));
         skipped.extend(report.skipped);
+        *images = Some(prepared);
     }
+    let [validation, test] =
+        held_out.each_ref().map(|images| images.as_ref().map(PreparedImages::folder));
+    let shared = shared_images([Some(train.folder()), validation, test]);
+    notes.extend(shared.iter().map(SharedFiles::note));
     Ok(FoundImages { train: Arc::new(train), others, skipped, notes })
 }
 
@@ -347,25 +358,46 @@ fn describe(inspection: &Inspection) -> String {
     }
     text += &format!("{:<12} {:?}\n", "shape", inspection.shape);
     if let Some([least, greatest]) = inspection.range {
+        let [least, greatest] = [least, greatest].map(|value| significant(value, DIGITS));
         text += &format!("{:<12} {least} to {greatest}\n", "values");
     }
     let (described, others) =
         inspection.columns.split_at(inspection.columns.len().min(MOST_COLUMNS));
-    for Column { name, kind } in described {
-        text += &format!("column {name:<17} {}\n", column(kind));
+    let names = padded(described.iter().map(|column| column.name.as_str()));
+    for (name, Column { kind, .. }) in names.iter().zip(described) {
+        text += &format!("column {name} {}\n", column(kind));
     }
     if !others.is_empty() {
         text += &format!("and {}; `--json` has them all\n", count_columns(others));
     }
-    for (class, count) in &inspection.classes {
+    let names = padded(inspection.classes.keys().map(|class| class.as_str()));
+    for (class, count) in names.iter().zip(inspection.classes.values()) {
         let share = percent(*count as f64 / inspection.samples.max(1) as f64);
-        text += &format!("class {class:<18} {:>9} ({share})\n", grouped(*count as f64));
+        text += &format!("class {class}  {:>9} ({share})\n", grouped(*count as f64));
     }
     text += &notes(&inspection.notes, described);
     for problem in &inspection.problems {
         text += &format!("skipped: {problem}\n");
     }
     text
+}
+
+/// Names as wide as the widest, within limits; longer ones are cut short.
+fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    const WIDTHS: [usize; 2] = [17, 40];
+    let names: Vec<&str> = names.collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = longest.clamp(WIDTHS[0], WIDTHS[1]);
+    names.iter().map(|name| format!("{:<width$}", shortened(name, width))).collect()
+}
+
+/// A text on one line, of so many characters at most.
+fn shortened(text: &str, most: usize) -> String {
+    let text = text.replace('\n', " ");
+    match text.chars().count() > most {
+        true => text.chars().take(most - 1).chain(['…']).collect(),
+        false => text,
+    }
 }
 
 /// How many columns there are of each kind.
@@ -403,7 +435,9 @@ fn notes(notes: &[String], described: &[Column]) -> String {
 /// What a column is read as.
 fn column(kind: &ColumnKind) -> String {
     match kind {
-        ColumnKind::Numeric { mean, deviation: 0.0 } => format!("number, {mean} in every row"),
+        ColumnKind::Numeric { mean, deviation: 0.0 } => {
+            format!("number, {} in every row", significant(*mean, DIGITS))
+        }
         ColumnKind::Numeric { .. } => "number, standardised".to_owned(),
         ColumnKind::Categorical { categories, encoding, .. } => {
             let becomes = match encoding {

@@ -86,7 +86,8 @@ struct Printer<'a> {
     top: usize,
     /// The standard deviation of the training data's values; 0 where classes are predicted.
     deviation: f64,
-    /// Whether the CSV's header has been printed.
+    /// The CSV's columns after the input; the header is printed with the first row.
+    columns: Vec<String>,
     headed: bool,
 }
 
@@ -107,7 +108,9 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     if deviation > 0.0 && arguments.top.is_some() {
         output::print_note("`--top` has no effect: the model predicts a value, not classes");
     }
-    let mut printer = Printer { output, lines: String::new(), csv, top, deviation, headed: false };
+    let columns = columns(top.min(model.description().classes.len()));
+    let lines = String::new();
+    let mut printer = Printer { output, lines, csv, top, deviation, columns, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -238,7 +241,8 @@ impl Printer<'_> {
             }
         };
         if self.csv {
-            self.print_row(&line);
+            let (input, cells) = cells(&line);
+            self.print_row(input, cells);
         } else {
             let deviation = self.deviation;
             self.lines += &self.output.formatted(&line, |line| text(line, deviation));
@@ -246,12 +250,17 @@ impl Printer<'_> {
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
     }
 
-    /// Reports on stderr, and in JSON, that an input has no prediction.
+    /// Reports on stderr, and in JSON, that an input has no prediction. In CSV its cells are empty, so
+    /// that there is a row for each input.
     fn refuse(&mut self, input: String, error: DataError) -> Result<(), Failure> {
         self.flush()?; // to keep the order on a terminal
         let refused = Refused { input, error: error.to_string() };
         output::print_failure(&error.into());
-        self.lines += &self.output.formatted(&refused, |_| String::new());
+        if self.csv {
+            self.print_row(refused.input, Vec::new());
+        } else {
+            self.lines += &self.output.formatted(&refused, |_| String::new());
+        }
         Ok(())
     }
 
@@ -259,27 +268,40 @@ impl Printer<'_> {
         output::print(&std::mem::take(&mut self.lines))
     }
 
-    /// `input,class,probability,class_2,probability_2`, or `input,value`.
-    fn print_row(&mut self, line: &Line<'_>) {
-        let (mut columns, mut cells) = (vec!["input".to_owned()], Vec::new());
-        match line {
-            Line::Value { input, value } => {
-                columns.push("value".to_owned());
-                cells.extend([input.clone(), value.to_string()]);
-            }
-            Line::Class { input, top, .. } => {
-                cells.push(input.clone());
-                for (index, named) in top.iter().enumerate() {
-                    let rank = if index == 0 { String::new() } else { format!("_{}", index + 1) };
-                    columns.extend([format!("class{rank}"), format!("probability{rank}")]);
-                    cells.extend([named.class.to_owned(), named.probability.to_string()]);
-                }
-            }
-        }
+    /// Prints a row, and the header before the first; cells that it lacks are empty.
+    fn print_row(&mut self, input: String, mut cells: Vec<String>) {
+        let line = |first: String, others: &[String]| row(&[&[first][..], others].concat());
         if !std::mem::replace(&mut self.headed, true) {
-            self.lines += &row(&columns);
+            self.lines += &line("input".to_owned(), &self.columns);
         }
-        self.lines += &row(&cells);
+        cells.resize(self.columns.len(), String::new());
+        self.lines += &line(input, &cells);
+    }
+}
+
+/// The columns of a prediction in CSV: `class,probability,class_2,probability_2`, or `value`.
+///
+/// - `top`: how many classes are printed; 0 where a value is predicted
+fn columns(top: usize) -> Vec<String> {
+    let of_class = |rank: usize| {
+        let rank = if rank == 1 { String::new() } else { format!("_{rank}") };
+        [format!("class{rank}"), format!("probability{rank}")]
+    };
+    match top {
+        0 => vec!["value".to_owned()],
+        top => (1..=top).flat_map(of_class).collect(),
+    }
+}
+
+/// The cells of these columns.
+fn cells(line: &Line<'_>) -> (String, Vec<String>) {
+    match line {
+        Line::Value { input, value } => (input.clone(), vec![value.to_string()]),
+        Line::Class { input, top, .. } => {
+            let of =
+                |named: &Probability<'_>| [named.class.to_owned(), named.probability.to_string()];
+            (input.clone(), top.iter().flat_map(of).collect())
+        }
     }
 }
 

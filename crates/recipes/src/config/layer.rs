@@ -1,6 +1,6 @@
 //! One source of settings: a recipe's own TOML, a user's file, or an option of the command line.
 
-use std::{fs, path::Path, rc::Rc};
+use std::{fs, io, path::Path, rc::Rc};
 
 use toml::de::{DeTable, DeValue};
 
@@ -35,9 +35,7 @@ impl Layer {
             Ok(text) => Self::document(&place, &text),
             Err(error) => {
                 let problem = Problem::new(format!("cannot read {place}: {error}"));
-                let copied = quoted_path(path);
-                let help = format!("`recipes copy mlp {copied}` writes a file to start from");
-                Self::unusable(&place, problem.with_help(help))
+                Self::unusable(&place, problem.with_help(Self::help_to_read(path, &error)))
             }
         }
     }
@@ -117,6 +115,17 @@ impl Layer {
 impl Layer {
     pub(super) fn into_parts(self) -> (Table, Vec<Problem>) {
         (self.table, self.problems)
+    }
+
+    /// What to do about a file of settings that cannot be read.
+    fn help_to_read(path: &Path, error: &io::Error) -> String {
+        match error.kind() {
+            io::ErrorKind::InvalidData => "settings are TOML: text in UTF-8".to_owned(),
+            io::ErrorKind::NotFound => {
+                format!("`recipes copy mlp {}` writes a file to start from", quoted_path(path))
+            }
+            _ => "name a file that may be read".to_owned(),
+        }
     }
 
     /// A layer of several settings.

@@ -149,9 +149,13 @@ pub(super) fn placed(message: String, node: Option<&Node>) -> String {
     }
 }
 
+/// A choice that is not offered: the schedule of `recipes lr-find`.
+const NOT_OFFERED: &str = "range";
+
 /// The choices of an enum, quoted as in TOML.
 pub(super) fn one_of(choices: &[&str]) -> String {
-    let quoted: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
+    let offered = choices.iter().filter(|choice| **choice != NOT_OFFERED);
+    let quoted: Vec<String> = offered.map(|choice| format!("{choice:?}")).collect();
     let quoted: Vec<&str> = quoted.iter().map(String::as_str).collect();
     listed(&quoted, "or")
 }

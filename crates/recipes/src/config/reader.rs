@@ -32,7 +32,9 @@ macro_rules! deserialize_integers {
                 return Err(Mismatch::wrong("a whole number"));
             };
             let integer = <$integer>::try_from(integer).map_err(|_| {
-                Mismatch::wrong(if integer < 0 {
+                Mismatch::wrong(if integer < 0 && <$integer>::MIN == 0 {
+                    "a whole number that is not negative".to_owned()
+                } else if integer < 0 {
                     format!("a whole number of at least {}", <$integer>::MIN)
                 } else {
                     format!("a whole number of at most {}", <$integer>::MAX)
@@ -139,6 +141,9 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         match &self.value {
             Value::List(elements) => visitor.visit_seq(Elements::new(elements)),
+            number @ (Value::Integer(_) | Value::Float(_)) => {
+                Err(Mismatch::wrong(format!("a list, such as `[{number}]`")))
+            }
             _ => Err(Mismatch::wrong("a list")),
         }
     }

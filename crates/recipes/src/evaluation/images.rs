@@ -8,7 +8,12 @@ use inference::Model;
 use serde::de::IgnoredAny;
 use training::Group;
 
-use super::{EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally};
+use super::{
+    EvaluationReport, Examined, hold_data,
+    mistakes::Sample,
+    or_elsewhere,
+    tally::{Tally, macro_f1},
+};
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
@@ -50,10 +55,12 @@ pub(super) fn examine(
     let images = Arc::clone(&source);
     let evaluation = ImageEvaluation::new(images, &config, preprocessing, &Group::alone(), device)?;
     let mut tally = Tally::new(classes.len());
-    let metrics = evaluation.measure_each(
+    let mut metrics = evaluation.measure_each(
         |images| model.image_logits(images).expect("the model reads images"),
         |logits, labels| tally.add(logits, labels),
     )?;
+    let per_class = tally.scores(classes);
+    metrics.extend(macro_f1(&per_class).map(|f1| ("macro_f1".to_owned(), f1)));
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
         source.read(index, &mut pixels)?;
@@ -64,7 +71,7 @@ pub(super) fn examine(
         mistakes: tally.mistakes(classes, shown)?,
         report: EvaluationReport {
             classes: classes.clone(),
-            per_class: tally.scores(classes),
+            per_class,
             confusion: tally.counts,
             given_split: given_split.map(Into::into),
             notes,

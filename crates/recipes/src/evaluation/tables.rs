@@ -4,7 +4,7 @@ use std::path::Path;
 
 use backend::{Selected, device::Device};
 use data::{
-    Table, TablePreprocessing, TargetKind,
+    SharedFiles, Table, TablePreprocessing, TargetKind,
     csv_table::read_table,
     npy::{is_npy, read_npy_table},
 };
@@ -16,7 +16,7 @@ use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, decoded_row, short},
     nothing, or_elsewhere,
-    tally::Tally,
+    tally::{Tally, macro_f1},
 };
 use crate::{
     Failure,
@@ -43,16 +43,20 @@ pub(super) fn examine(
             let splits = mlp::read(&config, config.training.seed)
                 .map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &splits.fingerprint(), model)?;
+            let notes = splits.shared.iter().map(SharedFiles::note).collect();
             let test = splits.test.map(|table| ("test", table));
             let validation = splits.validation.map(|table| ("validation", table));
             let (split, table) = test.or(validation).ok_or_else(|| nothing(model.description()))?;
-            (split, GivenTable { split: None, table, notes: Vec::new() })
+            (split, GivenTable { split: None, table, notes })
         }
     };
     let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
     let classes = preprocessing.target.classes();
     let mut tally = Tally::new(classes.len());
-    let metrics = evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
+    let mut metrics =
+        evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
+    let per_class = tally.scores(classes);
+    metrics.extend(macro_f1(&per_class).map(|f1| ("macro_f1".to_owned(), f1)));
     let width = preprocessing.width();
     let row = |index: usize| decoded_row(preprocessing, &table.features[index * width..][..width]);
     let mistakes = if classes.is_empty() {
@@ -64,7 +68,7 @@ pub(super) fn examine(
         report: EvaluationReport {
             given_split: given_split.map(Into::into),
             classes: classes.to_vec(),
-            per_class: tally.scores(classes),
+            per_class,
             confusion: tally.counts,
             notes,
             ..EvaluationReport::of(split, table.rows(), metrics)

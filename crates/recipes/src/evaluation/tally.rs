@@ -104,6 +104,12 @@ impl Tally {
     }
 }
 
+/// The mean F1 of the classes that occur or are predicted; none where there is no class.
+pub(super) fn macro_f1(classes: &[ClassScores]) -> Option<f64> {
+    let scores: Vec<f64> = classes.iter().filter_map(|class| class.f1).collect();
+    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+}
+
 /// The predicted class; of equal logits the first counts, as for the accuracy.
 fn first_largest(logits: &[f32]) -> usize {
     (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best })
@@ -147,6 +153,26 @@ mod tests {
             assert_eq!((samples, precision, recall, f1), expected, "{scores:?}");
         }
         assert_eq!(tally.counts, [[1, 1, 0], [2, 0, 0], [0, 0, 0]]);
+        // As scikit-learn, which leaves out the class that neither occurs nor is predicted.
+        assert_eq!(macro_f1(&scores), Some(0.2));
+        assert_eq!(macro_f1(&[]), None);
+    }
+
+    #[test]
+    fn a_class_that_is_only_predicted_or_only_occurs_counts_as_0() {
+        let tally = tally([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], [0, 0]);
+        let scores = tally.scores(&["a", "b", "c"].map(str::to_owned));
+        let found = scores.iter().map(|of| (of.precision, of.recall, of.f1)).collect::<Vec<_>>();
+        let expected = [
+            (Some(1.0), Some(0.5), Some(2.0 / 3.0)),
+            (Some(0.0), None, Some(0.0)),
+            (None, None, None),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(macro_f1(&scores), Some(1.0 / 3.0));
+
+        let empty = Tally::new(2).scores(&["a", "b"].map(str::to_owned));
+        assert_eq!(macro_f1(&empty), None);
     }
 
     #[test]

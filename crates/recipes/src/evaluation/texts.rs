@@ -4,7 +4,7 @@ use std::path::Path;
 
 use backend::{Selected, Share, device::Device};
 use data::{
-    DataError, TokenLoader,
+    DataError, SharedFiles, TokenLoader,
     text::{Predict, Windows, read_text, read_tokens},
 };
 use inference::Model;
@@ -44,6 +44,7 @@ pub(super) fn examine(
             let corpus =
                 read_text(&config.data.options()).map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &corpus.fingerprint(), model)?;
+            notes.extend(corpus.shared.iter().map(SharedFiles::note));
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))
                 .ok_or_else(|| nothing(model.description()))?

@@ -182,6 +182,18 @@ fn data_are_inspected_and_pictured() {
     let rows: String =
         (0..40).map(|i| format!("{i}.5,{},7,{i},{i}.5 %\n", ["u", "v"][i % 2])).collect();
     folder.write("table.csv", format!("size,word,same,2021,share\n{rows}"));
+    let long = "a name that is longer than the columns of names usually are";
+    folder.write(
+        "long.csv",
+        format!("{long},b,y\n{}", "0.1234567890123456,2,0\n0.5,3,1\n".repeat(9)),
+    );
+    let text = folder.run("data inspect csv long.csv --target y").succeeded().stdout;
+    let columns: Vec<&str> = text.lines().filter(|line| line.starts_with("column ")).collect();
+    let place = |line: &&str| line.split(" number, ").next().unwrap().chars().count();
+    let places: Vec<usize> = columns.iter().map(place).collect();
+    assert!(places.len() == 2 && places[0] == places[1], "{text}");
+    assert!(!text.contains("0.1234567890123456"), "{text}");
+
     let inspect = "data inspect csv table.csv --target";
     let text = folder.run(&format!("{inspect} size")).succeeded().stdout;
     for line in [

@@ -8,10 +8,13 @@ use crate::{folder::Folder, pictures::bmp};
 
 /// What a run wrote at its end about a split, and what measuring it again says.
 fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
-    let report = folder.run(&format!("eval {run} --json")).succeeded().json();
+    let mut report = folder.run(&format!("eval {run} --json")).succeeded().json();
     let summary = folder.json(&format!("{run}/summary.json"));
     assert_eq!(report["split"], split, "{report}");
+    let metrics = report["metrics"].as_object_mut().unwrap();
+    let macro_f1 = metrics.remove("macro_f1"); // which needs the confusion matrix
     assert_eq!(report["metrics"], summary[split], "{report}");
+    report["macro_f1"] = macro_f1.into();
     report
 }
 
@@ -39,11 +42,22 @@ fn a_table_is_measured_with_its_classes() {
     let recall = counts(1)[1] as f64 / counts(1).iter().sum::<u64>() as f64;
     assert_eq!(report["per_class"][1]["recall"], recall);
 
+    let f1 = |class: usize| {
+        let others = counts(0)[class] + counts(1)[class] + counts(class)[0] + counts(class)[1];
+        2.0 * counts(class)[class] as f64 / others as f64
+    };
+    assert_eq!(
+        (&report["per_class"][0]["f1"], &report["per_class"][1]["f1"]),
+        (&f1(0).into(), &f1(1).into())
+    );
+    assert_eq!(report["macro_f1"], (f1(0) + f1(1)) / 2.0);
+
     let text = folder.run("eval run --data table.csv").succeeded().stdout;
     let note = "note: the run was trained on `table.csv`, so this is not its performance on new data; \
                 to measure it on what it held out: recipes eval run\n`table.csv`, 150 samples\n";
     assert!(text.starts_with(note), "{text}");
     assert!(text.contains(" %\n  loss "), "{text}");
+    assert!(text.contains("  F1\n") && text.contains("\n  macro_f1   "), "{text}");
     assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
 
     folder.write("other.csv", "a,b,class\n1,2,left\n3,,right\n");
@@ -67,6 +81,9 @@ fn a_regression_has_errors_and_no_classes() {
     let report = check_again(&folder, "run", "validation");
     assert!(report["metrics"]["rmse"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["confusion"], serde_json::json!([]));
+    assert_eq!(report["macro_f1"], Value::Null);
+    let names: Vec<&String> = report["metrics"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["loss", "mae", "r2", "rmse"]);
 
     // However far the values are from those trained on.
     folder.write("far.csv", "a,price\n1,1000000000\n2,60\n");

@@ -50,6 +50,20 @@ fn what_the_command_line_takes_is_named() {
 }
 
 #[test]
+fn splits_that_share_files_start_no_run() {
+    let folder = Folder::new();
+    let rows: String = (0..20).map(|row| format!("{row},{}\n", row % 2)).collect();
+    folder.write("a.csv", &rows);
+    folder.write("b.csv", &rows);
+    let csv = "mlp --set data.source=csv --set data.path=a.csv --set data.target=-1 \
+               --set data.test_path=b.csv";
+    let error = "`b.csv`, read for `data.test_path`, is a copy of `a.csv`, read for `data.path`";
+    for command in ["train", "plan", "lr-find"] {
+        check(&folder, &format!("{command} {csv}"), 3, error);
+    }
+}
+
+#[test]
 fn data_in_place_of_a_recipe_are_told_how_to_train_on_them() {
     let folder = Folder::new();
     folder.write("table.csv", "a,b\n1,2\n");

@@ -169,8 +169,9 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
 
     let ran = folder.run("predict run new --csv").refused(3, told);
     let rows: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!((rows[0], rows.len()), ("input,class,probability", 3));
-    assert!(rows[2].starts_with("new/c.bmp,"), "{rows:?}");
+    assert_eq!((rows[0], rows.len()), ("input,class,probability", 4));
+    assert_eq!(rows[2], "new/b.jpg,,");
+    assert!(rows[3].starts_with("new/c.bmp,"), "{rows:?}");
 }
 
 #[test]
@@ -181,16 +182,24 @@ fn mistakes_are_named_before_anything_runs() {
         assert_eq!(folder.entries(), ["photos"]);
     };
     check("train cnn --set data.source=image-folder", 2, "needs `data.path`");
-    check(
-        "train cnn --set data.source=image-folder --set data.path=photos",
-        2,
-        "needs `data.size`",
-    );
     let small = format!("train cnn {PHOTOS} --set data.size=8");
     check(&small, 2, "images of 8x8 are too small for the network `cnn`");
     check("train cnn --set augment.rotate=400", 2, "`augment.rotate` must be");
     check("train cnn --set data.source=idx --set data.path=photos", 3, "photos");
     check("train resnet --set model.depth=21", 2, "`model.depth` must be 6 n + 2");
+}
+
+#[test]
+fn the_size_of_pictures_may_be_left_open() {
+    let folder = photos();
+    let data = "cnn --set data.source=image-folder --set data.path=photos";
+    let note = "pictures are resized to 64x64; `--set data.size=N` chooses another side";
+    let plan = folder.run(&format!("plan {data} --json")).succeeded().json();
+    assert!(plan["notes"].as_array().unwrap().contains(&note.into()), "{plan}");
+    let train = format!("train {data} --max-steps 1 --progress plain --run-dir run");
+    let trained = folder.run(&train).succeeded();
+    assert!(trained.stderr.contains(note), "{trained:#?}");
+    assert!(folder.read("run/config.toml").contains("\nsize = 64\n"));
 }
 
 #[test]

@@ -94,6 +94,9 @@ const FOLDER_KEYS: [&str; 2] = ["data.on_bad_image", "data.cache"];
 const MAX_SIDE: usize = 4096;
 const MAX_WORKERS: usize = 256;
 
+/// The side that a folder's pictures are resized to, in pixels, unless told otherwise.
+const FOLDER_SIDE: usize = 64;
+
 impl Check for ImageData {
     fn check(&self, checker: &mut Checker<'_>) {
         let side = self.size.is_none_or(|side| (1..=MAX_SIDE).contains(&side));
@@ -113,11 +116,6 @@ impl Check for ImageData {
         }
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
         checker.needs("data.source", "data.path", "name the folder: `--set data.path=FOLDER`");
-        // A backbone has a size of its own.
-        if self.source == ImageOrigin::ImageFolder && !checker.is_in_recipe("model.backbone") {
-            let help = "set the side that pictures are resized to: `--set data.size=64`";
-            checker.needs("data.source", "data.size", help);
-        }
     }
 }
 
@@ -126,13 +124,31 @@ impl ImageData {
     pub(crate) fn folder_options(&self) -> ImageFolderOptions {
         ImageFolderOptions {
             path: self.path.clone().unwrap_or_default(),
-            size: [self.size.unwrap_or_default(); 2],
+            size: [self.size.unwrap_or(FOLDER_SIDE); 2],
             channels: self.channels.unwrap_or(3),
             resize: self.resize,
             on_bad_image: self.on_bad_image,
             cache: self.cache.clone(),
             one_class: false,
         }
+    }
+
+    /// Sets the size of a folder's pictures where it was left open.
+    pub(crate) fn choose_size(&mut self) {
+        if self.source == ImageOrigin::ImageFolder {
+            self.size.get_or_insert(FOLDER_SIDE);
+        }
+    }
+
+    /// What the user should know if the size of a folder's pictures was left open.
+    pub(crate) fn note_on_size(&self) -> Option<String> {
+        let is_open = self.source == ImageOrigin::ImageFolder && self.size.is_none();
+        is_open.then(|| {
+            format!(
+                "pictures are resized to {FOLDER_SIDE}x{FOLDER_SIDE}; `--set data.size=N` chooses \
+                 another side"
+            )
+        })
     }
 
     /// The fraction of the training split to hold out, where there is no validation split.

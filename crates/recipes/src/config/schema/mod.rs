@@ -143,7 +143,8 @@ impl<Model> ImageConfig<Model> {
 
     /// As [`Training::advice_on_memory`], with the images.
     pub(super) fn advice_on_memory(&self) -> [String; 2] {
-        let advice = self.training.advice_on_memory();
+        let smaller = |advice| format!("{advice}; a smaller `data.size` takes less as well");
+        let advice = self.training.advice_on_memory().map(smaller);
         match self.data.residency {
             Residency::Host => advice,
             Residency::Device | Residency::Auto => advice.map(|advice| {

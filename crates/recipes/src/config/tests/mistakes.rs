@@ -61,7 +61,7 @@ fn a_wrong_type_says_what_was_expected_and_found() {
             "help: the recipe has `training.seed = 0`",
             "`training.epochs` must be a whole number, found `1.5`, in my.toml:3",
             "help: the recipe has `training.epochs = 500`",
-            "`training.batch_size` must be a whole number of at least 0, found `-1`, in my.toml:4",
+            "`training.batch_size` must be a whole number that is not negative, found `-1`, in my.toml:4",
             "help: the recipe has `training.batch_size = 40`",
             "`training.micro_batch` must be a whole number of at most 18446744073709551615, \
              found `18446744073709551616`, in my.toml:5",
@@ -81,6 +81,19 @@ fn a_wrong_type_says_what_was_expected_and_found() {
     check(
         "[model]\nhidden = [\n  32,\n  \"16\",\n]\n",
         &["`model.hidden[1]` must be a whole number, found `\"16\"`, in my.toml:4"],
+    );
+    refuses(
+        sets(&["model.hidden=64", "schedule.kind=linear", "training.epochs=-1"]),
+        &[
+            "`model.hidden` must be a list, such as `[64]`, found `64`, in --set model.hidden=64",
+            "help: the recipe has `model.hidden = [10]`",
+            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
+             `\"exponential\"` or `\"plateau\"`, found `\"linear\"`, in --set schedule.kind=linear",
+            "help: the recipe has `schedule.kind = \"constant\"`",
+            "`training.epochs` must be a whole number that is not negative, found `-1`, in --set \
+             training.epochs=-1",
+            "help: the recipe has `training.epochs = 500`",
+        ],
     );
     refuses(
         sets(&["model.hidden=[32,", "training.batch_size="]),
@@ -138,7 +151,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
             "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
-             `\"exponential\"`, `\"plateau\"` or `\"range\"`, found `\"cosin\"`, in --set \
+             `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set \
              schedule.kind=cosin",
             "help: did you mean `\"cosine\"`?",
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \

@@ -256,10 +256,15 @@ fn files_are_read_and_unreadable_ones_reported() {
     assert_eq!(resolved(vec![Layer::file(&path)]).training.epochs, 3);
 
     std::fs::write(&path, b"training.epochs = \xff").unwrap();
-    for unreadable in [&path, directory.path()] {
+    let unreadable = [
+        (path.as_path(), "settings are TOML: text in UTF-8"),
+        (directory.path(), "name a file that may be read"),
+    ];
+    for (unreadable, help) in unreadable {
         let problems = resolve::<Demo>(recipe(), vec![Layer::file(unreadable)]).unwrap_err();
         let expected = format!("cannot read {}: ", unreadable.display());
         assert!(problems.to_string().starts_with(&expected), "{problems}");
+        assert_eq!(lines(&problems)[1], format!("help: {help}"));
     }
 }
 
@@ -296,6 +301,7 @@ fn resident_images_are_named_where_memory_runs_out() {
         assert!(advice[0].starts_with("choose a smaller network, or "), "{advice:?}");
         assert!(advice[1].starts_with("`training.batch_size` is "), "{advice:?}");
         for advice in advice {
+            assert!(advice.contains("a smaller `data.size`"), "{advice}");
             assert!(advice.contains("`data.residency = \"host\"`"), "{advice}");
         }
     }

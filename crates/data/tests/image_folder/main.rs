@@ -2,17 +2,21 @@
 #![cfg(feature = "sources")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod cache;
+
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Barrier},
+    sync::Arc,
 };
 
 use data::{
     ImageSource, Subset,
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        open_image_folder, shared_images,
     },
+    refuse_shared,
 };
 use image::{Luma, Rgb, RgbImage};
 use tempfile::TempDir;
@@ -271,194 +275,26 @@ fn classes_of_one_image_each_cannot_be_divided() {
     assert!(help.contains("`val`") && !help.contains("data.validation"), "{help}");
 }
 
-/// A folder of two images and options that cache them beside it.
-fn cached_folder() -> (TempDir, ImageFolderOptions) {
-    let root = folder(&[("images/a/1.png", 1), ("images/b/2.png", 2)]);
-    let cache = Some(root.path().join("cache"));
-    let options = ImageFolderOptions { cache, ..options(&root.path().join("images")) };
-    (root, options)
-}
-
-fn prepare(options: &ImageFolderOptions) -> impl ImageSource + use<> {
-    open_image_folder(options).unwrap().train.prepare(&mut silent).unwrap().0
-}
-
-/// The one file of the cache with this name.
-fn cache_file(root: &Path, name: &str) -> PathBuf {
-    let mut keys = fs::read_dir(root.join("cache")).unwrap();
-    let key = keys.next().unwrap().unwrap().path();
-    assert!(keys.next().is_none(), "one cache");
-    key.join(name)
-}
-
 #[test]
-fn a_cache_takes_the_place_of_the_files() {
-    let (root, options) = cached_folder();
-    let built = prepare(&options);
-    let written = fs::metadata(cache_file(root.path(), "0000.pixels")).unwrap().modified().unwrap();
-    let found = prepare(&options);
-    fs::remove_dir_all(root.path().join("images")).unwrap();
-    for images in [&built as &dyn ImageSource, &found] {
-        assert_eq!(brightness(images), [1, 2]);
-    }
-    let file = fs::metadata(cache_file(root.path(), "0000.pixels")).unwrap();
-    assert_eq!(file.modified().unwrap(), written, "it was not built again");
-}
-
-#[test]
-fn a_cache_is_not_used_for_other_files_or_another_shape() {
-    let (root, options) = cached_folder();
-    prepare(&options);
-    let changed = root.path().join("images/a/1.png");
-    RgbImage::from_pixel(20, 10, Rgb([77; 3])).save(changed).unwrap();
-    assert_eq!(brightness(&prepare(&options)), [77, 2]);
-    let larger = ImageFolderOptions { size: [5, 3], ..options };
-    assert_eq!(brightness(&prepare(&larger)), [77, 2]);
-    assert_eq!(fs::read_dir(root.path().join("cache")).unwrap().count(), 3);
-}
-
-#[test]
-fn splits_whose_files_differ_only_in_content_share_no_cache() {
-    let root = folder(&[
-        ("images/train/a/1.bmp", 1),
-        ("images/train/b/1.bmp", 2),
-        ("images/val/a/1.bmp", 3),
-        ("images/val/b/1.bmp", 4),
-        ("images/test/a/1.bmp", 5),
-        ("images/test/b/1.bmp", 6),
-    ]);
-    for split in ["train", "val", "test"] {
-        for class in ["a", "b"] {
-            let path = root.path().join("images").join(split).join(class).join("1.bmp");
-            assert_eq!(fs::metadata(&path).unwrap().len(), 654, "20x10 in 24 bits, and a header");
-            let file = fs::File::options().write(true).open(path).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH).unwrap();
-        }
-    }
-    let cache = Some(root.path().join("cache"));
-    let options = ImageFolderOptions { cache, ..options(&root.path().join("images")) };
-    for _ in ["built", "found"] {
-        let splits = open_image_folder(&options).unwrap();
-        let splits = [splits.train, splits.validation.unwrap(), splits.test.unwrap()];
-        let pixels = splits.map(|split| brightness(&split.prepare(&mut silent).unwrap().0));
-        assert_eq!(pixels, [[1, 2], [3, 4], [5, 6]]);
-    }
-}
-
-#[test]
-fn a_damaged_cache_is_built_anew() {
-    let truncate = |path: &Path| fs::File::options().write(true).open(path)?.set_len(3);
-    let flip = |path: &Path| {
-        let mut bytes = fs::read(path)?;
-        bytes[20] ^= 1;
-        fs::write(path, bytes)
+fn images_of_two_splits_are_found_by_their_content() {
+    let shared = |root: &Path| {
+        let ImageFolderSplits { train, validation, test, .. } = open(root);
+        let load = |split: ImageFolder| split.load(&mut silent).unwrap().0;
+        let splits = [Some(load(train)), validation.map(load), test.map(load)];
+        shared_images(splits.each_ref().map(|split| split.as_ref().map(PreparedImages::folder)))
     };
-    type Damage<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
-    let damages: [Damage<'_>; 3] = [&truncate, &flip, &|path: &Path| fs::remove_file(path)];
-    for name in ["0000.pixels", "manifest.json"] {
-        for damage in damages {
-            let (root, options) = cached_folder();
-            prepare(&options);
-            let path = cache_file(root.path(), name);
-            let whole = fs::read(&path).unwrap();
-            damage(&path).unwrap();
-            assert_eq!(brightness(&prepare(&options)), [1, 2]);
-            assert_eq!(fs::read(&path).unwrap(), whole, "{name}");
-        }
-    }
-}
+    let train = [("train/a/1.png", 1), ("train/b/2.png", 2)];
+    let others = [("val/a/3.png", 3), ("val/b/4.png", 2), ("val/b/5.png", 5), ("test/a/6.png", 6)];
+    let root = folder(&[&train[..], &others].concat());
+    let [found] = &shared(root.path())[..] else { panic!("one pair of splits") };
+    let told = found.to_string();
+    assert!(told.starts_with("1 of the 3 files read for the validation split are also "), "{told}");
+    assert!(told.contains("val/b/4.png`") && told.contains("train/b/2.png`"), "{told}");
+    refuse_shared(&shared(root.path())).unwrap();
 
-/// As where a file changes after the cache was named by its content, and before it is decoded.
-#[test]
-fn a_cache_of_other_contents_than_its_key_is_built_anew() {
-    let (root, options) = cached_folder();
-    let image = root.path().join("images/a/1.png");
-    let content = fs::read(&image).unwrap();
-    let build = || {
-        prepare(&options);
-        cache_file(root.path(), "manifest.json").parent().unwrap().to_owned()
-    };
-    let first = build();
-    fs::remove_dir_all(&first).unwrap();
-    RgbImage::from_pixel(20, 10, Rgb([77; 3])).save(&image).unwrap();
-    let changed = build();
-    fs::rename(&changed, &first).unwrap();
-    fs::write(&image, content).unwrap();
-
-    let key = |directory: &Path| directory.file_name().unwrap().to_str().unwrap().to_owned();
-    let path = first.join("manifest.json");
-    let manifest = fs::read_to_string(&path).unwrap();
-    assert!(manifest.contains(&key(&changed)), "{manifest}");
-    fs::write(&path, manifest.replace(&key(&changed), &key(&first))).unwrap();
-    assert_eq!(brightness(&prepare(&options)), [1, 2]);
-}
-
-#[test]
-fn a_cache_that_cannot_be_locked_is_used() {
-    let (root, options) = cached_folder();
-    prepare(&options);
-    let lock = cache_file(root.path(), ".lock");
-    fs::remove_file(&lock).unwrap();
-    fs::create_dir(&lock).unwrap();
-    assert_eq!(brightness(&prepare(&options)), [1, 2]);
-    fs::remove_file(cache_file(root.path(), "0000.pixels")).unwrap();
-    let error = open_image_folder(&options).unwrap().train.prepare(&mut silent).unwrap_err();
-    assert!(error.to_string().contains(".lock"), "{error}");
-}
-
-#[test]
-fn a_cache_whose_writing_fails_is_absent() {
-    let (root, options) = cached_folder();
-    for fault in 0.. {
-        store::fault::arm(fault);
-        let prepared = open_image_folder(&options).unwrap().train.prepare(&mut silent);
-        if store::fault::disarm() {
-            assert!(fault > 5, "only {fault} writes");
-            break;
-        }
-        let error = prepared.unwrap_err();
-        assert!(error.to_string().contains("injected fault"), "{error}");
-        assert!(error.help().is_some());
-        assert_eq!(brightness(&prepare(&options)), [1, 2], "fault {fault}");
-        fs::remove_dir_all(root.path().join("cache")).unwrap();
-    }
-}
-
-#[test]
-fn an_image_that_was_skipped_is_tried_again() {
-    let (root, mut options) = cached_folder();
-    let path = root.path().join("images/b/3.png");
-    let (good, bad) = (fs::read(root.path().join("images/b/2.png")).unwrap(), "text".as_bytes());
-    let put = |content: &[u8], length: usize| {
-        // The same size and time of change, which only a look inside tells apart.
-        let content: Vec<u8> = content.iter().copied().chain([0; 500]).take(length).collect();
-        fs::write(&path, content).unwrap();
-        let file = fs::File::options().write(true).open(&path).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH).unwrap();
-    };
-    put(bad, good.len());
-    options.on_bad_image = OnBadImage::Skip;
-    assert_eq!(brightness(&prepare(&options)), [1, 2]);
-
-    options.on_bad_image = OnBadImage::Error;
-    let folder = open_image_folder(&options).unwrap().train;
-    let error = folder.prepare(&mut silent).unwrap_err().to_string();
-    assert_eq!(error, format!("`{}` is no image", path.display()));
-
-    put(&good, good.len());
-    assert_eq!(brightness(&prepare(&options)), [1, 2, 2]);
-}
-
-#[test]
-fn two_may_build_one_cache_at_once() {
-    let (_root, options) = cached_folder();
-    let start = Barrier::new(4);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                start.wait();
-                assert_eq!(brightness(&prepare(&options)), [1, 2]);
-            });
-        }
-    });
+    let root = folder(&train);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root.path().join("train"), root.path().join("val")).unwrap();
+    #[cfg(unix)]
+    assert!(refuse_shared(&shared(root.path())).is_err());
 }
