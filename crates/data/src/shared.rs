@@ -135,7 +135,7 @@ pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> V
 /// The length of a file; none where nothing is in it.
 fn length(path: &Path) -> Option<u64> {
     let metadata = fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.len() > 0).then(|| metadata.len())
+    (metadata.is_file() && metadata.len() > 0).then_some(metadata.len())
 }
 
 fn content(path: &Path) -> Option<String> {

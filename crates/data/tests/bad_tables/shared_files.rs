@@ -12,7 +12,7 @@ fn check_refused(
     help: &str,
 ) {
     let (folder, result) = read(files, set);
-    let splits = result.unwrap();
+    let splits = result.expect("the files can be read");
     let note = splits.shared[0].note();
     assert_eq!(splits.notes[0], note);
     assert_eq!(note.replace(&format!("{}/", folder.path().display()), "").find(error), Some(0));
