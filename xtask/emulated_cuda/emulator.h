@@ -9,7 +9,7 @@
 // - CUDA_PATH: the folder of the libraries and of `include`; compiled kernels are kept there
 // - EMULATED_CUDA_ARCHITECTURE: such as 60, which has no tensor cores (default 90)
 // - EMULATED_CUDA_NVIDIA: a folder with NVIDIA's own compiler, `lib/libnvrtc.so.*` and `include`, which
-//   must compile each kernel, too
+//   must compile kernels, too
 // - EMULATED_CUDA_ORDER: `reverse` runs the last thread of each block first
 #pragma once
 
