@@ -28,6 +28,16 @@ int architecture() {
     return value;
 }
 
+// What a program did, told at its end.
+struct Counts {
+    size_t launches = 0, uploads = 0, downloads = 0, waits = 0;
+    ~Counts() {
+        if (variable("EMULATED_CUDA_COUNTS", "").empty()) return;
+        std::fprintf(stderr, "emulated CUDA: %zu launches, %zu uploads, %zu downloads, %zu waits\n",
+                     launches, uploads, downloads, waits);
+    }
+} counts;
+
 std::map<void*, size_t> allocations;
 size_t allocated;
 
@@ -121,10 +131,12 @@ int cuMemAllocHost_v2(void** pointer, size_t bytes) {
 int cuMemFreeHost(void* pointer) { return std::free(pointer), SUCCESS; }
 int cuMemcpyHtoDAsync_v2(void* target, const void* source, size_t bytes, void*) {
     Turn turn(one_at_a_time);
+    ++counts.uploads;
     return std::memcpy(target, source, bytes), SUCCESS;
 }
 int cuMemcpyDtoHAsync_v2(void* target, const void* source, size_t bytes, void*) {
     Turn turn(one_at_a_time);
+    ++counts.downloads;
     return std::memcpy(target, source, bytes), SUCCESS;
 }
 int cuMemcpyDtoDAsync_v2(void* target, const void* source, size_t bytes, void*) {
@@ -134,6 +146,8 @@ int cuMemcpyDtoDAsync_v2(void* target, const void* source, size_t bytes, void*) 
 int cuMemcpy2DAsync_v2(const Copy2D* copy, void*) {
     Turn turn(one_at_a_time);
     constexpr unsigned HOST = 1;
+    counts.uploads += copy->source_type == HOST;
+    counts.downloads += copy->target_type == HOST;
     auto source = copy->source_type == HOST ? static_cast<const char*>(copy->source_host)
                                             : copy->source_device;
     auto target = copy->target_type == HOST ? static_cast<char*>(copy->target_host)
@@ -146,12 +160,12 @@ int cuMemcpy2DAsync_v2(const Copy2D* copy, void*) {
 }
 
 int cuStreamCreate(void** stream, unsigned) { return *stream = new char, SUCCESS; }
-int cuStreamSynchronize(void*) { return SUCCESS; }
+int cuStreamSynchronize(void*) { return ++counts.waits, SUCCESS; }
 int cuStreamWaitEvent(void*, void*, unsigned) { return SUCCESS; }
 int cuStreamDestroy_v2(void* stream) { return delete static_cast<char*>(stream), SUCCESS; }
 int cuEventCreate(void** event, unsigned) { return *event = new char, SUCCESS; }
 int cuEventRecord(void*, void*) { return SUCCESS; }
-int cuEventSynchronize(void*) { return SUCCESS; }
+int cuEventSynchronize(void*) { return ++counts.waits, SUCCESS; }
 int cuEventQuery(void*) { return SUCCESS; }
 int cuEventDestroy_v2(void* event) { return delete static_cast<char*>(event), SUCCESS; }
 
@@ -179,6 +193,7 @@ int cuLaunchKernel(const Kernel* kernel, unsigned grid_x, unsigned grid_y, unsig
     Turn turn(one_at_a_time);
     if (block_x * block_y * block_z > MOST_THREADS || shared_bytes > SHARED_BYTES)
         return INVALID_VALUE;
+    ++counts.launches;
     run(*kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments);
     return SUCCESS;
 }

@@ -10,6 +10,7 @@
 // - EMULATED_CUDA_ARCHITECTURE: such as 60, which has no tensor cores (default 90)
 // - EMULATED_CUDA_NVIDIA: a folder with NVIDIA's own compiler, `lib/libnvrtc.so.*` and `include`, which
 //   must compile kernels, too
+// - EMULATED_CUDA_COUNTS: if set, a program ends by telling its launches, copies and waits
 // - EMULATED_CUDA_ORDER: `reverse` runs the last thread of each block first
 #pragma once
 

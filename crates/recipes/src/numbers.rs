@@ -70,9 +70,12 @@ pub(crate) fn rounded(value: f64) -> String {
     }
 }
 
-/// The value of a metric: an accuracy as a percentage, others as [`rounded`].
+/// The value of a metric: a share as a percentage, others as [`rounded`].
 pub(crate) fn measure(name: &str, value: f64) -> String {
-    if name == "accuracy" { percent(value) } else { rounded(value) }
+    match name {
+        "accuracy" | "macro_f1" => percent(value),
+        _ => rounded(value),
+    }
 }
 
 /// Metrics as `loss 0.4812, accuracy 76.6 %`.
