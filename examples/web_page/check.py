@@ -4,9 +4,11 @@ python3 check.py ADDRESS PICTURE: the address names the model, the picture is ch
 """
 
 import json
+import shutil
 import sys
 
 from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -15,9 +17,12 @@ PATIENCE_SECONDS = 120
 
 address, picture = sys.argv[1:]
 options = webdriver.ChromeOptions()
+# With both named, Selenium looks for neither on the network.
+options.binary_location = shutil.which("chromium")
+driver = Service(shutil.which("chromedriver"))
 for argument in ["headless=new", "no-sandbox", "disable-gpu"]:
     options.add_argument(f"--{argument}")
-with webdriver.Chrome(options) as browser:
+with webdriver.Chrome(options, driver) as browser:
     browser.get(address)
     browser.find_element(By.ID, "picture").send_keys(picture)
     shown = WebDriverWait(browser, PATIENCE_SECONDS).until(
