@@ -238,11 +238,13 @@ fn note_on_use(column: &Column) -> Option<String> {
     const FEW: usize = 10;
     let name = &column.name;
     let drop = column_setting(name, "drop");
+    let is_constant = match &column.kind {
+        ColumnKind::Numeric { deviation, .. } => *deviation == 0.0,
+        ColumnKind::Categorical { categories, .. } => categories.len() == 1,
+        ColumnKind::Dropped { .. } => false,
+    };
     match &column.kind {
-        ColumnKind::Numeric { deviation: 0.0, .. } => Some(format!(
-            "column `{name}` has the same value in every row to train on; `{drop}` leaves it out"
-        )),
-        ColumnKind::Categorical { categories, .. } if categories.len() == 1 => Some(format!(
+        _ if is_constant => Some(format!(
             "column `{name}` has the same value in every row to train on; `{drop}` leaves it out"
         )),
         ColumnKind::Categorical { categories, .. }

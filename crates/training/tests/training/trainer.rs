@@ -55,22 +55,34 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     assert_eq!(recorder.0.last(), Some(&end));
 }
 
-#[test]
-fn slow_steps_are_told_between_log_intervals() {
+type LinearTrainer<'a> = Trainer<'a, Recorded, LinearModel<Recorded>>;
+
+/// A trainer in its first epoch, of weights of one.
+fn begun(recorder: &mut Recorder) -> LinearTrainer<'_> {
     let device = Device::default();
-    let mut recorder = Recorder::default();
     let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
     let model = LinearModel::<Recorded> { weight };
     let settings =
         TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
-    let mut trainer =
-        Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
+    let mut trainer = Trainer::new(model, settings, &device, recorder, Stop::default()).unwrap();
     trainer.next_epoch().unwrap();
+    trainer
+}
+
+/// Makes a step on one sample, whose features are all the same.
+fn step(trainer: &mut LinearTrainer<'_>, feature: f32) {
+    let features = Tensor::<Recorded, 2>::full([1, 3], feature, &Device::default());
+    let losses = features.matmul(trainer.model().weight.val()).flatten::<1>(0, 1);
+    trainer.step(losses, Part { first: 0, samples: 1, of: 1, last: true }).unwrap();
+}
+
+#[test]
+fn slow_steps_are_told_between_log_intervals() {
+    let mut recorder = Recorder::default();
+    let mut trainer = begun(&mut recorder);
     for _ in 0..2 {
         std::thread::sleep(Duration::from_millis(110));
-        let features = Tensor::<Recorded, 2>::ones([1, 3], &device);
-        let losses = features.matmul(trainer.model().weight.val()).flatten::<1>(0, 1);
-        trainer.step(losses, Part { first: 0, samples: 1, of: 1, last: true }).unwrap();
+        step(&mut trainer, 1.0);
     }
     drop(trainer);
     let told = recorder.0.iter().filter(|event| matches!(event, Event::Progress { .. }));
@@ -80,24 +92,15 @@ fn slow_steps_are_told_between_log_intervals() {
 
 #[test]
 fn an_update_that_is_not_finite_leaves_the_weights_as_they_were() {
-    let device = Device::default();
     let mut recorder = Recorder::default();
-    let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
-    let model = LinearModel::<Recorded> { weight };
-    let settings =
-        TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
-    let mut trainer =
-        Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
-    trainer.next_epoch().unwrap();
-    let mut step = |feature: f32| {
-        let features = Tensor::<Recorded, 2>::full([1, 3], feature, &device);
-        let losses = features.matmul(trainer.model().weight.val()).flatten::<1>(0, 1);
-        trainer.step(losses, Part { first: 0, samples: 1, of: 1, last: true }).unwrap();
+    let mut trainer = begun(&mut recorder);
+    let mut weight_after = |feature| {
+        step(&mut trainer, feature);
         trainer.model().weight.val().inner().into_data().to_vec::<f32>().unwrap()
     };
-    let after_one = step(1.0);
+    let after_one = weight_after(1.0);
     assert!(after_one.iter().all(|&weight| weight < 1.0), "{after_one:?}");
-    assert_eq!(step(f32::NAN), after_one);
+    assert_eq!(weight_after(f32::NAN), after_one);
 }
 
 #[test]
