@@ -19,7 +19,7 @@ use data::{
 };
 use inference::{Description, Preprocessing, model_file};
 use models::{
-    Architecture, Mlp, MlpConfig,
+    Architecture, Mlp, MlpConfig, Pass,
     losses::binary_cross_entropy,
     metrics::{Evaluation, Summary, binary_hits},
 };
@@ -85,7 +85,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let batching = Batching::evaluation(100);
     let validation = TableLoader::new(validation, Task::Binary, batching, &device)?;
 
-    let network = MlpConfig { inputs: 20, hidden: vec![16], outputs: 1, embeddings: Vec::new() };
+    let network = MlpConfig { inputs: 20, hidden: vec![16], outputs: 1, ..Default::default() };
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-2);
     let mut config = TrainerConfig::new(adam, EPOCHS, train.steps_per_epoch());
     config.keep_best = true;
@@ -101,7 +101,8 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let mut trainer = Trainer::new(model, config, &device, &mut run, stop)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let logits = trainer.model().forward(batch.features).flatten(0, 1);
+            let mut pass = Pass::training(0, trainer.step_number(), batch.part.first);
+            let logits = trainer.model().forward(batch.features, &mut pass).flatten(0, 1);
             trainer.step(binary_cross_entropy(logits, batch.targets.binary()), batch.part)?;
         }
         trainer.end_epoch(|model| Some(measure(model, &validation, &device)))?;
@@ -126,7 +127,7 @@ fn measure(model: &Mlp<Selected>, split: &TableLoader<Selected>, device: &Device
     let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
     for batch in split.batches(0, 0) {
         let labels = batch.targets.binary();
-        let logits = model.forward(batch.features).flatten(0, 1);
+        let logits = model.forward(batch.features, &mut Pass::evaluation()).flatten(0, 1);
         let losses = binary_cross_entropy(logits.clone(), labels.clone());
         evaluation.add(losses, [binary_hits(logits, labels)]);
     }

@@ -54,7 +54,7 @@ fn rows_are_classified() -> anyhow::Result<()> {
     let table = folder.path().join("table.csv");
     std::fs::write(&table, format!("size,kind\n{}", "1,small\n9,large\n".repeat(10)))?;
     let splits = read_csv(&CsvOptions::new(&table, TargetColumn::Name("kind".to_owned())), 0)?;
-    let network = MlpConfig { inputs: 1, hidden: vec![4], outputs: 1, embeddings: Vec::new() };
+    let network = MlpConfig { inputs: 1, hidden: vec![4], outputs: 1, ..Default::default() };
     let description = Description {
         recipe: "mlp".to_owned(),
         architecture: Architecture::Mlp(network.clone()),

@@ -156,7 +156,8 @@ impl<B: Backend> Model<B> {
         let mut predictions = Vec::with_capacity(features.len() / width);
         for chunk in features.chunks(ROWS_AT_A_TIME * width) {
             let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
-            let outputs = mlp.forward(Tensor::from_data(data, &self.device));
+            let outputs =
+                mlp.forward(Tensor::from_data(data, &self.device), &mut Pass::evaluation());
             let classes = table.target.classes();
             match table.task() {
                 Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),

@@ -45,7 +45,8 @@ fn table() -> TensorFile {
         target: Target { name: "t".to_owned(), index: 3, kind },
     };
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
-    let config = MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings };
+    let config =
+        MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings, ..Default::default() };
     let network = config.init::<Selected>(0, &Device::default());
     let architecture = Architecture::Mlp(config);
     model_file(&network, &described(architecture, Preprocessing::Table(table), &classes))

@@ -329,7 +329,13 @@ mod tests {
             FeatureEmbedding { feature: 0, entries: 3, width: 2 },
             FeatureEmbedding { feature: 2, entries: 5, width: 4 },
         ];
-        let config = MlpConfig { inputs: 6, hidden: vec![7, 5], outputs: 2, embeddings };
+        let config = MlpConfig {
+            inputs: 6,
+            hidden: vec![7, 5],
+            outputs: 2,
+            embeddings,
+            ..Default::default()
+        };
         check(Architecture::Mlp(config), &[6]);
         for initialization in [Law::Keras, Law::Pytorch] {
             let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };

@@ -12,20 +12,28 @@ pub use backend::functional::cross_entropy;
 
 /// The losses for labels that give a share of themselves to all classes alike (Szegedy et al., 2016).
 ///
-/// - `losses`: the [`cross_entropy`] of each sample, `[batch]`, also of two labels that are mixed
+/// - `losses`: the [`cross_entropy`] of each sample, `[batch]`, also of two labels that are mixed, and
+///   multiplied by the weight of its class if `weights` are given
 /// - `logits`: what it was computed from, `[batch, classes]`
 /// - `smoothing`: the share, from 0 to 1; of 0 the losses stay as they are
+/// - `weights`: how much each class counts, `[classes]`, if they do not count alike
 /// - returns: `[batch]`
 pub fn label_smoothed<B: Backend>(
     losses: Tensor<B, 1>,
     logits: Tensor<B, 2>,
     smoothing: f64,
+    weights: Option<Tensor<B, 1>>,
 ) -> Tensor<B, 1> {
     if smoothing == 0.0 {
         return losses;
     }
     let [samples, _] = logits.dims();
-    let even = log_softmax(logits, 1).mean_dim(1).neg().reshape([samples]);
+    let of_classes = log_softmax(logits, 1);
+    let of_classes = match weights {
+        None => of_classes,
+        Some(weights) => of_classes * weights.unsqueeze(),
+    };
+    let even = of_classes.mean_dim(1).neg().reshape([samples]);
     losses * (1.0 - smoothing) + even * smoothing
 }
 
@@ -102,8 +110,23 @@ mod tests {
         let logits = [[1.0, 2.0, 3.0], [0.5, -0.5, 0.0]];
         let logits = Tensor::<Selected, 2>::from_floats(logits, &Device::default());
         let losses = cross_entropy(logits.clone(), Tensor::from_ints([0, 1], &Device::default()));
-        label_smoothed(losses, logits, 0.1).into_data().assert_approx_eq::<f32>(
+        label_smoothed(losses, logits, 0.1, None).into_data().assert_approx_eq::<f32>(
             &TensorData::from([2.307_606, 1.630_27]),
+            Tolerance::rel_abs(1e-6, 1e-7),
+        );
+    }
+
+    /// The same with `weight=torch.tensor([2.0, 0.5, 1.0])`.
+    #[test]
+    fn label_smoothing_with_class_weights_is_pytorchs() {
+        let device = Device::default();
+        let logits = [[1.0, 2.0, 3.0], [0.5, -0.5, 0.0]];
+        let logits = Tensor::<Selected, 2>::from_floats(logits, &device);
+        let weights = Tensor::from_floats([2.0, 0.5, 1.0], &device);
+        let losses = cross_entropy(logits.clone(), Tensor::from_ints([0, 1], &device));
+        let losses = losses * Tensor::from_floats([2.0, 0.5], &device);
+        label_smoothed(losses, logits, 0.1, Some(weights)).into_data().assert_approx_eq::<f32>(
+            &TensorData::from([4.531_245, 0.868_819_5]),
             Tolerance::rel_abs(1e-6, 1e-7),
         );
     }

@@ -1,16 +1,16 @@
-//! The multi-layer perceptron: dense layers with ReLU between them.
+//! The multi-layer perceptron: dense layers with ReLU and dropout between them.
 
 use backend::Backend;
 use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law,
-    layers::{Embedding, Linear},
+    ArchitectureError, Initializer, Law, Pass,
+    layers::{Dropout, Embedding, Linear},
 };
 
 /// The sizes of an [`Mlp`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MlpConfig {
     /// Features of a sample.
     pub inputs: usize,
@@ -21,6 +21,14 @@ pub struct MlpConfig {
     /// The features that are indices, each replaced by a learnt vector; in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<FeatureEmbedding>,
+    /// The probability of dropout after each hidden layer.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub dropout: f64,
+}
+
+/// Whether nothing is dropped.
+fn is_none(dropout: &f64) -> bool {
+    *dropout == 0.0
 }
 
 /// A feature that is an index, and the learnt vectors that replace it.
@@ -34,12 +42,13 @@ pub struct FeatureEmbedding {
     pub width: usize,
 }
 
-/// Dense layers with ReLU between them, after embeddings of the features that are indices.
+/// Dense layers with ReLU and dropout between them, after embeddings of the features that are indices.
 #[derive(Module, Debug)]
 pub struct Mlp<B: Backend> {
     embeddings: Vec<Embedding<B>>,
     embedded: Vec<usize>,
     layers: Vec<Linear<B>>,
+    dropout: Dropout,
 }
 
 impl MlpConfig {
@@ -79,6 +88,7 @@ impl MlpConfig {
             embeddings: self.embeddings.iter().enumerate().map(table).collect(),
             embedded: self.embeddings.iter().map(|embedding| embedding.feature).collect(),
             layers: inputs.zip(outputs).enumerate().map(layer).collect(),
+            dropout: Dropout::new(self.dropout),
         }
     }
 
@@ -92,10 +102,13 @@ impl MlpConfig {
 impl<B: Backend> Mlp<B> {
     /// - `features`: `[batch, inputs]`
     /// - returns logits: `[batch, outputs]`
-    pub fn forward(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+    pub fn forward(&self, features: Tensor<B, 2>, pass: &mut Pass<B>) -> Tensor<B, 2> {
         let features = self.embed(features);
         let Some((last, hidden)) = self.layers.split_last() else { return features };
-        last.forward(hidden.iter().fold(features, |input, layer| layer.forward_relu(input)))
+        let hidden = hidden
+            .iter()
+            .fold(features, |input, layer| self.dropout.forward(layer.forward_relu(input), pass));
+        last.forward(hidden)
     }
 
     /// Replaces indices by vectors.
@@ -146,13 +159,32 @@ mod tests {
         }
     }
 
+    /// In training all units of the hidden layer are dropped, so that the bias is left.
+    #[test]
+    fn hidden_layers_drop_units_in_training_only() {
+        let sizes = MlpConfig { inputs: 3, hidden: vec![4], outputs: 2, ..Default::default() };
+        let device = Device::default();
+        let features = Tensor::from_floats([[1.0, -2.0, 3.0]], &device);
+        let logits = |dropout, mut pass: Pass<Selected>| {
+            let model = MlpConfig { dropout, ..sizes.clone() }.init::<Selected>(0, &device);
+            model.forward(features.clone(), &mut pass).into_data()
+        };
+        let model = sizes.init::<Selected>(0, &device);
+        let bias = model.layers[1].bias.val().unsqueeze::<2>().into_data();
+        let training = || Pass::training(0, 0, 0);
+        assert_eq!(logits(1.0, training()), bias);
+        assert_ne!(logits(0.0, training()), bias);
+        assert_eq!(logits(1.0, Pass::evaluation()), logits(0.0, training()));
+    }
+
     #[test]
     fn an_index_is_replaced_by_its_vector() {
         let embeddings = vec![
             FeatureEmbedding { feature: 0, entries: 3, width: 2 },
             FeatureEmbedding { feature: 2, entries: 4, width: 1 },
         ];
-        let config = MlpConfig { inputs: 4, hidden: vec![5], outputs: 1, embeddings };
+        let config =
+            MlpConfig { inputs: 4, hidden: vec![5], outputs: 1, embeddings, ..Default::default() };
         let model = config.init::<Selected>(0, &Device::default());
         assert_eq!(model.num_params(), 3 * 2 + 4 + (2 + 1 + 1 + 1) * 5 + 5 + 5 + 1);
 

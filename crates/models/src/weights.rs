@@ -294,7 +294,7 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
-    use crate::{Initializer, Law, MlpConfig, layers::Lstm};
+    use crate::{Initializer, Law, Mlp, MlpConfig, Pass, layers::Lstm};
 
     fn config() -> MlpConfig {
         MlpConfig { inputs: 3, hidden: vec![2], outputs: 1, ..Default::default() }
@@ -313,10 +313,10 @@ mod tests {
         let loaded = load(other, tensors.clone()).unwrap();
         assert_eq!(to_tensors(&loaded), tensors);
         let features = Tensor::ones([4, 3], &device);
-        assert_eq!(
-            loaded.forward(features.clone()).into_data(),
-            model.forward(features).into_data()
-        );
+        let outputs = |model: &Mlp<Selected>| {
+            model.forward(features.clone(), &mut Pass::evaluation()).into_data()
+        };
+        assert_eq!(outputs(&loaded), outputs(&model));
     }
 
     #[test]

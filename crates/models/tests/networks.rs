@@ -101,13 +101,14 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
 
     let config = MlpConfig { inputs: 4, hidden: vec![8], outputs: 3, ..Default::default() };
     let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([2, 4, 1, 1]).reshape([2, 4]));
+    let logits = model.forward(images([2, 4, 1, 1]).reshape([2, 4]), &mut Pass::evaluation());
     check(&Architecture::Mlp(config), &model, &[2, 3], logits);
 
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 1, width: 2 }];
-    let config = MlpConfig { inputs: 2, hidden: vec![8], outputs: 3, embeddings };
+    let config =
+        MlpConfig { inputs: 2, hidden: vec![8], outputs: 3, embeddings, ..Default::default() };
     let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([4, 2, 1, 1]).reshape([4, 2]));
+    let logits = model.forward(images([4, 2, 1, 1]).reshape([4, 2]), &mut Pass::evaluation());
     check(&Architecture::Mlp(config), &model, &[4, 3], logits);
 
     let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };

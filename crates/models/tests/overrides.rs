@@ -47,7 +47,7 @@ fn check(network: &str, operations: u64, forward: impl FnOnce() -> Tensor<Record
 fn dense_networks() {
     let config = MlpConfig { inputs: 20, hidden: vec![10, 7], outputs: 3, ..Default::default() };
     let model = config.init::<Recorded>(0, &Device::default());
-    check("mlp", 3 + 1, || model.forward(images([5, 20])));
+    check("mlp", 3 + 1, || model.forward(images([5, 20]), &mut Pass::evaluation()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure,
-    config::{Check, Checker},
+    config::{Check, Checker, check_dropout},
 };
 
 /// Features up to this size in all are kept, unless the user says otherwise.
@@ -89,15 +89,7 @@ impl Check for Model {
             );
         }
         checker.require("model.hidden", !self.hidden.contains(&0), "widths of at least 1");
-        let share = (0.0..1.0).contains(&self.dropout);
-        checker.require("model.dropout", share, "at least 0 and below 1");
-        if self.dropout > 0.0 && self.hidden.is_empty() {
-            checker.conflict(
-                "model.dropout",
-                "`model.dropout` has no effect with `model.hidden = []`: it follows hidden layers",
-                "leave it out, or add a layer: `--set model.hidden=[256]`",
-            );
-        }
+        check_dropout(self.dropout, Some(&self.hidden), checker);
         let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor <= 1e3;
         checker.require("model.fine_tune_factor", factor, "above 0 and at most 1000");
         self.check_norms(checker);

@@ -14,23 +14,45 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::{Failure, config::ImageConfig};
+use crate::{Failure, class_weights::ClassWeights, config::ImageConfig};
 
 /// The most images that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
 
-/// The cross-entropy of each image, against both of its labels where images were mixed.
-///
-/// - `logits`: `[batch, classes]`
-/// - `label_smoothing`: the share of the target that is spread evenly over all classes
-/// - returns: `[batch]`
-pub(crate) fn image_losses<B: Backend>(
-    logits: Tensor<B, 2>,
-    batch: &Augmented<B>,
+/// The loss that a network for images is trained on.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageLoss<B: Backend> {
+    /// The share of the target that is spread evenly over all classes.
     label_smoothing: f64,
-) -> Tensor<B, 1> {
-    let losses = batch.losses(|labels| cross_entropy(logits.clone(), labels));
-    label_smoothed(losses, logits, label_smoothing)
+    class_weights: ClassWeights<B>,
+}
+
+impl<B: Backend> ImageLoss<B> {
+    /// As configured, for images to train on.
+    pub(crate) fn new<Model>(
+        config: &ImageConfig<Model>,
+        train: &dyn ImageSource,
+        device: &B::Device,
+    ) -> Self {
+        let (labels, classes) = (train.labels(), train.classes().len());
+        let weighting = config.data.class_weights;
+        Self {
+            label_smoothing: config.augment.label_smoothing,
+            class_weights: ClassWeights::new(weighting, labels, classes, device),
+        }
+    }
+
+    /// The cross-entropy of each image, against both of its labels where images were mixed.
+    ///
+    /// - `logits`: `[batch, classes]`
+    /// - returns: `[batch]`
+    pub(crate) fn of_each(&self, logits: Tensor<B, 2>, batch: &Augmented<B>) -> Tensor<B, 1> {
+        let losses = batch.losses(|labels| {
+            let losses = cross_entropy(logits.clone(), labels.clone());
+            self.class_weights.weigh(losses, labels)
+        });
+        label_smoothed(losses, logits, self.label_smoothing, self.class_weights.of_classes())
+    }
 }
 
 /// The mean loss and the accuracy of a network on batches of its inputs, without gradients.

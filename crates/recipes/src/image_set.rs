@@ -24,7 +24,7 @@ use store::sha256_hex;
 use crate::{
     Failure, Start,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
-    image_evaluation::ImageEvaluation,
+    image_evaluation::{ImageEvaluation, ImageLoss},
     plan::{FrozenLayers, Outline, Plan},
 };
 
@@ -122,7 +122,6 @@ impl ImageSet {
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
-        let cutout = config.note_on_cutout(self.train.shape());
         Outline {
             recipe: &config.recipe,
             architecture,
@@ -133,7 +132,7 @@ impl ImageSet {
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
-            notes: self.notes.iter().cloned().chain(cutout).collect(),
+            notes: self.notes.iter().cloned().chain(config.notes(&*self.train)).collect(),
         }
         .plan()
     }
@@ -158,6 +157,7 @@ pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
 pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) train: ImageLoader<B>,
     pub(crate) augmentation: Augmentation<B>,
+    pub(crate) loss: ImageLoss<B>,
     pub(crate) validation: ImageEvaluation<B::InnerBackend>,
     pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
     pub(crate) preprocessing: ImagePreprocessing,
@@ -191,13 +191,15 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let classes = images.classes().to_vec();
         let preprocessing = images.preprocessing(data)?;
         let ImageSet { fingerprint, mut notes, skipped, .. } = images;
-        notes.extend(config.note_on_cutout(preprocessing.shape()));
+        notes.extend(config.notes(&*images.train));
+        let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =
             |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);
         let batching = start.shared(training.batching(data.order));
         Ok(Self {
             train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
             augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),
+            loss,
             validation: evaluation(images.validation)?,
             test: images.test.map(evaluation).transpose()?,
             preprocessing,

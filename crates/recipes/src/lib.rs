@@ -27,6 +27,7 @@ mod text_evaluation;
 
 // What a run needs and what it leaves.
 mod cache_folder;
+mod class_weights;
 pub mod config;
 #[cfg(feature = "download")]
 mod download;

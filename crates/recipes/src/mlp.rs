@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
-    config::{self, Check, Checker, Config, Source, TableData},
+    ExitCode, Failure, Start, Summary,
+    class_weights::ClassWeights,
+    config::{self, Check, Checker, Config, Source, TableData, check_dropout},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     table_evaluation::{TableEvaluation, table_losses},
@@ -42,6 +43,9 @@ pub struct Model {
     /// Numbers that represent a category; without it, a 0 or 1 for each category.
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
+    /// The share of each hidden layer's output that is dropped while training.
+    #[serde(default, skip_serializing_if = "config::is_no_dropout")]
+    pub dropout: f64,
 }
 
 impl Check for Model {
@@ -49,6 +53,7 @@ impl Check for Model {
         let widths = self.hidden.as_deref().unwrap_or_default();
         checker.require("model.hidden", !widths.contains(&0), "widths of at least 1");
         checker.require("model.embedding", self.embedding != Some(0), "at least 1");
+        check_dropout(self.dropout, self.hidden.as_deref(), checker);
     }
 }
 
@@ -71,7 +76,13 @@ fn train<B: AutodiffBackend>(
     let splits = read(&config, seed)?;
     start.keep_apart(&splits.shared)?;
     let data = splits.fingerprint();
-    let TableSplits { train, validation, test, preprocessing, notes, .. } = splits;
+    let TableSplits { train, validation, test, preprocessing, mut notes, .. } = splits;
+    let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
+    if classes.is_empty() && !config.data.class_weights.is_equal() {
+        return Err(weights_without_classes(&preprocessing.target.name));
+    }
+    notes.extend(config.data.class_weights.note(labels, classes));
+    let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
     let held_out = |table| TableEvaluation::new(table, &preprocessing, &start.group, device);
@@ -96,8 +107,10 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let outputs = trainer.model().forward(batch.features);
-            trainer.step(table_losses(outputs, batch.targets), batch.part)?;
+            let mut pass = config.training.pass(trainer.step_number(), batch.part);
+            let outputs = trainer.model().forward(batch.features, &mut pass);
+            let losses = table_losses(outputs, batch.targets.clone());
+            trainer.step(class_weights.weigh_rows(losses, batch.targets), batch.part)?;
         }
         trainer.try_end_epoch(|model| {
             validation.as_ref().map(|split| split.measure(model)).transpose()
@@ -106,6 +119,14 @@ fn train<B: AutodiffBackend>(
     let trained = trainer.finish()?;
     let test = test.map(|split| split.measure(&trained.model)).transpose()?;
     run.finish(trained, &description, test)
+}
+
+fn weights_without_classes(target: &str) -> Failure {
+    Failure::new(
+        ExitCode::Usage,
+        format!("`data.class_weights = \"balanced\"` is for classes, and `{target}` is a value"),
+        "leave it out, or set `data.task=multiclass` if the values are classes",
+    )
 }
 
 /// The network for rows of this form.
@@ -118,6 +139,7 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
         hidden: settings.hidden.clone().unwrap_or_default(),
         outputs: if multiclass { rows.target.classes().len() } else { 1 },
         embeddings: rows.indexed().into_iter().map(embedding).collect(),
+        dropout: settings.dropout,
     }
 }
 

@@ -10,7 +10,6 @@ use training::Trainer;
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::{Check, Checker, ImageConfig, Training},
-    image_evaluation::image_losses,
     image_set::{ImageSet, Progress, TrainingImages},
     plan::Plan,
     registry::Recipe,
@@ -58,7 +57,7 @@ fn train<B: AutodiffBackend>(
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
-    let TrainingImages { train, augmentation, validation, test, .. } = &images;
+    let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
     let network = network(&config.model, &images.preprocessing, images.classes.len())?;
@@ -80,7 +79,7 @@ fn train<B: AutodiffBackend>(
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
             let mut pass = config.training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
+            trainer.step(loss.of_each(logits, &batch), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {

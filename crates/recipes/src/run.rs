@@ -251,7 +251,8 @@ impl Run<'_> {
         Some(Work { multiply_adds_per_sample, peak_per_second })
     }
 
-    /// Writes the model and the summary.
+    /// Writes the model, and the summary of a run that has ended. One that was interrupted leaves the
+    /// model that it would have ended with now.
     ///
     /// # Errors
     ///
@@ -263,7 +264,11 @@ impl Run<'_> {
         test: Option<Metrics>,
     ) -> Result<Summary, Failure> {
         let shown = self.path().display();
+        let model = self.files.as_ref().map(|_| model_file(&trained.model, description));
         if trained.status == EndStatus::Interrupted {
+            if let (Some(files), Some(model)) = (&self.files, &model) {
+                files.keep_model(model)?;
+            }
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
@@ -299,8 +304,8 @@ impl Run<'_> {
             ranks,
             seed: self.seed,
         };
-        if let Some(files) = &self.files {
-            files.finish(&model_file(&trained.model, description), &summary)?;
+        if let (Some(files), Some(model)) = (&self.files, &model) {
+            files.finish(model, &summary)?;
         }
         Ok(summary)
     }

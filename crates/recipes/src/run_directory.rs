@@ -36,7 +36,7 @@ pub(crate) const ENVIRONMENT: &str = "environment.json";
 pub(crate) const SUMMARY: &str = "summary.json";
 /// What a run resumes from.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
-/// The trained model.
+/// The trained model, or what an interrupted run had of it.
 pub(crate) const MODEL: &str = "model.safetensors";
 /// What the report tells of the model on held-out data, as long as it is this model.
 pub(crate) const EVALUATION: &str = "evaluation.json";
@@ -123,10 +123,15 @@ impl RunDirectory {
         })
     }
 
+    /// Writes the model.
+    pub(crate) fn keep_model(&self, model: &TensorFile) -> Result<(), StoreError> {
+        remove(&self.path.join(EVALUATION))?; // of the model from before
+        model.write(&self.path.join(MODEL))
+    }
+
     /// Writes the results, the summary last.
     pub(crate) fn finish(&self, model: &TensorFile, summary: &Summary) -> Result<(), StoreError> {
-        remove(&self.path.join(EVALUATION))?; // of the model from before
-        model.write(&self.path.join(MODEL))?;
+        self.keep_model(model)?;
         write_json(&self.path.join(SUMMARY), summary)
     }
 

@@ -7,7 +7,7 @@ use data::{
     TargetKind, Targets,
 };
 use models::{
-    Mlp,
+    Mlp, Pass,
     losses::{binary_cross_entropy, cross_entropy, squared_error},
     metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
 };
@@ -145,7 +145,7 @@ impl<B: Backend> TableEvaluation<B> {
         let mut evaluation = Evaluation::new(&metrics, &self.device);
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
         for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
-            let outputs = model.forward(features);
+            let outputs = model.forward(features, &mut Pass::evaluation());
             match targets.clone() {
                 TableTargets::Binary(labels) => {
                     let zero = outputs.zeros_like();

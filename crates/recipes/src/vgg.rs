@@ -21,7 +21,7 @@ use crate::{
     cache_folder::cache_folder,
     config::ImageConfig,
     features::{Features, Frozen, rows},
-    image_evaluation::{EVALUATION_BATCH, EvaluationBatch, image_losses, measure_batches},
+    image_evaluation::{EVALUATION_BATCH, EvaluationBatch, ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
@@ -93,10 +93,12 @@ fn train<B: AutodiffBackend>(
         preprocessing: Preprocessing::Image(preprocessing.clone()),
     };
 
+    let loss = ImageLoss::new(&config, &*images.train, device);
+
     // The features that cannot change are computed once.
     let samples = images.samples();
     let mut notes = images.notes;
-    notes.extend(config.note_on_cutout(preprocessing.shape()));
+    notes.extend(config.notes(&*images.train));
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape, samples, data.residency, &mut notes);
     let folder = cache_folder().map(|folder| folder.join("features"));
@@ -164,7 +166,7 @@ fn train<B: AutodiffBackend>(
             let (batch, part) = batch?();
             let mut pass = training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(image_losses(logits, &batch, augment.label_smoothing), part)?;
+            trainer.step(loss.of_each(logits, &batch), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| measure(model, &validation, &group, device).map(Some))?;
@@ -222,7 +224,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
     let mut notes = images.notes.clone();
-    notes.extend(config.note_on_cutout(images.train.shape()));
+    notes.extend(config.notes(&*images.train));
     let keeps = features.is_some_and(|shape| {
         settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
     });

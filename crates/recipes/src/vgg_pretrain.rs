@@ -9,7 +9,6 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{ImageConfig, NoSettings},
-    image_evaluation::image_losses,
     image_set::{ImageSet, Progress, TrainingImages},
     plan::Plan,
     registry::Recipe,
@@ -40,7 +39,7 @@ fn train<B: AutodiffBackend>(
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
-    let TrainingImages { train, augmentation, validation, test, .. } = &images;
+    let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
     let network = network(&images.preprocessing, images.classes.len())?;
@@ -61,7 +60,7 @@ fn train<B: AutodiffBackend>(
             let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
             let mut pass = config.training.pass(trainer.step_number(), part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(image_losses(logits, &batch, config.augment.label_smoothing), part)?;
+            trainer.step(loss.of_each(logits, &batch), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {

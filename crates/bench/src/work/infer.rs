@@ -55,7 +55,7 @@ impl Infer {
         let inputs = &self.inputs[index % self.inputs.len()];
         let pass = &mut Pass::evaluation();
         Ok(match (&self.network, inputs) {
-            (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone()),
+            (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone(), pass),
             (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
             (Network::SimpleNet(network), Inputs::Images(images)) => {
                 network.forward(images.clone())

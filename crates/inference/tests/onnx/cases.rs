@@ -75,7 +75,8 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     };
     let columns = (0..inputs).map(|feature| column(feature, &embeddings)).collect();
     let inputs = tensor([BATCH, inputs], value);
-    let config = MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone() };
+    let config =
+        MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone(), dropout: 0.5 };
     let kind = TargetKind::Multiclass { classes: classes() };
     let target = Target { name: "target".to_owned(), index: 4, kind };
     let table = TablePreprocessing { header: true, columns, target };

@@ -99,7 +99,7 @@ fn model_file(description: &Description) -> TensorFile {
 fn logits(model: &Model<Selected>, inputs: &StoredTensor) -> StoredTensor {
     match model.network() {
         Network::Mlp(_) if model.description().classes.is_empty() => values(model, inputs),
-        Network::Mlp(network) => stored(network.forward(tensor(inputs))),
+        Network::Mlp(network) => stored(network.forward(tensor(inputs), &mut Pass::evaluation())),
         Network::TextLstm(network) => {
             let tokens: Tensor<Selected, 2, Int> = tensor::<2>(inputs).int();
             stored(network.forward(tokens, None, &mut Pass::evaluation()).0)

@@ -17,7 +17,8 @@ use crate::golden::{Golden, device};
 fn the_mlp_is_pytorchs() {
     let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3, ..Default::default() };
     let golden = Golden::read("mlp");
-    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<2>()));
+    golden
+        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<2>(), pass));
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub(super) struct InspectArguments {
     source: Source,
     /// The file or folder; `digits` and `shapes` have none, and `text` has one of its own
     path: Option<PathBuf>,
-    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last; a name
-    /// that is a number stands in quotation marks, as in '"2021"'
+    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last, which it is
+    /// unless named; a name that is a number stands in quotation marks, as in '"2021"'
     #[arg(long, allow_hyphen_values = true, value_name = "COLUMN")]
     target: Option<String>,
     /// Whether the first line of a `csv` names the columns, where it should not decide itself
@@ -186,19 +186,28 @@ impl InspectArguments {
 }
 
 fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
-    let Some(target) = &arguments.target else {
-        let help = "name the column to predict, or count: `--target -1` is the last one";
-        return Err(Failure::new(ExitCode::Usage, "a CSV file needs `--target`", help));
-    };
-    let quoted = target.strip_prefix('"').and_then(|target| target.strip_suffix('"'));
-    let target = match target.parse() {
-        Ok(index) => TargetColumn::Index(index),
-        Err(_) => TargetColumn::Name(quoted.unwrap_or(target).to_owned()),
+    let target = match arguments.target.as_deref().map(|target| (target, target.parse())) {
+        None => TargetColumn::Index(-1),
+        Some((_, Ok(index))) => TargetColumn::Index(index),
+        Some((target, Err(_))) => {
+            let quoted = target.strip_prefix('"').and_then(|target| target.strip_suffix('"'));
+            TargetColumn::Name(quoted.unwrap_or(target).to_owned())
+        }
     };
     let options =
         CsvOptions { header: arguments.header, ..CsvOptions::new(arguments.path()?, target) };
     let splits = read_csv(&options, 0)?;
-    Ok(Inspection { columns: splits.preprocessing.columns.clone(), ..table(Source::Csv, &splits) })
+    let mut inspection = table(Source::Csv, &splits);
+    if arguments.target.is_none() {
+        inspection.notes.insert(
+            0,
+            format!(
+                "`{}`, the last column, is taken for the one to predict; `--target` names another",
+                splits.preprocessing.target.name
+            ),
+        );
+    }
+    Ok(Inspection { columns: splits.preprocessing.columns.clone(), ..inspection })
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {

@@ -328,7 +328,7 @@ fn row(cells: &[String]) -> String {
     String::from_utf8_lossy(&row).into_owned()
 }
 
-/// The model file of a run; notes where the run was resumed after it was written.
+/// The model file of a run; notes where the run is not finished.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let path = run.join(MODEL);
     if !path.is_file() {
@@ -336,7 +336,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     }
     if run.join(CONFIG).is_file() && !run.join(SUMMARY).exists() {
         output::print_note(&format!(
-            "the run `{}` is not finished: this model is from before it was resumed; for a new one: \
+            "the run `{}` is not finished: this is its model from when it last stopped; to go on: \
              recipes resume {}",
             run.display(),
             quoted_path(run)

@@ -63,7 +63,6 @@ mod tests;
 use serde::{Serialize, de::DeserializeOwned};
 pub use training::or_empty;
 
-pub(crate) use self::problem::usual_name;
 use self::tree::Table;
 pub use self::{
     check::{Check, Checker},
@@ -73,6 +72,10 @@ pub use self::{
         Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, NoSettings, Normalise,
         Output, Source, TableData, TextData, TextOrigin, Training,
     },
+};
+pub(crate) use self::{
+    problem::usual_name,
+    schema::{check_dropout, is_no_dropout},
 };
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.

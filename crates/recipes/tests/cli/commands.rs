@@ -194,6 +194,9 @@ fn data_are_inspected_and_pictured() {
     assert!(places.len() == 2 && places[0] == places[1], "{text}");
     assert!(!text.contains("0.1234567890123456"), "{text}");
 
+    let text = folder.run("data inspect csv long.csv").succeeded().stdout;
+    let note = "note: `y`, the last column, is taken for the one to predict; `--target` names";
+    assert!(text.contains(note) && text.contains("class 0 "), "{text}");
     let inspect = "data inspect csv table.csv --target";
     let text = folder.run(&format!("{inspect} size")).succeeded().stdout;
     for line in [
@@ -262,7 +265,6 @@ fn what_cannot_be_inspected_is_named() {
         folder.run(&format!("data inspect {arguments}")).refused(code, message);
     };
     check("idx", 2, "error: this source needs a path");
-    check("csv table.csv", 2, "error: a CSV file needs `--target`");
     check("idx none", 3, "`none`");
     check("text --sheet text.png", 2, "error: only images have a contact sheet");
     check(

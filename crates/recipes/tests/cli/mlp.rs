@@ -384,3 +384,60 @@ fn training_in_bf16_or_f16_comes_to_nearly_the_same() {
         assert!(rounded != full && close, "{precision}: {rounded} {full}");
     }
 }
+
+/// Two classes that overlap, of which one is rare: its samples are found only if they count more.
+#[test]
+fn rare_classes_are_found_where_classes_count_alike() {
+    let folder = Folder::new();
+    let row = |index: usize| {
+        let (rare, place) = (index.is_multiple_of(16), (index * 37 % 101) as f64 / 50.0);
+        let (x, class) = if rare { (place + 0.8, "rare") } else { (place, "frequent") };
+        format!("{x},{class}\n")
+    };
+    let rows: String = (0..960).map(row).collect();
+    folder.write("table.csv", format!("x,class\n{rows}"));
+    let train = "train mlp --set data.source=csv --set data.path=table.csv \
+                 --set data.target=class --set training.epochs=40 --progress plain";
+    let recall = |run: &str, settings: &str| {
+        let ran = folder.run(&format!("{train} {settings} --run-dir {run}")).succeeded();
+        let classes = folder.run(&format!("eval {run} --json")).succeeded().json();
+        let rare = classes["per_class"].as_array().unwrap().iter();
+        let rare = rare.into_iter().find(|class| class["class"] == "rare").unwrap();
+        (rare["recall"].as_f64().unwrap(), ran.stderr)
+    };
+    let note = "class `frequent` has 15 times as many samples as class `rare`";
+    let (found, told) = recall("equal", "");
+    assert!(found < 0.3 && told.contains(note), "{found}: {told}");
+    let (found, told) = recall("balanced", "--set data.class_weights=balanced");
+    assert!(found > 0.6 && !told.contains(note), "{found}: {told}");
+}
+
+#[test]
+fn class_weights_are_for_classes() {
+    let folder = Folder::new();
+    folder.write("table.csv", "x,y\n".to_owned() + &"1,2.5\n3,4.25\n5,0.125\n".repeat(9));
+    let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=y";
+    folder
+        .run(&format!("{train} --set data.task=regression --set data.class_weights=balanced"))
+        .refused(2, "`data.class_weights = \"balanced\"` is for classes, and `y` is a value");
+    let typo = "did you mean `\"balanced\"`?";
+    let ran = folder.run(&format!("{train} --set data.class_weights=balance"));
+    assert!(ran.refused(2, "data.class_weights").stderr.contains(typo));
+}
+
+#[test]
+fn units_are_dropped_while_training_only() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --max-steps 40 --progress quiet";
+    let loss = |run: &str, settings: &str| {
+        folder.run(&format!("{train} {settings} --run-dir {run}")).succeeded();
+        let report = folder.run(&format!("eval {run} --json")).succeeded().json();
+        let summary = folder.json(&format!("{run}/summary.json"));
+        assert_eq!(report["metrics"]["loss"], summary["validation"]["loss"]);
+        summary["train"]["loss"].as_f64().unwrap()
+    };
+    assert_ne!(loss("without", ""), loss("with", "--set model.dropout=0.5"));
+    folder
+        .run(&format!("{train} --set model.dropout=1"))
+        .refused(2, "`model.dropout` must be at least 0 and below 1");
+}

@@ -189,15 +189,40 @@ fn what_has_no_result_is_told_as_json() {
     }
 }
 
-#[test]
-fn a_run_that_was_interrupted_is_ended_by_the_command_that_is_told() {
-    let folder = Folder::new();
+/// A run without an end, from its first checkpoint on.
+fn endless(folder: &Folder) -> Child {
     let train = "train mlp --set data.labels=linear --set training.epochs=1000000 \
                  --set schedule.kind=cosine --progress quiet --run-dir run";
     let mut child = folder.command().args(train.split_whitespace()).spawn().unwrap();
-    wait_until(&mut child, || folder.path("run/metrics.csv").exists());
+    let is_whole =
+        |name: &str| name.strip_prefix("step-").is_some_and(|n| n.parse::<u64>().is_ok());
+    wait_until(&mut child, || {
+        fs::read_dir(folder.path("run/checkpoints")).is_ok_and(|found| {
+            found.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_whole))
+        })
+    });
+    child
+}
+
+#[test]
+fn a_run_that_was_interrupted_has_its_model_so_far() {
+    let folder = Folder::new();
+    let mut child = endless(&folder);
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    let ran = folder.run("eval run --json").succeeded();
+    let note = "note: the run `run` is not finished: this is its model from when it last stopped";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let accuracy = ran.json()["metrics"]["accuracy"].as_f64().unwrap();
+    assert!(accuracy > 0.8, "{accuracy}");
+}
+
+#[test]
+fn a_run_that_was_killed_is_ended_by_the_command_that_is_told() {
+    let folder = Folder::new();
+    let mut child = endless(&folder);
+    child.kill().unwrap();
+    child.wait().unwrap();
 
     let end = "; to end it where it is: recipes ";
     let ran = folder.run("predict run rows.csv").refused(3, end);
@@ -380,9 +405,8 @@ fn the_way_to_make_a_run_longer_is_told_and_works() {
     assert_eq!(outcome(&folder, "early"), outcome(&folder, "straight"));
 }
 
-/// A resumed run has its previous model until it is finished again.
 #[test]
-fn a_model_from_before_a_run_went_on_is_named_as_such() {
+fn a_model_of_a_run_that_is_not_finished_is_named_as_such() {
     let folder = Folder::new();
     let rows: String = (0..150).map(|row| format!("{},{}\n", row, ["a", "b"][row % 2])).collect();
     folder.write("table.csv", format!("x,class\n{rows}"));
@@ -397,7 +421,7 @@ fn a_model_from_before_a_run_went_on_is_named_as_such() {
     ];
     let is_told = |command: &str| {
         let ran = folder.run(command).succeeded();
-        ran.stderr.contains("note: the run `run` is not finished: this model is from before")
+        ran.stderr.contains("note: the run `run` is not finished: this is its model from when")
     };
     assert_eq!(commands.map(is_told), [false; 4]);
 

@@ -8,9 +8,12 @@ use data::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    check::{Check, Checker},
-    or_empty,
+use crate::{
+    class_weights::ClassWeighting,
+    config::{
+        check::{Check, Checker},
+        or_empty,
+    },
 };
 
 /// The table `[data]`: generated images or the user's own, and how they are split.
@@ -46,6 +49,9 @@ pub struct ImageData {
     /// The fraction of the training split to hold out, if there is no validation split.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
+    /// How much each class counts in the loss to train on.
+    #[serde(default, skip_serializing_if = "ClassWeighting::is_equal")]
+    pub class_weights: ClassWeighting,
     /// Threads that prepare batches, for images that are not on the device.
     pub workers: usize,
     /// Where the images are kept while training.

@@ -2,6 +2,7 @@
 //!
 //! There are no defaults here: each recipe's TOML gives a value to every key that is not optional.
 
+mod dense_layers;
 mod image_data;
 mod optimizer;
 mod schedule;
@@ -11,13 +12,14 @@ mod training;
 
 use std::collections::BTreeMap;
 
-use ::data::{ImageShape, Residency, augment::AugmentOptions};
+use ::data::{ImageShape, ImageSource, Residency, augment::AugmentOptions};
 use ::training::{
     CheckpointConfig, Group, Mistake, OptimizerConfig, ScheduleConfig, TrainerConfig,
 };
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::dense_layers::{check_dropout, is_no_dropout};
 pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},
@@ -130,8 +132,14 @@ impl<Model> ImageConfig<Model> {
         self.training.choose_arithmetic::<B>(device)
     }
 
+    /// What the user should know of these settings for such images to train on, a sentence each.
+    pub(crate) fn notes(&self, train: &dyn ImageSource) -> impl Iterator<Item = String> {
+        let of_classes = self.data.class_weights.note(train.labels(), train.classes());
+        self.note_on_cutout(train.shape()).into_iter().chain(of_classes)
+    }
+
     /// A note if cutout leaves little of images of this shape.
-    pub(crate) fn note_on_cutout(&self, images: ImageShape) -> Option<String> {
+    fn note_on_cutout(&self, images: ImageShape) -> Option<String> {
         let (cutout, side) = (self.augment.cutout, images.height.min(images.width));
         (cutout >= side).then(|| {
             format!(

@@ -10,9 +10,12 @@ use data::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    check::{Check, Checker},
-    or_empty,
+use crate::{
+    class_weights::ClassWeighting,
+    config::{
+        check::{Check, Checker},
+        or_empty,
+    },
 };
 
 /// The table `[data]`: generated samples or files, and how they are split.
@@ -51,6 +54,9 @@ pub struct TableData {
     /// A CSV file to test on at the end.
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
+    /// How much each class counts in the loss to train on.
+    #[serde(default, skip_serializing_if = "ClassWeighting::is_equal")]
+    pub class_weights: ClassWeighting,
     /// How to interpret single columns, by name, instead of inferring it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, ColumnOverride>,

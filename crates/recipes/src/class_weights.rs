@@ -1,0 +1,145 @@
+//! How much each class counts in the loss that is trained on.
+
+use backend::Backend;
+use burn::tensor::{Int, Tensor};
+use data::TableTargets;
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::grouped;
+
+/// A class with so many times the samples of another is noted.
+const UNEQUAL: usize = 10;
+
+/// The value of `data.class_weights`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassWeighting {
+    /// Each sample counts as much as any other.
+    #[default]
+    Equal,
+    /// Each class counts as much as any other, however few samples it has.
+    Balanced,
+}
+
+impl ClassWeighting {
+    /// Whether nothing was asked for.
+    pub(crate) fn is_equal(&self) -> bool {
+        *self == Self::Equal
+    }
+
+    /// A note where some classes are rare and not weighted.
+    ///
+    /// - `labels`: of the training split; none of a regression
+    pub(crate) fn note(self, labels: &[u32], classes: &[String]) -> Option<String> {
+        let counts = counts(labels, classes.len());
+        let seen = || counts.iter().zip(classes).filter(|(count, _)| **count > 0);
+        let (most, frequent) = seen().max_by_key(|(count, _)| **count)?;
+        let (least, rare) = seen().min_by_key(|(count, _)| **count)?;
+        let times = most / least;
+        (self.is_equal() && times >= UNEQUAL).then(|| {
+            format!(
+                "class `{frequent}` has {} times as many samples as class `{rare}`, whose mistakes \
+                 hardly count; with `data.class_weights=balanced` classes count alike",
+                grouped(times as f64)
+            )
+        })
+    }
+}
+
+/// A factor for each class, `[classes]`, where samples do not count alike.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassWeights<B: Backend>(Option<Tensor<B, 1>>);
+
+impl<B: Backend> ClassWeights<B> {
+    /// Balanced weights are those of scikit-learn's `class_weight="balanced"`, samples / (classes *
+    /// samples of the class), so that the mean over the samples is 1.
+    ///
+    /// - `labels`: of the training split
+    pub(crate) fn new(
+        weighting: ClassWeighting,
+        labels: &[u32],
+        classes: usize,
+        device: &B::Device,
+    ) -> Self {
+        if weighting.is_equal() {
+            return Self(None);
+        }
+        let share = labels.len() as f64 / classes as f64;
+        let weight = |count| if count == 0 { 0.0 } else { (share / count as f64) as f32 };
+        let weights: Vec<f32> = counts(labels, classes).into_iter().map(weight).collect();
+        Self(Some(Tensor::from_floats(weights.as_slice(), device)))
+    }
+
+    /// The factors, `[classes]`.
+    pub(crate) fn of_classes(&self) -> Option<Tensor<B, 1>> {
+        self.0.clone()
+    }
+
+    /// The losses of samples with these labels, weighted.
+    ///
+    /// - `losses`, `labels`, and what is returned: `[batch]`
+    pub(crate) fn weigh(&self, losses: Tensor<B, 1>, labels: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+        match &self.0 {
+            None => losses,
+            Some(weights) => losses * weights.clone().select(0, labels),
+        }
+    }
+
+    /// As [`ClassWeights::weigh`]; the losses of values stay as they are.
+    pub(crate) fn weigh_rows(
+        &self,
+        losses: Tensor<B, 1>,
+        targets: TableTargets<B>,
+    ) -> Tensor<B, 1> {
+        match targets {
+            TableTargets::Binary(labels) if self.0.is_some() => self.weigh(losses, labels.int()),
+            TableTargets::Classes(labels) => self.weigh(losses, labels),
+            TableTargets::Binary(_) | TableTargets::Values(_) => losses,
+        }
+    }
+}
+
+/// How many samples each class has.
+fn counts(labels: &[u32], classes: usize) -> Vec<usize> {
+    let mut counts = vec![0; classes];
+    for &label in labels {
+        counts[label as usize] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    const LABELS: [u32; 6] = [0, 0, 0, 3, 1, 1];
+
+    /// `sklearn.utils.class_weight.compute_class_weight("balanced", ...)` of the classes that are
+    /// there gives the same ratios.
+    #[test]
+    fn each_class_has_the_same_sum_of_weights() {
+        let device = Device::default();
+        let weights = ClassWeights::<Selected>::new(ClassWeighting::Balanced, &LABELS, 4, &device);
+        let labels = Tensor::<_, 1, Int>::from_ints(LABELS.map(|label| label as i32), &device);
+        let ones = Tensor::ones([6], &device);
+        let weighed: Vec<f32> =
+            weights.weigh(ones.clone(), labels.clone()).into_data().to_vec().unwrap();
+        assert_eq!(weighed, [0.5, 0.5, 0.5, 1.5, 0.75, 0.75]);
+
+        let equal = ClassWeights::<Selected>::new(ClassWeighting::Equal, &LABELS, 4, &device);
+        assert_eq!(equal.weigh(ones, labels).into_data().to_vec::<f32>().unwrap(), [1.0; 6]);
+    }
+
+    #[test]
+    fn rare_classes_are_noted_unless_they_are_weighted() {
+        let classes = ["a", "b", "c"].map(str::to_owned);
+        let labels = |frequent| [vec![1; frequent], vec![0; 2]].concat();
+        let note = ClassWeighting::Equal.note(&labels(20), &classes).unwrap();
+        assert!(note.starts_with("class `b` has 10 times as many samples as class `a`"), "{note}");
+        assert_eq!(ClassWeighting::Equal.note(&labels(19), &classes), None);
+        assert_eq!(ClassWeighting::Balanced.note(&labels(20), &classes), None);
+        assert_eq!(ClassWeighting::Equal.note(&[], &[]), None);
+    }
+}
