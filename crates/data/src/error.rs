@@ -216,6 +216,16 @@ pub enum DataError {
         /// The columns that there are.
         columns: Vec<String>,
     },
+    /// A file lacks a column that the training file has.
+    #[error("`{}` has no column `{column}`", path.display())]
+    LacksColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The columns that the training file does not have.
+        others: Vec<String>,
+    },
     /// A file of samples has features but no target.
     #[error("`{}` has no target column `{target}`", path.display())]
     NoTarget {

@@ -158,8 +158,8 @@ impl Subset {
         Self { source, indices, labels }
     }
 
-    /// Divides a source into one to train on and one to validate on, which has a `fraction` of each
-    /// class; a class keeps at least one image to train on.
+    /// Divides a source into one to train on and one to validate on, which has about a `fraction` of
+    /// each class; a class keeps at least one image to train on.
     ///
     /// # Errors
     ///
@@ -169,14 +169,27 @@ impl Subset {
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        if !(fraction > 0.0 && fraction < 1.0) {
-            return Err(DataError::Fraction { fraction });
-        }
-        let split =
-            split::stratified(source.labels(), fraction, seed).ok_or(DataError::OneImageEach)?;
+        let (train, held_out) = divide(source.labels(), fraction, seed)?;
         let part = |indices| Self::new(Arc::clone(source), indices);
-        Ok((part(split.train), part(split.held_out)))
+        Ok((part(train), part(held_out)))
     }
+}
+
+/// The indices of the images to train on and of those to validate on, as [`Subset::divide`] does.
+///
+/// # Errors
+///
+/// As there.
+pub fn divide(
+    labels: &[u32],
+    fraction: f64,
+    seed: u64,
+) -> Result<(Vec<usize>, Vec<usize>), DataError> {
+    if !(fraction > 0.0 && fraction < 1.0) {
+        return Err(DataError::Fraction { fraction });
+    }
+    let split = split::stratified(labels, fraction, seed).ok_or(DataError::OneImageEach)?;
+    Ok((split.train, split.held_out))
 }
 
 impl fmt::Debug for Subset {

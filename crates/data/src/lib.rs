@@ -92,7 +92,7 @@ pub use crate::{
     error::DataError,
     files::FileError,
     fitted::Fitted,
-    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset, divide},
     loader::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,

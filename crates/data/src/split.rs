@@ -1,7 +1,7 @@
 //! The split into training and held-out samples: a function of the seed, stratified by class, or files
 //! of their own.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use backend::random::{Purpose, Random};
 
@@ -42,9 +42,10 @@ pub(crate) struct Split {
 /// Holds out a `fraction` of the samples, to the nearest sample, and about that fraction of each
 /// class.
 ///
-/// `classes` has the class of each sample. A class keeps at least one sample to train on, so a
-/// class of one sample is never held out, and at least one sample is held out. `None` where the
-/// samples are too few for that; `fraction` lies between 0 and 1, both excluded.
+/// `classes` has the class of each sample. A class keeps at least one sample to train on, and of a
+/// rare one with two and more at least one is held out, even if the total becomes larger, but not
+/// beyond a quarter of all. `None` where no class has two; `fraction` lies between 0 and 1, both
+/// excluded.
 pub(crate) fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
     let mut members = BTreeMap::<u32, Vec<usize>>::new();
     for (index, &class) in classes.iter().enumerate() {
@@ -68,8 +69,8 @@ pub(crate) fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Sp
     Some(Split { train, held_out })
 }
 
-/// How many samples of each class are held out: the whole part of its share, and one more for the
-/// classes with the largest remainders until the total is right.
+/// How many samples of each class are held out: the whole part of its share, then one for the largest
+/// classes that have none, and one more for those with the largest remainders until the total is right.
 fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>() as f64;
     let wanted = ((total * fraction).round() as usize).max(1);
@@ -78,7 +79,13 @@ fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
         .map(|&size| ((size as f64 * fraction) as usize).min(size.saturating_sub(1)))
         .collect();
 
-    let remainder = |class: usize| (sizes[class] as f64 * fraction).fract();
+    let spare = wanted.max(total as usize / 4).saturating_sub(quotas.iter().sum());
+    let mut without: Vec<usize> =
+        (0..sizes.len()).filter(|&class| quotas[class] == 0 && sizes[class] > 1).collect();
+    without.sort_by_key(|&class| Reverse(sizes[class]));
+    without.into_iter().take(spare).for_each(|class| quotas[class] = 1);
+
+    let remainder = |class: usize| sizes[class] as f64 * fraction - quotas[class] as f64;
     let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
     by_remainder.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
     let missing = wanted.saturating_sub(quotas.iter().sum());
@@ -150,6 +157,24 @@ mod tests {
         let split = stratified(&[0, 0, 0, 7, 0], 0.9, 3).unwrap();
         assert!(split.train.contains(&3));
         assert_eq!((split.train.len(), split.held_out.len()), (2, 3));
+    }
+
+    #[test]
+    fn a_rare_class_is_held_out_too() {
+        let classes: Vec<u32> = (0..500).map(|index| u32::from(index % 300 == 7)).collect();
+        let split = stratified(&classes, 0.2, 0).unwrap();
+        let rare = |indices: &[usize]| indices.iter().filter(|&&index| classes[index] == 1).count();
+        assert_eq!((rare(&split.train), rare(&split.held_out)), (1, 1));
+        assert_eq!(split.held_out.len(), 100);
+    }
+
+    #[test]
+    fn at_most_a_quarter_is_held_out_for_rare_classes() {
+        let pairs: Vec<u32> = (0..200).map(|index| index / 2).collect();
+        assert_eq!(stratified(&pairs, 0.1, 0).unwrap().held_out.len(), 50);
+        let eight_each: Vec<u32> = (0..24).map(|index| index / 8).collect();
+        assert_eq!(stratified(&eight_each, 0.1, 0).unwrap().held_out.len(), 3);
+        assert_eq!(stratified(&eight_each, 0.5, 0).unwrap().held_out.len(), 12);
     }
 
     #[test]

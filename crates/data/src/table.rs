@@ -1,5 +1,7 @@
 //! A table in memory: a row of features and a target per sample.
 
+use std::{collections::HashMap, path::Path};
+
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
@@ -100,6 +102,19 @@ impl Table {
     /// The number of samples.
     pub fn rows(&self) -> usize {
         self.targets.len()
+    }
+
+    /// Each row with its target, as bits.
+    fn rows_in_bits(&self) -> impl Iterator<Item = Vec<u32>> {
+        let width = self.features.len() / self.rows().max(1);
+        (0..self.rows()).map(move |row| {
+            let target = match &self.targets {
+                Targets::Classes(labels) => labels[row],
+                Targets::Values(values) => values[row].to_bits(),
+            };
+            let features = &self.features[row * width..][..width];
+            features.iter().map(|value| value.to_bits()).chain([target]).collect()
+        })
     }
 
     /// The samples of these indices.
@@ -268,6 +283,29 @@ pub(crate) fn note_on_validation(
 ) -> Option<String> {
     let classes = preprocessing.target.classes();
     classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
+}
+
+/// What the user should know where most rows of another file are among those to train on, as they
+/// hardly are by chance.
+pub(crate) fn note_on_rows_in_both(
+    train_path: &Path,
+    train: &Table,
+    path: &Path,
+    other: &Table,
+) -> Option<String> {
+    // Of the rows of the other file, which is smaller as a rule.
+    let mut counts = HashMap::<Vec<u32>, usize>::new();
+    other.rows_in_bits().for_each(|row| *counts.entry(row).or_default() += 1);
+    let in_both: usize = train.rows_in_bits().filter_map(|row| counts.remove(&row)).sum();
+    let rows = other.rows();
+    (2 * in_both > rows).then(|| {
+        format!(
+            "{in_both} of {rows} rows of `{}` are in `{}` as well, which is trained on: what is \
+             measured on them is no performance on new data",
+            path.display(),
+            train_path.display()
+        )
+    })
 }
 
 /// Whether classes are integers, and no codes with leading zeros.

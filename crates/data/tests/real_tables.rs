@@ -149,10 +149,10 @@ fn titanic_has_missing_values_and_text() {
 }
 
 #[test]
-fn titanic_s_row_numbers_are_pointed_out() {
+fn titanic_s_row_numbers_are_dropped() {
     let Some(splits) = read("titanic.csv", name("Survived"), |_| {}) else { return };
     let notes = splits.notes.join("\n");
-    assert!(notes.contains("column `PassengerId` numbers the rows"), "{notes}");
+    assert!(notes.contains("column `PassengerId` is dropped: it numbers the rows"), "{notes}");
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn table() -> TensorFile {
     let kind = TargetKind::Multiclass { classes: classes.map(str::to_owned).to_vec() };
     let table = TablePreprocessing {
         header: true,
+        decimal_comma: false,
         columns: vec![column("p", number()), column("q", category), column("r", number())],
         target: Target { name: "t".to_owned(), index: 3, kind },
     };

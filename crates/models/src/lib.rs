@@ -3,12 +3,12 @@
 //! ```
 //! use backend::{Selected, device};
 //! use burn::tensor::Tensor;
-//! use models::MlpConfig;
+//! use models::{MlpConfig, Pass};
 //!
 //! let (device, _) = device::open()?;
 //! let config = MlpConfig { inputs: 20, hidden: vec![10], outputs: 1, ..Default::default() };
 //! let model = config.init::<Selected>(0, &device);
-//! let logits = model.forward(Tensor::zeros([40, 20], &device));
+//! let logits = model.forward(Tensor::zeros([40, 20], &device), &mut Pass::evaluation());
 //! assert_eq!(logits.dims(), [40, 1]);
 //! # Ok::<(), device::DeviceError>(())
 //! ```

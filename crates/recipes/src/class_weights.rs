@@ -52,7 +52,7 @@ pub(crate) struct ClassWeights<B: Backend>(Option<Tensor<B, 1>>);
 
 impl<B: Backend> ClassWeights<B> {
     /// Balanced weights are those of scikit-learn's `class_weight="balanced"`, samples / (classes *
-    /// samples of the class), so that the mean over the samples is 1.
+    /// samples of the class), so that the mean over the samples is 1; classes without any do not count.
     ///
     /// - `labels`: of the training split
     pub(crate) fn new(
@@ -64,9 +64,11 @@ impl<B: Backend> ClassWeights<B> {
         if weighting.is_equal() {
             return Self(None);
         }
-        let share = labels.len() as f64 / classes as f64;
+        let counts = counts(labels, classes);
+        let present = counts.iter().filter(|&&count| count > 0).count();
+        let share = labels.len() as f64 / present as f64;
         let weight = |count| if count == 0 { 0.0 } else { (share / count as f64) as f32 };
-        let weights: Vec<f32> = counts(labels, classes).into_iter().map(weight).collect();
+        let weights: Vec<f32> = counts.into_iter().map(weight).collect();
         Self(Some(Tensor::from_floats(weights.as_slice(), device)))
     }
 
@@ -116,8 +118,7 @@ mod tests {
 
     const LABELS: [u32; 6] = [0, 0, 0, 3, 1, 1];
 
-    /// `sklearn.utils.class_weight.compute_class_weight("balanced", ...)` of the classes that are
-    /// there gives the same ratios.
+    /// `sklearn.utils.class_weight.compute_class_weight("balanced", ...)` of the classes that are there.
     #[test]
     fn each_class_has_the_same_sum_of_weights() {
         let device = Device::default();
@@ -126,7 +127,8 @@ mod tests {
         let ones = Tensor::ones([6], &device);
         let weighed: Vec<f32> =
             weights.weigh(ones.clone(), labels.clone()).into_data().to_vec().unwrap();
-        assert_eq!(weighed, [0.5, 0.5, 0.5, 1.5, 0.75, 0.75]);
+        let [three, one, two] = [6.0 / 9.0, 6.0 / 3.0, 6.0 / 6.0];
+        assert_eq!(weighed, [three, three, three, one, two, two]);
 
         let equal = ClassWeights::<Selected>::new(ClassWeighting::Equal, &LABELS, 4, &device);
         assert_eq!(equal.weigh(ones, labels).into_data().to_vec::<f32>().unwrap(), [1.0; 6]);

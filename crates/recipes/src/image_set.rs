@@ -8,7 +8,7 @@ use data::{
     SharedFiles, Subset,
     augment::Augmentation,
     cifar10::read_cifar10,
-    classes_without_validation,
+    classes_without_validation, divide,
     drawn::{digits, shapes},
     idx::read_idx,
     image_folder::{
@@ -62,7 +62,7 @@ impl ImageSet {
     /// Whatever is wrong with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
-        let fingerprint = found.fingerprint()?;
+        let fingerprint = found.fingerprint(data, seed)?;
         let fit = |source| fit(source, data);
         let mut notes = Vec::from_iter(data.note_on_size());
         notes.extend(found.notes);
@@ -274,7 +274,7 @@ pub(crate) fn read_held_out(
             for split in [Some(&folder.train), validation, test].into_iter().flatten() {
                 hash(split, progress)?;
             }
-            let fingerprint = fingerprint(&folder.train, [validation, test])?;
+            let fingerprint = fingerprint(&folder.train, [validation, test], data, seed)?;
             let shared = shared_images([Some(&folder.train), validation, test]);
             let mut given = measured_of_folder(folder, data, progress)?;
             given.notes.extend(shared.iter().map(SharedFiles::note));
@@ -306,11 +306,17 @@ fn measured_of_folder(
 fn fingerprint<S: ImageSource + ?Sized>(
     train: &S,
     others: [Option<&S>; 2],
+    data: &ImageData,
+    seed: u64,
 ) -> Result<String, DataError> {
     let of = |split: Option<&S>| split.map(|split| split.fingerprint()).transpose();
     let [validation, test] = others;
     let splits: [Option<String>; 3] = [of(Some(train))?, of(validation)?, of(test)?];
-    Ok(sha256_hex(format!("{splits:?}").as_bytes()))
+    let held_out = match validation {
+        Some(_) => None,
+        None => Some(divide(train.labels(), data.held_out(), seed)?.1),
+    };
+    Ok(sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()))
 }
 
 /// The split to measure on and its name, none where it is all there is.
@@ -333,8 +339,9 @@ struct Found {
 }
 
 impl Found {
-    fn fingerprint(&self) -> Result<String, DataError> {
-        fingerprint(&*self.train, [self.validation.as_deref(), self.test.as_deref()])
+    fn fingerprint(&self, data: &ImageData, seed: u64) -> Result<String, DataError> {
+        let others = [self.validation.as_deref(), self.test.as_deref()];
+        fingerprint(&*self.train, others, data, seed)
     }
 
     fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {

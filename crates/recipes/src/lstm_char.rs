@@ -121,7 +121,8 @@ fn train<B: AutodiffBackend>(
             let mut pass = Pass::training(seed, trainer.step_number(), batch.first_row);
             let (logits, next) = trainer.model().forward(batch.inputs, state, &mut pass);
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
-            for (layer, state) in next.into_iter().enumerate() {
+            let next = carry.then_some(next).into_iter().flatten();
+            for (layer, state) in next.enumerate() {
                 trainer.carry(&format!("cell.{layer}"), state.cell.inner());
                 trainer.carry(&format!("hidden.{layer}"), state.hidden.inner());
             }

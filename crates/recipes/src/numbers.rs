@@ -73,9 +73,14 @@ pub(crate) fn rounded(value: f64) -> String {
 /// The value of a metric: a share as a percentage, others as [`rounded`].
 pub(crate) fn measure(name: &str, value: f64) -> String {
     match name {
-        "accuracy" | "macro_f1" => percent(value),
+        name if is_share(name) => percent(value),
         _ => rounded(value),
     }
+}
+
+/// Whether the metric of this name is a share, whatever split it is of.
+pub(crate) fn is_share(name: &str) -> bool {
+    name.ends_with("accuracy") || name.ends_with("macro_f1")
 }
 
 /// Metrics as `loss 0.4812, accuracy 76.6 %`.

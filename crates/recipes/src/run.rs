@@ -266,7 +266,7 @@ impl Run<'_> {
         let shown = self.path().display();
         let model = self.files.as_ref().map(|_| model_file(&trained.model, description));
         if trained.status == EndStatus::Interrupted {
-            if let (Some(files), Some(model)) = (&self.files, &model) {
+            if let (Some(files), Some(model), 1..) = (&self.files, &model, trained.steps) {
                 files.keep_model(model)?;
             }
             return Err(Failure::new(
@@ -408,6 +408,33 @@ mod tests {
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert_eq!(failure.to_string(), "interrupted before the first step");
         assert!(!directory.exists());
+    }
+
+    /// Asks the run to stop when it has begun.
+    struct StopsAtStart(Stop);
+
+    impl Observer for StopsAtStart {
+        fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+            if matches!(event, Event::Start { .. }) {
+                self.0.request();
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stop_before_the_first_update_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("run");
+        let interrupt = Stop::default();
+        let mut observer = StopsAtStart(interrupt.clone());
+        let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
+        let layers = Layer::sets(&["training.epochs=1"]);
+        let failure = (mlp::RECIPE.train)(layers.clone(), start).unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Interrupted);
+        let mut nobody = ();
+        let start = Start { resumes: true, ..Start::new(directory, &mut nobody) };
+        assert_eq!((mlp::RECIPE.train)(layers, start).unwrap().epochs, 1);
     }
 
     #[test]

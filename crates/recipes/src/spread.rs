@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::numbers::{grouped, rounded};
+use crate::numbers::{grouped, is_share, rounded};
 
 /// The mean of a value over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -48,6 +48,14 @@ impl Spread {
         }
     }
 
+    /// As the metric of this name: a share as a percentage, others as [`Spread::told`].
+    pub(crate) fn metric(self, name: &str) -> String {
+        if !is_share(name) {
+            return self.told();
+        }
+        format!("{} %", self.with(|share| format!("{:.2}", 100.0 * share)))
+    }
+
     /// With one decimal.
     pub(crate) fn short(self) -> String {
         self.with(|value| format!("{value:.1}"))
@@ -71,5 +79,8 @@ mod tests {
         assert_eq!(told(3.1e-5, 0.000_012), "3.100e-5 ± 1.200e-5");
         assert_eq!(told(25_000.0, 1234.5), "25,000 ± 1,234");
         assert_eq!(told(0.5, 0.0), "0.5000");
+        let spread = Spread { mean: 0.98765, deviation: Some(0.0123) };
+        assert_eq!(spread.metric("validation_accuracy"), "98.77 ± 1.23 %");
+        assert_eq!(spread.metric("validation_loss"), "0.9877 ± 0.0123");
     }
 }

@@ -116,9 +116,11 @@ impl TrainError {
             Self::NoneUsable { .. } => {
                 Some("restore one of them from a backup, or start a new run".to_owned())
             }
-            Self::OtherRun { .. } => {
-                Some("resume with the data and settings that the run began with".to_owned())
-            }
+            Self::OtherRun { .. } => Some(
+                "resume with the data, the settings and the version of this program that the run \
+                     began with"
+                    .to_owned(),
+            ),
             Self::OtherVersion { .. } => {
                 Some("resume with the version that wrote it, or start a new run".to_owned())
             }

@@ -76,6 +76,7 @@ impl<'a> RowReader<'a> {
         preprocessing: &'a TablePreprocessing,
     ) -> Result<Self, DataError> {
         let mut reader = CsvReader::new(input, Path::new(name))?;
+        reader.read_decimal_commas(preprocessing.decimal_comma);
         let layout = Layout::find(&mut reader, preprocessing, None)?;
         Ok(Self { reader, encoder: Encoder::new(preprocessing, layout), ended: false })
     }
@@ -129,6 +130,7 @@ pub fn read_table(
     header: Option<bool>,
 ) -> Result<(Table, Vec<String>), DataError> {
     let mut reader = CsvReader::open(path)?;
+    reader.read_decimal_commas(preprocessing.decimal_comma);
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     let target = &preprocessing.target;
     let place = layout.target.ok_or_else(|| DataError::NoTarget {

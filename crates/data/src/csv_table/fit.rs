@@ -34,6 +34,7 @@ pub(super) fn fit(
     };
     TablePreprocessing {
         header: schema.header,
+        decimal_comma: schema.decimal_comma.is_some(),
         columns: columns.collect(),
         target: Target { name: schema.target.name.clone(), index: schema.target.index, kind },
     }
@@ -196,6 +197,9 @@ pub(super) fn notes(
         ),
     }];
     notes.extend(blank_note(&schema.blank_rows));
+    notes.extend(schema.decimal_comma.as_ref().map(|Place { line, text }| {
+        format!("numbers are read with a decimal comma, such as `{text}` in line {line}")
+    }));
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {
@@ -220,6 +224,14 @@ pub(super) fn notes(
                 column_setting(name, "categorical")
             )),
             _ => {}
+        }
+        if let (ColumnKind::Numeric { .. }, Some(Place { line, text })) =
+            (&learnt.kind, &seen.grouped)
+        {
+            notes.push(format!(
+                "column `{name}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
+                 separates thousands, remove it"
+            ));
         }
         if seen.counts_rows {
             notes.push(format!(

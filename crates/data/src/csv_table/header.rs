@@ -108,10 +108,12 @@ impl Layout {
         for column in &known.columns {
             let found = place(&column.name);
             if found.is_none() && !matches!(column.kind, ColumnKind::Dropped { .. }) {
-                return Err(DataError::UnknownColumn {
+                let is_known =
+                    |name: &&String| known.columns.iter().any(|column| column.name == **name);
+                return Err(DataError::LacksColumn {
                     path: reader.path().to_owned(),
                     column: column.name.clone(),
-                    columns: names.to_vec(),
+                    others: names.iter().filter(|name| !is_known(name)).cloned().collect(),
                 });
             }
             columns.push(found);
@@ -299,6 +301,7 @@ mod tests {
             Column { name: "id".into(), kind: ColumnKind::Dropped { reason: "unique".into() } };
         TablePreprocessing {
             header,
+            decimal_comma: false,
             columns: vec![dropped, numeric("a"), numeric("b")],
             target: Target {
                 name: "y".into(),

@@ -8,6 +8,7 @@
 //! (`apply`), as rows to predict are later.
 
 // From the file to the numbers.
+mod decimal_comma;
 mod first_row;
 mod header;
 mod options;
@@ -75,5 +76,9 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = encode(&train_rows)?;
     notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
+    let others = [(&options.validation_path, &validation), (&options.test_path, &test)];
+    notes.extend(others.into_iter().filter_map(|(path, table)| {
+        table::note_on_rows_in_both(&options.path, &train, path.as_deref()?, table.as_ref()?)
+    }));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
 }

@@ -10,8 +10,10 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
+    decimal_comma::{self, Notation},
     first_row::{self, FirstRow},
     quotes::{LeftOpen, Quotes},
+    summary::Place,
 };
 use crate::{
     DataError,
@@ -30,7 +32,8 @@ const FIRST_ROW: u64 = 1 << 16;
 ///
 /// The delimiter is a comma; if the first row has none but in numbers, a semicolon or a tab, else `|`.
 /// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
-/// text are skipped.
+/// text are skipped. Where the delimiter is no comma, numbers may have a decimal one; their cells are
+/// given with a point.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
@@ -38,6 +41,8 @@ pub(super) struct CsvReader<'a> {
     delimiter: u8,
     width: usize,
     first_line: u64,
+    /// The first cell with a decimal comma, where numbers are written so.
+    decimal_comma: Option<Place>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
 }
@@ -64,6 +69,15 @@ impl Row {
 
     pub(super) fn len(&self) -> usize {
         self.cells.len()
+    }
+
+    /// Gives numbers with a decimal comma a point.
+    fn commas_to_points(&mut self) {
+        let changed = |cell: &str| match decimal_comma::with_point(cell.trim()) {
+            Some(number) => number,
+            None => cell.to_owned(),
+        };
+        self.cells = self.cells.iter().map(changed).collect();
     }
 }
 
@@ -111,8 +125,9 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let (width, first_line, blank_rows) = (0, 1, Vec::new());
-        let mut reader = Self { path, csv, ahead, delimiter, width, first_line, blank_rows };
+        let (width, first_line, decimal_comma, blank_rows) = (0, 1, None, Vec::new());
+        let mut reader =
+            Self { path, csv, ahead, delimiter, width, first_line, decimal_comma, blank_rows };
 
         let first = reader.read()?;
         let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
@@ -123,7 +138,37 @@ impl<'a> CsvReader<'a> {
         {
             reader.ahead.push_back(row);
         }
+        reader.read_decimal_commas(false);
         Ok(reader)
+    }
+
+    /// Gives numbers with a decimal comma a point, if numbers are written so.
+    ///
+    /// - `expected`: whether they are where the rows ahead leave it open
+    pub(super) fn read_decimal_commas(&mut self, expected: bool) {
+        if self.delimiter == b',' || self.decimal_comma.is_some() {
+            return;
+        }
+        let cells = || self.ahead.iter().flat_map(|row| row.cells().map(|cell| (row.line, cell)));
+        match Notation::of(cells().map(|(_, cell)| cell)) {
+            Notation::Comma => {}
+            Notation::Either if expected => {}
+            Notation::Either | Notation::Point => return,
+        }
+        let first = cells().find(|(_, cell)| decimal_comma::has_comma(cell));
+        let (line, text) = first.unwrap_or((self.first_line, ""));
+        self.decimal_comma = Some(Place { line, text: text.to_owned() });
+        self.ahead.iter_mut().for_each(Row::commas_to_points);
+    }
+
+    /// The first number with a decimal comma, where numbers are written so.
+    pub(super) fn decimal_comma(&self) -> Option<&Place> {
+        self.decimal_comma.as_ref()
+    }
+
+    /// Whether cells are divided by commas.
+    pub(super) fn is_divided_by_commas(&self) -> bool {
+        self.delimiter == b','
     }
 
     /// The name of the input in errors.
@@ -208,7 +253,11 @@ impl<'a> CsvReader<'a> {
             }
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
-                return Ok(Some(Row { line, cells, blank_above }));
+                let mut row = Row { line, cells, blank_above };
+                if self.decimal_comma.is_some() {
+                    row.commas_to_points();
+                }
+                return Ok(Some(row));
             }
             if self.width == 1 || cells.len() > 1 {
                 blank_above.push(line);
@@ -351,7 +400,7 @@ mod tests {
         check("a,b;c", ["a", "b;c"]);
         check("\"x, y\";z", ["x, y", "z"]);
         check("\n\r\na;b\n1;2\n", ["a", "b"]);
-        check("1,5;2,5\n", ["1,5", "2,5"]);
+        check("1,5;2,5\n", ["1.5", "2.5"]);
         check("sep=;\r\na,b;c\n", ["a,b", "c"]);
         check("PAR1,PAR2\n", ["PAR1", "PAR2"]);
         check(";\n ; \na;b\n", ["a", "b"]);

@@ -19,6 +19,8 @@ pub(super) struct Schema {
     pub(super) first_row: String,
     /// Lines of the rows without a value.
     pub(super) blank_rows: Vec<u64>,
+    /// The first number with a decimal comma, where numbers are written so.
+    pub(super) decimal_comma: Option<Place>,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
@@ -36,6 +38,8 @@ pub(super) struct ColumnSchema {
     pub(super) unread_numbers: Option<String>,
     /// The first number with leading zeros, unless the user chose the kind of the column.
     pub(super) padded: Option<Place>,
+    /// The first number whose point may separate thousands, in a column where all may.
+    pub(super) grouped: Option<Place>,
 }
 
 /// What a column holds.
@@ -104,13 +108,32 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
             counts_rows: summary.is_counter(),
             unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
+            grouped: summary.grouped().filter(|_| !reader.is_divided_by_commas()).cloned(),
         });
     }
+    drop_counters(&mut columns, &summaries, inferred);
     let name = names[target].clone();
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let may_be_classes = target_summary.is_whole() && target_summary.may_be_classes();
     let target = TargetSchema { name, index: target, kind, may_be_classes };
-    Ok(Schema { header, first_row, blank_rows, columns, target })
+    let decimal_comma = reader.decimal_comma().cloned();
+    Ok(Schema { header, first_row, blank_rows, decimal_comma, columns, target })
+}
+
+/// Drops columns that number the rows, as pandas writes them and databases have them: what follows
+/// from the place of a row says nothing of other rows. The last column that is used stays.
+fn drop_counters(
+    columns: &mut [ColumnSchema],
+    summaries: &[Summary],
+    inferred: impl Fn(&str) -> bool,
+) {
+    let mut used = columns.iter().filter(|column| !matches!(column.kind, Kind::Dropped(_))).count();
+    for (column, summary) in columns.iter_mut().zip(summaries) {
+        if used > 1 && summary.is_index() && inferred(&column.name) {
+            column.kind = Kind::Dropped("it numbers the rows".to_owned());
+            used -= 1;
+        }
+    }
 }
 
 /// Whether the target is given by a name that the first row has.

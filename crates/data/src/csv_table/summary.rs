@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use super::schema::Kind;
+use super::{decimal_comma, schema::Kind};
 use crate::{
     preprocess::cell::{self, Cell, PLAIN_NUMBERS},
     table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
@@ -11,6 +11,9 @@ use crate::{
 /// The most values of a column that are counted separately: a column of more would need a network
 /// of its own. It also bounds the text in memory.
 pub(super) const LARGEST_CATEGORIES: usize = 1000;
+
+/// Fewer rows may well be in the order of a feature.
+const FEWEST_COUNTED: u64 = 10;
 
 /// The most different texts among numbers that are taken for marks of missing values.
 const MOST_MARKERS: usize = 5;
@@ -59,6 +62,10 @@ pub(super) struct Summary {
     fractional: bool,
     runs: Runs,
     counter: Counter,
+    /// The first number whose point may separate thousands.
+    first_grouped: Option<Place>,
+    /// Whether the point of a number is a decimal one.
+    has_point: bool,
 }
 
 /// Whether a column is numbers down to some row and texts from there on, or the reverse.
@@ -75,7 +82,10 @@ struct Runs {
 enum Counter {
     #[default]
     Empty,
-    Last(f64),
+    Counts {
+        first: f64,
+        last: f64,
+    },
     Broken,
 }
 
@@ -108,6 +118,10 @@ impl Summary {
             }
         }
         self.fractional |= matches!(cell, Cell::Number(number) if number.fract() != 0.0);
+        if !is_text && text.contains('.') && !self.has_point {
+            self.has_point = !decimal_comma::may_group(text);
+            self.first_grouped.get_or_insert_with(|| Place::new(line, text));
+        }
         self.runs.add(is_text, line, text);
         self.counter.add(cell);
         self.add_value(cell, text);
@@ -184,7 +198,20 @@ impl Summary {
 
     /// Whether the column numbers the rows.
     pub(super) fn is_counter(&self) -> bool {
-        self.missing == 0 && self.present() > 2 && matches!(self.counter, Counter::Last(_))
+        self.missing == 0
+            && self.present() >= FEWEST_COUNTED
+            && matches!(self.counter, Counter::Counts { .. })
+    }
+
+    /// Whether it does so from 0 or 1, unlike years.
+    pub(super) fn is_index(&self) -> bool {
+        let from_start = matches!(self.counter, Counter::Counts { first: 0.0 | 1.0, .. });
+        self.is_counter() && from_start
+    }
+
+    /// The first number whose point may separate thousands, if no other has a point.
+    pub(super) fn grouped(&self) -> Option<&Place> {
+        self.first_grouped.as_ref().filter(|_| !self.has_point)
     }
 
     /// The number of different values, `None` if more than [`LARGEST_CATEGORIES`].
@@ -271,9 +298,11 @@ impl Runs {
 
 impl Counter {
     fn add(&mut self, cell: Cell) {
-        *self = match (&self, cell) {
-            (Self::Empty, Cell::Number(number)) => Self::Last(number),
-            (Self::Last(last), Cell::Number(number)) if number == last + 1.0 => Self::Last(number),
+        *self = match (&*self, cell) {
+            (Self::Empty, Cell::Number(number)) => Self::Counts { first: number, last: number },
+            (&Self::Counts { first, last }, Cell::Number(number)) if number == last + 1.0 => {
+                Self::Counts { first, last: number }
+            }
             _ => Self::Broken,
         };
     }
@@ -408,9 +437,19 @@ mod tests {
 
     #[test]
     fn a_counter_counts() {
-        assert!(summary(["5", "6", "7"]).is_counter());
-        for cells in [&["1", "2"][..], &["1", "3", "4"], &["1", "2", "3", ""], &["a", "b", "c"]] {
-            assert!(!summary(cells.iter().copied()).is_counter(), "{cells:?}");
-        }
+        let numbers = |first: u32, rows: u32| {
+            (first..first + rows).map(|n| n.to_string()).collect::<Vec<_>>()
+        };
+        let check = |cells: &[String], counter, index| {
+            let summary = summary(cells.iter().map(String::as_str));
+            assert_eq!((summary.is_counter(), summary.is_index()), (counter, index), "{cells:?}");
+        };
+        check(&numbers(1990, 10), true, false);
+        check(&numbers(0, 10), true, true);
+        check(&numbers(1, 10), true, true);
+        check(&numbers(1, 9), false, false);
+        check(&[numbers(1, 10), vec![String::new()]].concat(), false, false);
+        check(&[numbers(1, 10), numbers(12, 9)].concat(), false, false);
+        check(&["a"; 12].map(str::to_owned), false, false);
     }
 }

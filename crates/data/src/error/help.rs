@@ -25,6 +25,9 @@ impl DataError {
             Self::Npy(error) => error.help(),
             Self::Text(error) => error.help(),
             Self::Source(_) => "this comes from the program's own source of data".into(),
+            Self::NotFound { path } if path.starts_with("~") => {
+                "write `$HOME` for `~`, which a shell replaces at the beginning of a word only".into()
+            }
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
             }
@@ -43,7 +46,7 @@ impl DataError {
             }
             Self::Shared(shared) => shared_help(shared),
             Self::Empty { .. } | Self::HeaderOnly { .. } => {
-                "name a file with at least a row; to train on, one for each class".into()
+                "name a file with at least one row of values".into()
             }
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
@@ -62,6 +65,10 @@ impl DataError {
             Self::LeftOpen { line, .. } => {
                 format!("close the quote in line {line}, or double it where it is part of the text")
             }
+            Self::Ragged { expected: 1, .. } => "the table begins with the names of its columns or with its \
+                                                 first row: remove titles and comments above it, for \
+                                                 example by `tail -n +2 IN > OUT`"
+                .into(),
             Self::Ragged { delimiter, .. } => format!(
                 "correct the row, or quote cells that contain the delimiter, which by the first row is \
                  `{}`",
@@ -85,6 +92,12 @@ impl DataError {
                 match nearest(column, columns.iter().map(String::as_str)) {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
                     None => format!("the columns are {}", list(columns)),
+                }
+            }
+            Self::LacksColumn { column, others, .. } => {
+                match nearest(column, others.iter().map(String::as_str)) {
+                    Some(nearest) => format!("rename `{nearest}`, if it is meant"),
+                    None => "add the column: the model was trained with it; cells may be empty".into(),
                 }
             }
             Self::NoTarget { .. } => {

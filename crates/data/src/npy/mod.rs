@@ -149,6 +149,7 @@ fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
     };
     TablePreprocessing {
         header: true,
+        decimal_comma: false,
         columns: moments.iter().enumerate().map(column).collect(),
         target: Target {
             name: TARGET.to_owned(),

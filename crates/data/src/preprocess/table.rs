@@ -37,6 +37,9 @@ impl fmt::Display for Task {
 pub struct TablePreprocessing {
     /// Whether the names come from a header of the file; if not, columns are matched by position.
     pub header: bool,
+    /// Whether the file's numbers have a decimal comma, and points between thousands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decimal_comma: bool,
     /// The columns in the file's order, the target left out and the dropped ones included.
     pub columns: Vec<Column>,
     /// The column to predict.
@@ -334,6 +337,7 @@ mod tests {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         TablePreprocessing {
             header: true,
+            decimal_comma: false,
             columns: vec![
                 column("age", ColumnKind::Numeric { mean: 30.0, deviation: 10.0 }),
                 column("ticket", ColumnKind::Dropped { reason: "nearly unique".into() }),

@@ -112,6 +112,7 @@ fn preprocessing(features: usize) -> TablePreprocessing {
     };
     TablePreprocessing {
         header: true,
+        decimal_comma: false,
         columns: (0..features).map(column).collect(),
         target: Target {
             name: "label".to_owned(),

@@ -10,7 +10,7 @@ mod without_values;
 use std::{fs, path::Path};
 
 use data::{
-    DataError, TableSplits, Task,
+    ColumnKind, DataError, TableSplits, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
 };
 use folders::{folder, refused};
@@ -74,11 +74,11 @@ fn files_that_cannot_be_read() {
         "`arrays` is a directory, a file is expected",
         "name one of its arrays",
     );
-    check_text("", "`a.csv` is empty", "at least a row");
+    check_text("", "`a.csv` is empty", "at least one row");
     // With another delimiter the only column holds whole rows.
     let error = "`a.csv` has no column to learn from beside the target `column_0`";
     check_text("a b\n1 2\nNA\n3 4\n", error, "the delimiter is a comma");
-    check_text("x,y\n", "`a.csv` has a header and no rows", "at least a row");
+    check_text("x,y\n", "`a.csv` has a header and no rows", "at least one row");
     check(
         &[("a.csv", b"x,y\n1,2\n\xe4,3\n")],
         |_, _| {},
@@ -265,11 +265,11 @@ fn columns_that_are_not_there() {
         "`a.csv` has no column to learn from beside the target `y`",
         "column `x` is dropped (and 1 other column): `data.columns` says so; to keep a column",
     );
-    let rows: String = (0..30).map(|i| format!("{i},5;{}\n", i % 2)).collect();
+    let rows: String = (0..30).map(|i| format!("${i}.5;{}\n", i % 2)).collect();
     check_text(
         &format!("price;y\n{rows}"),
         "`a.csv` has no column to learn from beside the target `y`",
-        "column `price` is dropped: its numbers are written as `0,5` in line 2 and read as text",
+        "column `price` is dropped: its numbers are written as `$0.5` in line 2 and read as text",
     );
     check_text(
         "y\n0\n1\n0\n",
@@ -380,7 +380,7 @@ fn other_files_that_do_not_fit() {
     check("x,word,y\n1,u,0\n1,u,\n", "b.csv:3: the target `y` is missing", "delete");
     let error = "b.csv:2: the target `y` is missing, and in 1 rows below";
     check("x,word,y\n1,u,?\n1,u,1\n1,u,\n", error, "delete");
-    check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "did you mean `words`?");
+    check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "rename `words`, if it is meant");
     check("x,word\n1,u\n", "`b.csv` has no target column `y`", "predict");
     check("1,u\n", "`b.csv` has no target column `y`", "predict");
     check("1\n2\n", "`b.csv` has 1 columns, the training file has 3", "header");

@@ -75,7 +75,7 @@ fn what_separates_cells_is_found_or_told() {
 
 #[test]
 fn a_column_that_is_called_as_an_index_is_named() {
-    let rows: String = (0..30).map(|i| format!("{i},{},{}\n", 2 * i, i % 2)).collect();
+    let rows: String = (0..30).map(|i| format!("{},{},{}\n", 3 * i, 2 * i, i % 2)).collect();
     let text = format!("2019,2020,2021\n{rows}");
     let set =
         |target: TargetColumn| move |_: &Path, options: &mut CsvOptions| options.target = target;
@@ -89,17 +89,17 @@ fn a_column_that_is_called_as_an_index_is_named() {
 
 #[test]
 fn numbers_that_are_written_for_people_are_told() {
-    let rows: String = (0..30).map(|i| format!("{i},5;{}%;{}\n", i % 3, i % 2)).collect();
+    let rows: String = (0..30).map(|i| format!("${i}.5;{}%;{}\n", i % 3, i % 2)).collect();
     let (splits, notes) = notes(&format!("price;rate;y\n{rows}"));
     assert_eq!(splits.preprocessing.width(), 3);
-    let expected = "column `price` is dropped: its numbers are written as `0,5` in line 2 and \
+    let expected = "column `price` is dropped: its numbers are written as `$0.5` in line 2 and \
                     read as text; write numbers with a point";
     assert!(notes.contains(expected), "{notes}");
     let expected = "column `rate` is read as categories: its numbers are written as `0%` in line 2";
     assert!(notes.contains(expected), "{notes}");
 
-    let rows: String = (0..30).map(|i| format!("{i};{},3\n", i % 15)).collect();
-    let error = "a.csv:2: column `price`: `0,3` is not a number";
+    let rows: String = (0..30).map(|i| format!("{i};{},300\n", 1 + i % 15)).collect();
+    let error = "a.csv:2: column `price`: `1,300` is not a number";
     check_text(&format!("x;price\n{rows}"), error, "write numbers with a point");
 }
 
@@ -195,4 +195,77 @@ fn a_class_of_which_nothing_is_held_out_is_told() {
     };
     check(0.2, true);
     check(0.0, false);
+}
+
+#[test]
+fn a_column_that_numbers_the_rows_is_dropped_unless_it_is_all_there_is() {
+    let rows = |first: usize, others: &str| {
+        let rows = (0..30).map(|i| format!("{}{others},{}\n", first + i, i % 2));
+        let names = if others.is_empty() { "id,y" } else { "id,x,y" };
+        format!("{names}\n{}", rows.collect::<String>())
+    };
+    let dropped = "column `id` is dropped: it numbers the rows";
+    let numbers = "column `id` numbers the rows; `--set data.columns.id=drop` leaves it out";
+    for (first, others, names, told) in [
+        (0, ",7.5", &["x"][..], dropped),
+        (1, ",7.5", &["x"], dropped),
+        (1990, ",7.5", &["id", "x"], numbers),
+        (0, "", &["id"], numbers),
+    ] {
+        let (splits, notes) = notes(&rows(first, others));
+        assert_eq!(splits.preprocessing.feature_names(), names);
+        assert!(notes.contains(told), "{notes}");
+    }
+    let text = rows(0, ",7.5");
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.columns.insert("id".into(), ColumnOverride::Numeric);
+    });
+    assert_eq!(result.unwrap().preprocessing.feature_names(), ["id", "x"]);
+}
+
+/// As much of Europe writes numbers; the file to predict may leave open what its commas mean.
+#[test]
+fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
+    let rows = |size: &str, price: &str| {
+        let rows = (0..30).map(|i| format!("{size};{price}{i};{}\n", i % 2));
+        format!("size;price;y\n{}", rows.collect::<String>())
+    };
+    let (splits, notes) = notes(&rows("2.030", "-1,5"));
+    let told = "numbers are read with a decimal comma, such as `-1,50` in line 2";
+    assert!(notes.contains(told), "{notes}");
+    let means: Vec<&ColumnKind> =
+        splits.preprocessing.columns.iter().map(|column| &column.kind).collect();
+    let mean = |kind: &ColumnKind| match kind {
+        ColumnKind::Numeric { mean, .. } => *mean,
+        other => panic!("{other:?}"),
+    };
+    assert!(mean(means[0]) == 2030.0 && (-1.6..-1.5).contains(&mean(means[1])), "{means:?}");
+    let encoded = |text: &str| {
+        let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
+        assert!(rows.refused.is_empty(), "{:?}", rows.refused);
+        rows.features
+    };
+    assert_eq!(encoded("2.030;-1,500\n"), encoded("2030;-1.5\n"));
+    assert_eq!(encoded("2.030;-2\n"), encoded("2030;-2.0\n"));
+
+    let (_, notes) = self::notes(&rows("2.030", "1"));
+    let told = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
+    assert!(notes.contains(told), "{notes}");
+}
+
+#[test]
+fn rows_that_are_trained_on_too_are_counted() {
+    let row = |index: usize| format!("{index},{},{}\n", index * index, index % 2);
+    let table = |rows: std::ops::Range<usize>| {
+        format!("a,b,y\n{}", rows.map(row).collect::<String>()).into_bytes()
+    };
+    let told = |validation: std::ops::Range<usize>| {
+        let files = [("a.csv", &table(5..45)[..]), ("v.csv", &table(validation)[..])];
+        let (_folder, result) = read(&files, |folder, options| {
+            options.validation_path = Some(folder.join("v.csv"));
+        });
+        result.unwrap().notes.join("\n")
+    };
+    assert!(told(34..54).contains("11 of 20 rows of `"), "{}", told(34..54));
+    assert!(!told(35..55).contains(" rows of `"), "{}", told(35..55));
 }

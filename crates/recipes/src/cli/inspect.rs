@@ -149,7 +149,7 @@ pub(super) fn run(
         refuse_other_format(path, "--sheet", "PNG", &["png"])?;
         refuse_existing(path, "--sheet", arguments.force)?;
     }
-    let (inspection, images) = match arguments.source {
+    let (mut inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),
         Source::Npy => {
             let path = arguments.path()?;
@@ -167,6 +167,8 @@ pub(super) fn run(
             let message = "only images have a contact sheet";
             return Err(Failure::new(ExitCode::Usage, message, "leave `--sheet` out"));
         };
+        let rows = images.classes().join(", ");
+        inspection.notes.push(format!("the rows of `{}` from the top: {rows}", path.display()));
         let png = match &options {
             None => contact_sheet(&*images, COLUMNS)?,
             Some(options) => augmented::sheet(images, options, COLUMNS)?,

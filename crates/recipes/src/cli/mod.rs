@@ -25,7 +25,7 @@ mod signals;
 mod train;
 mod verify_resume;
 
-use std::{process, time::Instant};
+use std::{env, process, time::Instant};
 
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use training::Group;
@@ -59,18 +59,27 @@ pub fn main() -> process::ExitCode {
             group.fail(exit_code, || drop(error.print()));
             return process::ExitCode::from(exit_code);
         }
-        Err(error) => return fail(&arguments::misuse(&error), &group),
+        Err(error) => {
+            let failure = arguments::misuse(&error);
+            let json = env::args_os().any(|argument| argument == "--json");
+            Output::new(json, !group.leads()).failure(&failure);
+            return fail(&failure, &group);
+        }
     };
     logger::install(arguments.common.verbose);
     backend::device::prepare_process(group.share_of_cores());
     if let Some(folder) = cache_folder() {
         backend::device::keep_kernels_in(folder.join("kernels"));
     }
-    let output = Output { json: arguments.common.json, silent: !group.leads() };
+    let output = Output::new(arguments.common.json, !group.leads());
     let ended = panics::told(|| {
-        run(arguments, &output, began, &group).or_else(|failure| match failure.exit_code {
+        let ended = run(arguments, &output, began, &group);
+        ended.or_else(|failure| match failure.exit_code {
             ExitCode::Done => Ok(()),
-            _ => Err(failure),
+            _ => {
+                output.failure(&failure);
+                Err(failure)
+            }
         })?;
         // So that no rank succeeds where another fails on its last file.
         Ok(group.meet()?)
@@ -96,20 +105,19 @@ fn run(
     if !trains {
         processes::refuse_group(group)?;
     }
-    let told = |ended: Result<(), Failure>| ended.inspect_err(|failure| output.failure(failure));
     match arguments.command {
         None => {
             let options = train::TrainArguments::default();
-            told(train::run(&options, &arguments.common, output, began, group))
+            train::run(&options, &arguments.common, output, began, group)
         }
         Some(Command::Train(options)) => {
-            told(train::run(&options, &arguments.common, output, began, group))
+            train::run(&options, &arguments.common, output, began, group)
         }
         Some(Command::Plan(options)) => plan::run(&options, &arguments.common, output),
         Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, output),
         Some(Command::List) => list::run(output),
         Some(Command::Resume(options)) => {
-            told(resume::run(&options, &arguments.common, output, began, group))
+            resume::run(&options, &arguments.common, output, began, group)
         }
         Some(Command::VerifyResume(options)) => verify_resume::run(&options, output, group),
         Some(Command::Predict(options)) => predict::run(&options, output),

@@ -1,6 +1,7 @@
 //! Results on stdout, failures on stderr.
 
 use std::{
+    cell::Cell,
     env,
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdout},
     path::Path,
@@ -12,31 +13,37 @@ use serde_json::json;
 use crate::{ExitCode, Failure, console::printable};
 
 /// How results are printed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Output {
     pub(super) json: bool,
     /// Whether another process prints them.
     pub(super) silent: bool,
+    /// Whether one was.
+    printed: Cell<bool>,
 }
 
 impl Output {
+    pub(super) fn new(json: bool, silent: bool) -> Self {
+        Self { json, silent, printed: Cell::default() }
+    }
+
     /// Prints a result: as JSON if asked, else as `text` makes it.
     ///
     /// # Errors
     ///
     /// As [`print`].
     pub(super) fn result<T: Serialize>(
-        self,
+        &self,
         value: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
+        self.printed.set(true);
         if self.silent { Ok(()) } else { print(&self.formatted(value, text)) }
     }
 
-    /// Under `--json`, prints why a command has no result, unless it was interrupted or another process
-    /// tells.
-    pub(super) fn failure(self, failure: &Failure) {
-        if !self.json || failure.exit_code == ExitCode::Interrupted || failure.problems.is_empty() {
+    /// Under `--json`, prints why a command has no result, unless that is told already.
+    pub(super) fn failure(&self, failure: &Failure) {
+        if !self.json || self.printed.get() || failure.problems.is_empty() {
             return;
         }
         let joined = |texts: Vec<&str>| texts.join("; ");
@@ -52,7 +59,7 @@ impl Output {
 
     /// A result as [`Output::result`] prints it.
     pub(super) fn formatted<T: Serialize>(
-        self,
+        &self,
         value: &T,
         text: impl FnOnce(&T) -> String,
     ) -> String {

@@ -9,7 +9,7 @@ use std::{
 use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
-    DataError, TargetKind,
+    DataError, TablePreprocessing, TargetKind,
     csv_table::RowReader,
     image_folder::read_image,
     npy::{is_npy, read_npy_rows},
@@ -125,23 +125,41 @@ fn predict_rows(
     let preprocessing = model.description().table()?;
     let mut refused = false;
     for input in inputs {
-        if is_npy(Path::new(input)) {
-            let rows = read_npy_rows(Path::new(input), preprocessing)?;
-            let name = |row: usize| format!("{input}[{row}]");
-            refused |= !rows.refused.is_empty();
-            print_rows(model, &rows.features, (rows.rows, rows.refused), name, printer)?;
-            continue;
-        }
-        let (name, reader) = open(input)?;
-        let mut reader = RowReader::new(reader, &name, preprocessing)?;
-        while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
-            refused |= !rows.refused.is_empty();
-            let name = |line: u64| format!("{name}:{line}");
-            rows.notes.iter().for_each(|note| output::print_note(note));
-            print_rows(model, &rows.features, (rows.lines, rows.refused), name, printer)?;
-        }
+        refused |= match predict_table(model, preprocessing, input, printer) {
+            // The next table may be one.
+            Err(failure) if failure.exit_code == ExitCode::UserData => {
+                printer.refuse(input.clone(), failure)?;
+                true
+            }
+            ended => ended?,
+        };
     }
     end(refused)
+}
+
+/// Predicts the rows of a table; returns whether any was refused.
+fn predict_table(
+    model: &Model<Selected>,
+    preprocessing: &TablePreprocessing,
+    input: &str,
+    printer: &mut Printer<'_>,
+) -> Result<bool, Failure> {
+    if is_npy(Path::new(input)) {
+        let rows = read_npy_rows(Path::new(input), preprocessing)?;
+        let (name, refused) = (|row: usize| format!("{input}[{row}]"), !rows.refused.is_empty());
+        print_rows(model, &rows.features, (rows.rows, rows.refused), name, printer)?;
+        return Ok(refused);
+    }
+    let mut refused = false;
+    let (name, reader) = open(input)?;
+    let mut reader = RowReader::new(reader, &name, preprocessing)?;
+    while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
+        refused |= !rows.refused.is_empty();
+        let name = |line: u64| format!("{name}:{line}");
+        rows.notes.iter().for_each(|note| output::print_note(note));
+        print_rows(model, &rows.features, (rows.lines, rows.refused), name, printer)?;
+    }
+    Ok(refused)
 }
 
 /// Prints predictions and refusals in the order of the input.
@@ -159,12 +177,12 @@ fn print_rows<P: Ord + Copy>(
     let predictions = model.predict_rows(features)?;
     for (place, prediction) in places.into_iter().zip(&predictions) {
         while let Some((before, error)) = refused.next_if(|&(other, _)| other < place) {
-            printer.refuse(name(before), error)?;
+            printer.refuse(name(before), error.into())?;
         }
         printer.print(name(place), prediction)?;
     }
     for (place, error) in refused {
-        printer.refuse(name(place), error)?;
+        printer.refuse(name(place), error.into())?;
     }
     printer.flush()
 }
@@ -198,7 +216,7 @@ fn predict_images(
             match read {
                 Ok(()) => printer.print(input, prediction)?,
                 Err(error) => {
-                    printer.refuse(input, error)?;
+                    printer.refuse(input, error.into())?;
                     refused = true;
                 }
             }
@@ -252,10 +270,10 @@ impl Printer<'_> {
 
     /// Reports on stderr, and in JSON, that an input has no prediction. In CSV its cells are empty, so
     /// that there is a row for each input.
-    fn refuse(&mut self, input: String, error: DataError) -> Result<(), Failure> {
+    fn refuse(&mut self, input: String, failure: Failure) -> Result<(), Failure> {
         self.flush()?; // to keep the order on a terminal
-        let refused = Refused { input, error: error.to_string() };
-        output::print_failure(&error.into());
+        let refused = Refused { input, error: failure.to_string() };
+        output::print_failure(&failure);
         if self.csv {
             self.print_row(refused.input, Vec::new());
         } else {

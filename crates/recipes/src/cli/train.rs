@@ -20,6 +20,7 @@ use crate::{
     Console, ExitCode, Failure, Start, Summary,
     config::Layer,
     numbers::{counted, duration, grouped, listed},
+    paths,
     record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, measures_at_the_end, stable, stopped_early},
@@ -177,7 +178,14 @@ pub(super) fn recipe_and_layers(
             (registry::find(file.recipe_name()?)?, Some(file))
         }
     };
-    Ok((recipe, file.into_iter().chain(Layer::sets(settings)).collect()))
+    let moved = file.as_ref().map(|file| of_run(Path::new(named), file)).unwrap_or_default();
+    Ok((recipe, file.into_iter().chain(moved).chain(Layer::sets(settings)).collect()))
+}
+
+/// Where a configuration is that of a run, the paths that lead to its files from here.
+fn of_run(named: &Path, file: &Layer) -> Vec<Layer> {
+    let run = named.parent().filter(|_| named.ends_with(CONFIG)).unwrap_or(Path::new(""));
+    paths::layers(run, &paths::moved(run, file))
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.

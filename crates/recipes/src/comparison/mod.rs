@@ -243,8 +243,13 @@ impl Comparison {
         metrics
     }
 
-    /// The first metric of held-out data, a loss, and the run where it is lowest.
+    /// The first metric of held-out data, a loss, and the run where it is lowest; none where they
+    /// learnt different tasks, whose losses say nothing of each other.
     pub(crate) fn best(&self) -> Option<(String, String)> {
+        let is_other = |row: &Row| row.task() != self.rows[0].task();
+        if self.rows.iter().any(is_other) {
+            return None;
+        }
         let metric = self.metrics().into_iter().find(|name| !name.starts_with("train_"))?;
         let measured = |row: &'_ Row| row.metrics.get(metric).map(|value| value.mean);
         let rows = self.rows.iter().filter(|row| measured(row).is_some_and(f64::is_finite));
@@ -268,7 +273,7 @@ impl Comparison {
             let seeds: Vec<String> = row.seeds.iter().map(u64::to_string).collect();
             let mut cells = vec![row.name(), row.recipe.clone(), seeds.join(", ")];
             cells.extend([row.epochs.count(), row.steps.count()]);
-            let metric = |name: &&String| row.metrics.get(*name).map(|value| value.told());
+            let metric = |name: &&String| row.metrics.get(*name).map(|value| value.metric(name));
             cells.extend(metrics.iter().map(|name| metric(name).unwrap_or_else(|| "-".to_owned())));
             cells.extend([row.seconds.short(), row.samples_per_second.count()]);
             cells
@@ -382,11 +387,11 @@ mod tests {
                     "40",
                     "0.2500",
                     "0.5000",
-                    "0.6000 ± 0.1414",
+                    "60.00 ± 14.14 %",
                     "12.0",
                     "100"
                 ],
-                ["runs/b", "cnn", "0", "2", "40", "0.2500", "0.5000", "0.6000", "12.0", "100"]
+                ["runs/b", "cnn", "0", "2", "40", "0.2500", "0.5000", "60.00 %", "12.0", "100"]
             ]
         );
         let keys: Vec<&String> = comparison.differences.keys().collect();
@@ -404,7 +409,7 @@ mod tests {
         let cells = comparison.cells();
         assert_eq!(cells.len(), 1);
         assert_eq!([&cells[0][0], &cells[0][2]], ["runs/a and 1 more", "0, 1"]);
-        assert_eq!(cells[0][7], "0.6000 ± 0.1414");
+        assert_eq!(cells[0][7], "60.00 ± 14.14 %");
         let note = "`runs/c` repeats `runs/a`: same settings and seed, so the two count as one";
         assert_eq!(comparison.notes, [note]);
     }
@@ -461,7 +466,7 @@ mod tests {
         let runs = Runs { finished: runs.into(), notes };
         let page = runs.page(&runs.compare());
         assert!(page.contains(">a</text>") && page.contains(">b</text>"), "{page}");
-        assert!(page.contains("0.5500 ± 0.0707") && !page.contains("http"), "{page}");
+        assert!(page.contains("55.00 ± 7.07 %") && !page.contains("http"), "{page}");
         assert!(page.contains("left out: &#60;x&#62;"), "{page}");
     }
 }

@@ -11,6 +11,20 @@ use crate::{
     spread::Spread,
 };
 
+/// The settings that say what is learnt.
+const TASK: [&str; 10] = [
+    "data.source",
+    "data.drawing",
+    "data.labels",
+    "data.path",
+    "data.target",
+    "data.task",
+    "data.tokens",
+    "data.validation",
+    "data.validation_path",
+    "data.test_path",
+];
+
 /// A run, or several that differ only in their seeds and in what those choose of the data.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
@@ -32,6 +46,17 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// What was to be learnt: the kind of network, and the settings that say of which data.
+    pub(super) fn task(&self) -> (&str, Vec<Option<&Value>>) {
+        let recipe = self.recipe.as_str();
+        let kind = registry::find(recipe).map_or(recipe, |found| match found.task {
+            // Losses are those of words, or of characters.
+            "text generation" => recipe,
+            task => task,
+        });
+        (kind, TASK.map(|key| self.settings.get(key)).into())
+    }
+
     /// - `group`: at least one run, each with another seed
     pub(super) fn of(group: &[&Finished]) -> Self {
         let spread = |value: &dyn Fn(&Finished) -> f64| {

@@ -180,8 +180,27 @@ fn syntax_problem(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) ->
     let problem = Problem::new(format!("not valid TOML: {message}, in {place}:{line}:{column}"));
     Some(match lines.text(position).trim() {
         "" => problem,
-        text => problem.with_help(format!("the line is `{}`", shortened(text))),
+        text => {
+            let line = format!("the line is `{}`", shortened(text));
+            problem.with_help(line + usual_slip(text).unwrap_or_default())
+        }
     })
+}
+
+/// What to do about the usual slips in a line of TOML.
+fn usual_slip(line: &str) -> Option<&'static str> {
+    let (_, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let is_number = |text: &str| text.replacen(',', ".", 1).parse::<f64>().is_ok();
+    match value {
+        text if text.starts_with('"') && text.contains('\\') => {
+            Some("; in single quotes a `\\` stands for itself, as in 'C:\\table.csv'")
+        }
+        number if number.contains(',') && is_number(number) => {
+            Some("; numbers have a decimal point, not a comma")
+        }
+        _ => None,
+    }
 }
 
 /// Splits the argument of `--set` into a path and the text of a value.

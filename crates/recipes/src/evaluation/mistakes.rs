@@ -114,6 +114,7 @@ mod tests {
     fn a_row_reads_as_the_table_had_it() {
         let preprocessing = |encoding| TablePreprocessing {
             header: true,
+            decimal_comma: false,
             columns: [
                 ("age", ColumnKind::Numeric { mean: 30.0, deviation: 7.0 }),
                 ("name", ColumnKind::Dropped { reason: String::new() }),

@@ -97,10 +97,13 @@ impl HeldOut {
         let share = count / of;
         // Two standard errors of a share.
         let margin = 2.0 * (share * (1.0 - share) / of).sqrt();
-        let guesses = count < of && metric("accuracy")? <= share + margin;
+        let guesses = metric("accuracy")? <= share + margin;
         guesses.then(|| {
             let (class, share) = (&commonest.class, percent(share));
-            format!("always guessing `{class}`, the most common class ({share})")
+            match count < of {
+                true => format!("always guessing `{class}`, the most common class ({share})"),
+                false => format!("always guessing `{class}`, the only class that was held out"),
+            }
         })
     }
 }
@@ -135,7 +138,8 @@ mod tests {
         assert_eq!(guess(0.55).as_deref(), Some(expected));
         assert_eq!(guess(0.63).as_deref(), Some(expected), "within two standard errors");
         assert_eq!(guess(0.64), None);
-        assert_eq!(held_out(&[("accuracy", 1.0)], &[1000], None).no_better_than(), None);
+        let only = held_out(&[("accuracy", 1.0)], &[0, 1000], None).no_better_than().unwrap();
+        assert_eq!(only, "always guessing `1`, the only class that was held out");
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
         assert_eq!(regression(-0.1).as_deref(), Some("predicting the mean of the held-out values"));

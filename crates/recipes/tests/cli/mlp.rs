@@ -413,6 +413,21 @@ fn rare_classes_are_found_where_classes_count_alike() {
 }
 
 #[test]
+fn a_table_that_cannot_be_read_leaves_the_others_predicted() {
+    let folder = Folder::new();
+    let rows = "1.5,a\n2.5,b\n".repeat(10);
+    folder.write("table.csv", format!("size,kind\n{rows}"));
+    folder.write("other.csv", format!("sizes,kind\n{rows}"));
+    let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=kind";
+    folder.run(&format!("{train} --max-steps 2 --progress quiet --run-dir run")).succeeded();
+    let ran = folder.run("predict run other.csv none.csv table.csv --csv");
+    let ran = ran.refused(3, "error: `other.csv` has no column `size`");
+    assert!(ran.stderr.contains("help: rename `sizes`, if it is meant"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot read `none.csv`"), "{}", ran.stderr);
+    assert_eq!(ran.stdout.lines().filter(|line| line.starts_with("table.csv:")).count(), 20);
+}
+
+#[test]
 fn class_weights_are_for_classes() {
     let folder = Folder::new();
     folder.write("table.csv", "x,y\n".to_owned() + &"1,2.5\n3,4.25\n5,0.125\n".repeat(9));

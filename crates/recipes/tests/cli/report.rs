@@ -118,6 +118,7 @@ fn a_run_is_used_from_another_folder_than_it_was_started_in() {
         ("report ../run", "30 held-out samples"),
         ("resume ../run --set training.max_steps=40", "for 40 steps"),
         ("resume ../run --set training.max_steps=60", "for 60 steps"),
+        ("train ../run/config.toml --max-steps 30 --run-dir again", "for 30 steps"),
     ] {
         let mut command = folder.command();
         command.current_dir(folder.path("elsewhere")).args(arguments.split(' '));

@@ -179,6 +179,14 @@ fn what_has_no_result_is_told_as_json() {
     });
     assert_eq!(interrupted, expected);
 
+    let commands = [
+        ("eval none", 3, "there is no run directory `none`"),
+        ("train mlp --epochs 3", 2, "unexpected argument"),
+    ];
+    for (command, code, error) in commands {
+        let told = folder.run(&format!("{command} --json")).refused(code, error).json();
+        assert!(told["error"].as_str().unwrap().contains(error), "{told}");
+    }
     for command in ["train mlp --set data.sorce=csv", "resume run --set data.sorce=csv"] {
         let ran = folder.run(&format!("{command} --json")).refused(2, "unknown key");
         let expected = serde_json::json!({

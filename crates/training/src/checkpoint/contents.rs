@@ -64,8 +64,11 @@ pub(crate) struct SavedState {
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
-    /// The carried state of all processes.
+    /// The carried state of all processes; none between two epochs, as each begins without.
     pub(crate) fn carried_by_all(&self, group: &Group) -> Result<Tensors, GroupError> {
+        if self.record.position == 0 {
+            return Ok(Tensors::new());
+        }
         let gather = |(name, rows): (&String, &Tensor<B::InnerBackend, 2>)| {
             let [_, width] = rows.dims();
             let counts = self.last_counts;

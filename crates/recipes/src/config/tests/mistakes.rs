@@ -177,6 +177,16 @@ fn broken_toml_is_reported_by_line_and_column() {
         "[training]\nseed = 1\nseed = 2\n[training]\n",
         &["not valid TOML: duplicate key, in my.toml:3:1", "help: the line is `seed = 2`"],
     );
+    let slip = |line: &str, expected: &str| {
+        let problems = resolve::<Demo>(recipe(), vec![file(line)]).expect_err("it went through");
+        let told = lines(&problems);
+        assert!(told[1].ends_with(expected), "{told:?}");
+    };
+    slip(
+        r#"path = "C:\Users\x.csv""#,
+        r"in single quotes a `\` stands for itself, as in 'C:\table.csv'",
+    );
+    slip("rate = 0,001 # mine", "numbers have a decimal point, not a comma");
     check(
         &format!("{}x = 1", "a.".repeat(100_000)),
         &[
