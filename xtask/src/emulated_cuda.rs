@@ -18,6 +18,8 @@ use xshell::{PushEnv, Shell, cmd};
 use crate::{ci, program};
 
 const SOURCES: &str = "xtask/emulated_cuda";
+/// Their folders of headers.
+const HEADERS: [&str; 3] = ["include", "include/cuda", "include/cooperative_groups"];
 /// The names under which driver and compiler are looked for; both are one library.
 const LIBRARIES: [&str; 2] = ["libcuda.so", "libnvrtc.so"];
 /// Prints the folder of NVIDIA's own compiler and headers, where Python has them.
@@ -78,13 +80,16 @@ impl Device {
 }
 
 fn build(shell: &Shell, folder: &Path) -> anyhow::Result<()> {
-    let include = folder.join("include");
-    fs::create_dir_all(&include)?;
     // Kernels that an earlier driver compiled may not fit this one.
     shell.remove_path(folder.join("kernels"))?;
-    for header in shell.read_dir(format!("{SOURCES}/include"))? {
-        let name = header.file_name().context("a header without a name")?;
-        fs::copy(&header, include.join(name))?;
+    for headers in HEADERS {
+        let to = folder.join(headers);
+        fs::create_dir_all(&to)?;
+        for header in shell.read_dir(Path::new(SOURCES).join(headers))? {
+            if header.is_file() {
+                fs::copy(&header, to.join(header.file_name().context("a header without a name")?))?;
+            }
+        }
     }
     let [library, other] = LIBRARIES.map(|name| folder.join(name));
     let sources =
