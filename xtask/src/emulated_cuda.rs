@@ -54,7 +54,7 @@ impl Device {
         }
         let mut environment = vec![
             ("LD_LIBRARY_PATH", libraries),
-            ("CUDA_PATH", folder.into()),
+            ("CUDA_PATH", folder.clone().into()),
             // Which kernels are fastest here says nothing.
             ("CUBECL_AUTOTUNE_LEVEL", "minimal".into()),
         ];
@@ -65,7 +65,9 @@ impl Device {
                 println!("SKIPPED: {UNSEEN}\nhelp: {NVIDIA_PACKAGES}");
             }
         }
-        Ok(Self { environment })
+        let device = Self { environment };
+        check(shell, &folder, &device).context("the emulated device computes wrong values")?;
+        Ok(device)
     }
 
     /// The variables by which a program finds the device.
@@ -103,4 +105,14 @@ fn build(shell: &Shell, folder: &Path) -> anyhow::Result<()> {
     shell.remove_path(&other)?;
     fs::hard_link(library, other)?;
     Ok(())
+}
+
+/// Runs a kernel of its own on the device, with the PTX on which Burn's depend.
+fn check(shell: &Shell, folder: &Path, device: &Device) -> anyhow::Result<()> {
+    let source = Path::new(SOURCES).join("check.cpp");
+    let program = folder.join("check");
+    cmd!(shell, "g++ -std=c++17 -O1 -Wall -Wextra -Werror -o {program} {source} -L{folder} -lcuda")
+        .run()?;
+    let _of_commands = device.for_commands(shell);
+    Ok(cmd!(shell, "{program}").run()?)
 }
