@@ -52,6 +52,9 @@ fn convolution_by_either_algorithm() {
         // As tensor cores take them, over the border and within it.
         ([2, 8, 10, 9], [16, 8, 3, 3], square(1)),
         ([2, 8, 10, 9], [16, 8, 3, 3], square(0)),
+        // As many outputs as tensor cores compute at once, of one channel and of several.
+        ([2, 1, 9, 8], [32, 1, 3, 3], square(1)),
+        ([2, 10, 9, 8], [32, 10, 3, 3], with(1, 1, 1, 1, false)),
         // One result; then few outputs and many places, in parts of which the last is smaller.
         ([1, 1, 3, 5], [1, 1, 3, 5], with(1, 0, 1, 1, false)),
         ([3, 3, 31, 29], [5, 3, 3, 3], with(1, 1, 1, 1, true)),
