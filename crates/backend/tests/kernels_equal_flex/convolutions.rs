@@ -141,8 +141,13 @@ fn convolved_in<B: Backend>(
 /// In the arithmetic that `training.precision` may ask for, where the device has it.
 #[test]
 fn convolution_in_fewer_bits() {
-    // The places of the first weight's gradient are summed in parts, those of the second at once.
-    let cases = [([3, 3, 31, 29], [5, 3, 3, 3]), ([2, 8, 6, 6], [33, 8, 3, 3])];
+    // The places of the first weight's gradient are summed in parts, those of the second at once. The
+    // third has as many outputs as tensor cores compute at once.
+    let cases = [
+        ([3, 3, 31, 29], [5, 3, 3, 3]),
+        ([2, 8, 6, 6], [33, 8, 3, 3]),
+        ([2, 8, 6, 6], [32, 8, 3, 3]),
+    ];
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&Default::default(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");
