@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -37,10 +38,78 @@ std::string kernel_name(const std::string& source) {
     return source.substr(start, stop - start);
 }
 
+// From an opening quote or parenthesis to behind the one that closes it.
+std::string enclosed(const std::string& source, size_t from) {
+    size_t at = from;
+    for (int depth = 0;;) {
+        char c = source.at(at++);
+        if (c == '"') {
+            while (source.at(at) != '"') at += source[at] == '\\' ? 2 : 1;
+            ++at;
+        }
+        depth += (c == '(') - (c == ')');
+        if (depth == 0) return source.substr(from, at - from);
+    }
+}
+
+// The call that does what an `asm` statement would, of which `inside` is what follows the word: of a
+// function of `include/ptx.h`, named after the first instruction, with all operands.
+std::string call(const std::string& inside) {
+    std::string text, operands;
+    for (size_t at = 1; at < inside.size() - 1; ++at) {
+        if (inside[at] != '"') continue;
+        std::string literal = enclosed(inside, at);
+        at += literal.size();
+        if (inside[at] == '(') {
+            std::string operand = enclosed(inside, at);
+            operands += (operands.empty() ? "" : ", ") + operand;
+            at += operand.size() - 1;
+        } else {
+            text += literal.substr(1, literal.size() - 2);
+        }
+    }
+    static const std::regex instruction("(?:^|[ {;])([a-z]+[.][a-z0-9_.:]+)");
+    std::smatch found;
+    if (!std::regex_search(text, found, instruction)) return "unknown_ptx()";
+    std::string name = "emulated_" + found[1].str();
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    return name + '(' + operands + ')';
+}
+
+// Burn's products by `mma.sync` hand their results over in shared memory without waiting for each other:
+// they count on the threads of a warp going in step, which they do unless they part. So here they keep
+// step at whatever they write to shared memory.
+std::string in_step(const std::string& source) {
+    std::istringstream lines(source);
+    std::string line, text;
+    while (std::getline(lines, line)) {
+        size_t start = line.find_first_not_of(' ');
+        bool writes = start != std::string::npos && line.find(" = ") != std::string::npos &&
+                      (line.compare(start, 14, "shared_memory_") == 0 ||
+                       line.compare(start, 5, "_tmp_") == 0);
+        text += (writes ? "emulated_keep_step(); " + line + " emulated_keep_step();" : line) + '\n';
+    }
+    return text;
+}
+
+// The source without PTX, for a compiler that knows none.
+std::string without_ptx(std::string source) {
+    if (source.find("mma.sync") != std::string::npos) source = in_step(source);
+    for (const char* word : {"asm volatile(", "asm("}) {
+        for (size_t at = 0; (at = source.find(word, at)) != std::string::npos;) {
+            size_t open = at + std::strlen(word) - 1;
+            std::string inside = enclosed(source, open);
+            source.replace(at, open + inside.size() - at, call(inside));
+        }
+    }
+    return "#include <ptx.h>\n" + source;
+}
+
 // What the driver looks up in a compiled kernel.
 std::string entry_points(const std::string& name, const std::string& source) {
     bool waits = false;
-    for (const char* call : {"__sync", "_sync(", "wmma::"})
+    for (const char* call : {"__sync", "_sync(", "cuda::", "emulated_"})
         waits |= source.find(call) != std::string::npos;
     return "\nextern \"C\" const bool emulated_waits = " + std::string(waits ? "true" : "false") +
            ";\nextern \"C\" void emulated_thread(void** arguments) { emulated_call(" + name +
@@ -104,13 +173,9 @@ int nvrtcDestroyProgram(Program** program) { return delete *program, 0; }
 
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
     constexpr int COMPILATION = 6;
-    for (const char* word : {"asm", "#include <cuda/"}) {
-        if (program->source.find(word) == std::string::npos) continue;
-        program->log = "the emulated device knows no PTX";
-        return COMPILATION;
-    }
     std::string name = kernel_name(program->source);
-    std::string source = program->source + entry_points(name, program->source);
+    std::string source = without_ptx(program->source);
+    source += entry_points(name, source);
     std::string folder = variable("CUDA_PATH", ".");
     std::filesystem::create_directories(folder + "/kernels");
     std::ostringstream hash;
@@ -135,7 +200,11 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
     std::ifstream log(own + ".log");
     program->log.assign(std::istreambuf_iterator<char>(log), {});
     std::filesystem::remove(own + ".log");
-    if (status != 0) return COMPILATION;
+    if (status != 0) {
+        std::fprintf(stderr, "emulated CUDA: cannot compile %s\n%s\n", (stem + ".cpp").c_str(),
+                     program->log.c_str());
+        return COMPILATION;
+    }
     std::filesystem::rename(own + ".so", program->library);
     return 0;
 }

@@ -2,8 +2,10 @@
 // time, so streams and events have nothing to do.
 
 #include "emulator.h"
+#include "include/tensor_map.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -12,6 +14,8 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+
+emulated_counts emulated_instructions;
 
 namespace {
 
@@ -33,8 +37,11 @@ struct Counts {
     size_t launches = 0, uploads = 0, downloads = 0, waits = 0;
     ~Counts() {
         if (variable("EMULATED_CUDA_COUNTS", "").empty()) return;
-        std::fprintf(stderr, "emulated CUDA: %zu launches, %zu uploads, %zu downloads, %zu waits\n",
-                     launches, uploads, downloads, waits);
+        const auto& [mma, ldmatrix, stmatrix, cp_async] = emulated_instructions;
+        std::fprintf(stderr,
+                     "emulated CUDA: %zu launches, %zu uploads, %zu downloads, %zu waits; "
+                     "%lu mma.sync, %lu ldmatrix, %lu stmatrix, %lu cp.async\n",
+                     launches, uploads, downloads, waits, mma, ldmatrix, stmatrix, cp_async);
     }
 } counts;
 
@@ -79,6 +86,36 @@ struct Copy2D {
     size_t target_pitch;
     size_t width_in_bytes, height;
 };
+
+// Whether the accelerator can read a tensor, as the driver's reference has it.
+bool describe(emulated_tensor_map& map, unsigned type, unsigned rank, void* elements,
+              const uint64_t* sizes, const uint64_t* strides, const unsigned* steps, int interleave,
+              unsigned swizzle, bool nan) {
+    constexpr unsigned char BYTES[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    if (type >= sizeof BYTES || rank < 1 || rank > 5 || interleave != 0 || swizzle > 3) return false;
+    map = {};
+    map.elements = static_cast<unsigned char*>(elements);
+    map.rank = rank;
+    map.bytes = BYTES[type];
+    map.swizzle = swizzle;
+    map.nan = nan;
+    bool fits = reinterpret_cast<uintptr_t>(elements) % 16 == 0;
+    for (unsigned d = 0; d < rank; ++d) {
+        map.sizes[d] = sizes[d];
+        map.steps[d] = steps[d];
+        fits &= sizes[d] > 0 && sizes[d] <= uint64_t(1) << 32 && steps[d] > 0 && steps[d] <= 8;
+        if (d == 0) continue;
+        map.strides[d - 1] = strides[d - 1];
+        fits &= strides[d - 1] % 16 == 0 && strides[d - 1] < uint64_t(1) << 40;
+    }
+    return fits;
+}
+
+// Whether what a box has of the innermost dimension is as long as it may be.
+bool inner_fits(const emulated_tensor_map& map) {
+    unsigned bytes = map.box[0] * map.bytes;
+    return bytes > 0 && bytes % 16 == 0 && (map.swizzle == 0 || bytes <= 16u << map.swizzle);
+}
 
 }  // namespace
 
@@ -196,6 +233,31 @@ int cuLaunchKernel(const Kernel* kernel, unsigned grid_x, unsigned grid_y, unsig
     ++counts.launches;
     run(*kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments);
     return SUCCESS;
+}
+
+int cuTensorMapEncodeTiled(emulated_tensor_map* map, unsigned type, unsigned rank, void* elements,
+                           const uint64_t* sizes, const uint64_t* strides, const unsigned* box,
+                           const unsigned* steps, int interleave, unsigned swizzle, int, int nan) {
+    bool fits = describe(*map, type, rank, elements, sizes, strides, steps, interleave, swizzle, nan);
+    for (unsigned d = 0; d < rank && fits; ++d) {
+        map->box[d] = box[d];
+        fits = box[d] > 0 && box[d] <= 256;
+    }
+    return fits && inner_fits(*map) ? SUCCESS : INVALID_VALUE;
+}
+int cuTensorMapEncodeIm2col(emulated_tensor_map* map, unsigned type, unsigned rank, void* elements,
+                            const uint64_t* sizes, const uint64_t* strides, const int* first,
+                            const int* last, unsigned channels, unsigned pixels,
+                            const unsigned* steps, int interleave, unsigned swizzle, int, int nan) {
+    bool fits = describe(*map, type, rank, elements, sizes, strides, steps, interleave, swizzle, nan) &&
+                rank >= 3 && channels <= 256 && pixels <= 1024;
+    for (unsigned d = 0; d + 2 < rank && fits; ++d) {
+        map->first[d] = first[d];
+        map->last[d] = last[d];
+    }
+    map->box[0] = channels;
+    map->box[1] = pixels;
+    return fits && inner_fits(*map) ? SUCCESS : INVALID_VALUE;
 }
 
 int cuGetErrorName(int, const char** text) { return *text = "an emulated error", SUCCESS; }

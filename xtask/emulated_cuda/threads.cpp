@@ -17,6 +17,7 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 alignas(128) unsigned char dynamic_shared_mem[SHARED_BYTES];
+unsigned emulated_shared_bytes;
 
 namespace {
 
@@ -27,7 +28,13 @@ bool last_first() {
     return value;
 }
 
-enum class State { Ready, AtWarp, AtBlock, Returned };
+enum class State { Ready, InStep, AtWarp, AtBlock, AtBarrier, Returned };
+
+struct Copy {
+    void* to;
+    const void* from;
+    unsigned bytes, zeros;
+};
 
 struct Fiber {
     ucontext_t context;
@@ -37,6 +44,10 @@ struct Fiber {
     uint3 index;
     unsigned number;
     unsigned exchanges;
+    // Where it is `AtBarrier`, and the phase whose end it awaits.
+    const emulated_barrier* barrier;
+    unsigned phase;
+    std::vector<Copy> copies;
 };
 
 // What the lanes of a warp exchange. The last three exchanges are kept: a thread may be one ahead of
@@ -54,11 +65,6 @@ std::jmp_buf scheduler;
 Fiber* running;
 const Kernel* kernel_running;
 void** arguments_running;
-
-[[noreturn]] void end(const char* reason) {
-    std::fprintf(stderr, "emulated CUDA: %s: %s\n", kernel_running->name.c_str(), reason);
-    std::abort();
-}
 
 void leave(State state) {
     running->state = state;
@@ -81,7 +87,7 @@ void resume(Fiber& fiber) {
     fiber.started = true;
     getcontext(&fiber.context);
     void* stack = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (stack == MAP_FAILED) end("no memory for a thread's stack");
+    if (stack == MAP_FAILED) emulated_end("no memory for a thread's stack");
     fiber.context.uc_stack.ss_sp = stack;
     fiber.context.uc_stack.ss_size = STACK;
     fiber.context.uc_link = nullptr;
@@ -97,22 +103,45 @@ void in_order(unsigned first, unsigned last, const std::function<void(unsigned)>
     }
 }
 
-// Runs a warp's threads until each waits for the block or has returned.
+// Whether some of the threads wait so.
+bool some(unsigned first, unsigned last, State state) {
+    return std::any_of(fibers.begin() + first, fibers.begin() + last,
+                       [state](const auto& fiber) { return fiber->state == state; });
+}
+
+void release(unsigned first, unsigned last, State state) {
+    for (unsigned i = first; i < last; ++i)
+        if (fibers[i]->state == state) fibers[i]->state = State::Ready;
+}
+
+// Lets threads go on whose barrier has turned, and tells whether there are any.
+bool release_from_barriers(unsigned first, unsigned last) {
+    bool released = false;
+    for (unsigned i = first; i < last; ++i) {
+        Fiber& fiber = *fibers[i];
+        if (fiber.state != State::AtBarrier || fiber.barrier->phase == fiber.phase) continue;
+        fiber.state = State::Ready;
+        released = true;
+    }
+    return released;
+}
+
+// Runs a warp's threads until each waits for the block, for a barrier, for others of the warp that do so,
+// or has returned.
 void run_warp(unsigned first, unsigned last) {
     for (;;) {
         in_order(first, last, [](unsigned i) {
             if (fibers[i]->state == State::Ready) resume(*fibers[i]);
         });
-        bool some_wait = false, some_went_on = false;
-        for (unsigned i = first; i < last; ++i) {
-            some_wait |= fibers[i]->state == State::AtWarp;
-            some_went_on |= fibers[i]->state == State::AtBlock;
+        if (release_from_barriers(first, last)) continue;
+        if (some(first, last, State::InStep)) {
+            release(first, last, State::InStep);
+            continue;
         }
-        if (!some_wait) return;
-        if (some_went_on)
-            end("threads of a warp wait at different places");
-        for (unsigned i = first; i < last; ++i)
-            if (fibers[i]->state == State::AtWarp) fibers[i]->state = State::Ready;
+        if (some(first, last, State::AtBarrier) || !some(first, last, State::AtWarp)) return;
+        if (some(first, last, State::AtBlock))
+            emulated_end("threads of a warp wait at different places");
+        release(first, last, State::AtWarp);
     }
 }
 
@@ -123,6 +152,7 @@ void run_block_in_turns(unsigned threads) {
         fiber.state = State::Ready;
         fiber.number = i;
         fiber.exchanges = 0;
+        fiber.copies.clear();
         fiber.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
     }
     unsigned count = (threads + WARP - 1) / WARP;
@@ -131,18 +161,18 @@ void run_block_in_turns(unsigned threads) {
         in_order(0, count, [&](unsigned warp) {
             run_warp(warp * WARP, std::min(threads, (warp + 1) * WARP));
         });
-        bool some_wait = false;
-        for (unsigned i = 0; i < threads; ++i) {
-            some_wait |= fibers[i]->state == State::AtBlock;
-            if (fibers[i]->state == State::AtBlock) fibers[i]->state = State::Ready;
-        }
-        if (!some_wait) return;
+        if (release_from_barriers(0, threads)) continue;
+        if (some(0, threads, State::AtBarrier))
+            emulated_end("threads wait at a barrier at which too few arrive");
+        if (!some(0, threads, State::AtBlock)) return;
+        release(0, threads, State::AtBlock);
     }
 }
 
 void run_block(unsigned shared_bytes) {
     // What a block before left there is no value of this one's.
     std::memset(dynamic_shared_mem, 0xff, shared_bytes);
+    emulated_shared_bytes = shared_bytes;
     unsigned threads = blockDim.x * blockDim.y * blockDim.z;
     if (kernel_running->waits) return run_block_in_turns(threads);
     in_order(0, threads, [&](unsigned i) {
@@ -163,8 +193,31 @@ void run(const Kernel& kernel, dim3 grid, dim3 block, unsigned shared_bytes, voi
             for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) run_block(shared_bytes);
 }
 
+void emulated_end(const char* reason) {
+    std::fprintf(stderr, "emulated CUDA: %s: %s\n", kernel_running->name.c_str(), reason);
+    std::abort();
+}
+
 void emulated_wait_for_block() { leave(State::AtBlock); }
 void emulated_wait_for_warp() { leave(State::AtWarp); }
+void emulated_keep_step() { leave(State::InStep); }
+void emulated_wait_for_phase(const emulated_barrier* barrier, unsigned phase) {
+    running->barrier = barrier;
+    running->phase = phase;
+    if (barrier->phase == phase) leave(State::AtBarrier);
+}
+
+void emulated_copy_later(void* to, const void* from, unsigned bytes, unsigned zeros) {
+    std::memset(to, 0xff, bytes + zeros);
+    running->copies.push_back({to, from, bytes, zeros});
+}
+void emulated_copy_now() {
+    for (const Copy& copy : running->copies) {
+        std::memcpy(copy.to, copy.from, copy.bytes);
+        std::memset(static_cast<char*>(copy.to) + copy.bytes, 0, copy.zeros);
+    }
+    running->copies.clear();
+}
 
 namespace {
 
@@ -187,7 +240,7 @@ unsigned long long emulated_exchange(unsigned long long value, unsigned source) 
     return warp.there[place][source] ? warp.values[place][source] : ~0ull;
 }
 
-extern "C" float* emulated_warp_memory() { return warps[running->number / WARP].memory; }
+float* emulated_warp_memory() { return warps[running->number / WARP].memory; }
 
 unsigned emulated_ballot(bool predicate) {
     unsigned place = give(predicate), votes = 0;

@@ -18,6 +18,8 @@ use xshell::{PushEnv, Shell, cmd};
 use crate::{ci, program};
 
 const SOURCES: &str = "xtask/emulated_cuda";
+/// Their folders of headers.
+const HEADERS: [&str; 3] = ["include", "include/cuda", "include/cooperative_groups"];
 /// The names under which driver and compiler are looked for; both are one library.
 const LIBRARIES: [&str; 2] = ["libcuda.so", "libnvrtc.so"];
 /// Prints the folder of NVIDIA's own compiler and headers, where Python has them.
@@ -52,7 +54,7 @@ impl Device {
         }
         let mut environment = vec![
             ("LD_LIBRARY_PATH", libraries),
-            ("CUDA_PATH", folder.into()),
+            ("CUDA_PATH", folder.clone().into()),
             // Which kernels are fastest here says nothing.
             ("CUBECL_AUTOTUNE_LEVEL", "minimal".into()),
         ];
@@ -63,7 +65,9 @@ impl Device {
                 println!("SKIPPED: {UNSEEN}\nhelp: {NVIDIA_PACKAGES}");
             }
         }
-        Ok(Self { environment })
+        let device = Self { environment };
+        check(shell, &folder, &device).context("the emulated device computes wrong values")?;
+        Ok(device)
     }
 
     /// The variables by which a program finds the device.
@@ -78,13 +82,16 @@ impl Device {
 }
 
 fn build(shell: &Shell, folder: &Path) -> anyhow::Result<()> {
-    let include = folder.join("include");
-    fs::create_dir_all(&include)?;
     // Kernels that an earlier driver compiled may not fit this one.
     shell.remove_path(folder.join("kernels"))?;
-    for header in shell.read_dir(format!("{SOURCES}/include"))? {
-        let name = header.file_name().context("a header without a name")?;
-        fs::copy(&header, include.join(name))?;
+    for headers in HEADERS {
+        let to = folder.join(headers);
+        fs::create_dir_all(&to)?;
+        for header in shell.read_dir(Path::new(SOURCES).join(headers))? {
+            if header.is_file() {
+                fs::copy(&header, to.join(header.file_name().context("a header without a name")?))?;
+            }
+        }
     }
     let [library, other] = LIBRARIES.map(|name| folder.join(name));
     let sources =
@@ -98,4 +105,14 @@ fn build(shell: &Shell, folder: &Path) -> anyhow::Result<()> {
     shell.remove_path(&other)?;
     fs::hard_link(library, other)?;
     Ok(())
+}
+
+/// Runs a kernel of its own on the device, with the PTX on which Burn's depend.
+fn check(shell: &Shell, folder: &Path, device: &Device) -> anyhow::Result<()> {
+    let source = Path::new(SOURCES).join("check.cpp");
+    let program = folder.join("check");
+    cmd!(shell, "g++ -std=c++17 -O1 -Wall -Wextra -Werror -o {program} {source} -L{folder} -lcuda")
+        .run()?;
+    let _of_commands = device.for_commands(shell);
+    Ok(cmd!(shell, "{program}").run()?)
 }

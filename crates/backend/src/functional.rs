@@ -288,6 +288,18 @@ pub fn lstm<B: Backend>(
     (result(outputs), state)
 }
 
+/// The products of matrices.
+///
+/// - `left`: `[.., rows, inner]`
+/// - `right`: `[.., inner, columns]`
+/// - returns: `[.., rows, columns]`
+pub fn product<B: Backend, const D: usize>(
+    left: Tensor<B, D>,
+    right: Tensor<B, D>,
+) -> Tensor<B, D> {
+    tensor(B::product(primitive(left), primitive(right)))
+}
+
 /// A dense layer, and ReLU if asked for.
 ///
 /// - `input`: `[batch, inputs]`

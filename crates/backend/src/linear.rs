@@ -7,6 +7,7 @@ use burn::tensor::{activation, ops::FloatTensor};
 
 use crate::{
     Backend,
+    functional::product,
     overrides::note_composed,
     primitive::{primitive, tensor, transposed},
     tape,
@@ -44,7 +45,7 @@ pub(crate) fn composed<B: Backend>(
 ) -> FloatTensor<B> {
     note_composed();
     let bias = tensor::<B, 1>(bias).unsqueeze();
-    let output = tensor::<B, 2>(input).matmul(tensor(weight)) + bias;
+    let output = product(tensor::<B, 2>(input), tensor(weight)) + bias;
     primitive(if rectified { activation::relu(output) } else { output })
 }
 
@@ -61,10 +62,10 @@ pub(crate) fn composed_backward<B: Backend>(
     LinearGradients {
         input: saved
             .weight
-            .map(|weight| primitive(gradient.clone().matmul(transposed::<B>(weight)))),
+            .map(|weight| primitive(product(gradient.clone(), transposed::<B>(weight)))),
         weight: saved
             .input
-            .map(|input| primitive(tensor::<B, 2>(input).transpose().matmul(gradient.clone()))),
+            .map(|input| primitive(product(tensor::<B, 2>(input).transpose(), gradient.clone()))),
         bias: saved.bias.then(|| primitive(gradient.sum_dim(0).reshape([outputs]))),
     }
 }

@@ -62,6 +62,11 @@ pub trait Backend: burn::tensor::backend::Backend {
         values
     }
 
+    /// The products of matrices, `[.., rows, inner]` by `[.., inner, columns]`.
+    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_matmul(left, right)
+    }
+
     /// Batch normalisation, then a residual and ReLU if asked for; see [`BatchNorm2d`].
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
         batch_norm2d::composed(layer)

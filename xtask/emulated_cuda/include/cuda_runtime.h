@@ -13,6 +13,8 @@
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
+using size_t = decltype(sizeof 0);
+
 constexpr int warpSize = 32;
 
 #define EMULATED_VECTORS(type, name, bytes)                                    \

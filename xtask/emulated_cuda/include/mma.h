@@ -4,9 +4,6 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
-// Memory that a warp's threads share, and that no kernel knows of.
-extern "C" float* emulated_warp_memory();
-
 namespace nvcuda::wmma {
 
 struct matrix_a;
@@ -41,9 +38,18 @@ template <int M, int N, int K> struct shape<accumulator, M, N, K> {
 
 template <class T> struct element {
     using type = T;
+    static float operand(T value) { return value; }
 };
+// Of TF32, tensor cores read the upper 19 bits.
 template <> struct element<precision::tf32> {
     using type = float;
+    static float operand(float value) {
+        unsigned bits;
+        __builtin_memcpy(&bits, &value, 4);
+        bits &= ~0x1fffu;
+        __builtin_memcpy(&value, &bits, 4);
+        return value;
+    }
 };
 
 // Of element i of lane l the index in the matrix, row by row, is 32 i + l.
@@ -98,8 +104,10 @@ void mma_sync(fragment<accumulator, M, N, K, TD>& d, const fragment<matrix_a, M,
               const fragment<accumulator, M, N, K, TC>& c) {
     float* whole_a = emulated_warp_memory();
     float* whole_b = whole_a + M * K;
-    for (int i = 0; i < a.num_elements; ++i) whole_a[i * warpSize + emulated_lane()] = a.x[i];
-    for (int i = 0; i < b.num_elements; ++i) whole_b[i * warpSize + emulated_lane()] = b.x[i];
+    for (int i = 0; i < a.num_elements; ++i)
+        whole_a[i * warpSize + emulated_lane()] = element<T>::operand(a.x[i]);
+    for (int i = 0; i < b.num_elements; ++i)
+        whole_b[i * warpSize + emulated_lane()] = element<T>::operand(b.x[i]);
     __syncwarp();
     for (int i = 0; i < d.num_elements; ++i) {
         int index = i * warpSize + emulated_lane(), row = index / N, column = index % N;

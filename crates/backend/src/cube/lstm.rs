@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Backend, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved,
+    functional::product,
     lstm::of_products,
     overrides::note_taken,
     primitive::{primitive, tensor, transposed},
@@ -174,10 +175,8 @@ where
     let Lstm { input, input_weight, hidden_weight, bias, state } = layer;
     let ([batch, time, inputs], dtype) = (input.shape().dims(), input.dtype());
     let [_, width] = hidden_weight.shape().dims();
-    let from_input = tensor::<B, 3>(input.clone())
-        .reshape([batch * time, inputs])
-        .matmul(transposed::<B>(input_weight))
-        .reshape([batch, time, 4 * width]);
+    let rows = tensor::<B, 3>(input.clone()).reshape([batch * time, inputs]);
+    let from_input = product(rows, transposed::<B>(input_weight)).reshape([batch, time, 4 * width]);
     let (from_input, recurrent) =
         (primitive(from_input), primitive(transposed::<B>(hidden_weight)));
 

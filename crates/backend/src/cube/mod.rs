@@ -18,6 +18,7 @@ mod lstm;
 mod max_pool2d;
 mod moving_averages;
 mod pixels;
+mod product;
 mod rescale;
 mod rms_prop;
 mod sgd;
@@ -158,6 +159,10 @@ where
 
     fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
         if values.shape().num_dims() == 4 { layout::channels_last(values) } else { values }
+    }
+
+    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
+        product::product::<R, Self>(left, right)
     }
 
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {

@@ -15,6 +15,7 @@ use burn::tensor::{Tensor, activation::sigmoid, ops::FloatTensor};
 
 use crate::{
     Backend,
+    functional::product,
     overrides::note_composed,
     primitive::{primitive, tensor, transposed},
 };
@@ -115,10 +116,8 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
         Some(state) => (tensor::<B, 2>(state.cell), tensor::<B, 2>(state.hidden)),
         None => (zeros(), zeros()),
     };
-    let from_input = input
-        .clone()
-        .reshape([batch * time, inputs])
-        .matmul(transposed::<B>(layer.input_weight))
+    let rows = input.clone().reshape([batch * time, inputs]);
+    let from_input = product(rows, transposed::<B>(layer.input_weight))
         .add(tensor::<B, 1>(layer.bias).unsqueeze())
         .reshape([batch, time, 4 * width]);
 
@@ -126,7 +125,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     let mut steps = [(); 3].map(|()| Vec::with_capacity(time));
     for step in 0..time {
         let from_input = from_input.clone().narrow(1, step, 1).reshape([batch, 4 * width]);
-        let sums = from_input + hidden.matmul(recurrent.clone());
+        let sums = from_input + product(hidden, recurrent.clone());
         let sum = |index| sums.clone().narrow(1, index * width, width);
         let [input_gate, forget_gate, output_gate] = [0, 1, 3].map(|index| sigmoid(sum(index)));
         let new = sum(2).tanh();
@@ -186,7 +185,7 @@ pub(crate) fn composed_backward<B: Backend>(
         ];
         of_cell = of_cell * f;
         let of_sum = Tensor::cat(of_gates.to_vec(), 1);
-        of_hidden = of_sum.clone().matmul(hidden_weight.clone());
+        of_hidden = product(of_sum.clone(), hidden_weight.clone());
         of_sums.push(of_sum);
     }
     of_sums.reverse();
@@ -236,13 +235,13 @@ pub(crate) fn of_products<B: Backend>(
         let before = Tensor::cat(before, 1).reshape([rows, width]);
         let input = tensor::<B, 3>(input).reshape([rows, inputs]);
         [
-            primitive(of_sums.clone().transpose().matmul(input)),
-            primitive(of_sums.clone().transpose().matmul(before)),
+            primitive(product(of_sums.clone().transpose(), input)),
+            primitive(product(of_sums.clone().transpose(), before)),
             primitive(of_sums.clone().sum_dim(0).reshape([gates])),
         ]
     });
     let input = wanted
         .input
-        .then(|| primitive(of_sums.matmul(tensor(input_weight)).reshape([batch, time, inputs])));
+        .then(|| primitive(product(of_sums, tensor(input_weight)).reshape([batch, time, inputs])));
     (input, weights)
 }

@@ -52,6 +52,9 @@ fn convolution_by_either_algorithm() {
         // As tensor cores take them, over the border and within it.
         ([2, 8, 10, 9], [16, 8, 3, 3], square(1)),
         ([2, 8, 10, 9], [16, 8, 3, 3], square(0)),
+        // As many outputs as tensor cores compute at once, of one channel and of several.
+        ([2, 1, 9, 8], [32, 1, 3, 3], square(1)),
+        ([2, 10, 9, 8], [32, 10, 3, 3], with(1, 1, 1, 1, false)),
         // One result; then few outputs and many places, in parts of which the last is smaller.
         ([1, 1, 3, 5], [1, 1, 3, 5], with(1, 0, 1, 1, false)),
         ([3, 3, 31, 29], [5, 3, 3, 3], with(1, 1, 1, 1, true)),
@@ -138,8 +141,13 @@ fn convolved_in<B: Backend>(
 /// In the arithmetic that `training.precision` may ask for, where the device has it.
 #[test]
 fn convolution_in_fewer_bits() {
-    // The places of the first weight's gradient are summed in parts, those of the second at once.
-    let cases = [([3, 3, 31, 29], [5, 3, 3, 3]), ([2, 8, 6, 6], [33, 8, 3, 3])];
+    // The places of the first weight's gradient are summed in parts, those of the second at once. The
+    // third has as many outputs as tensor cores compute at once.
+    let cases = [
+        ([3, 3, 31, 29], [5, 3, 3, 3]),
+        ([2, 8, 6, 6], [33, 8, 3, 3]),
+        ([2, 8, 6, 6], [32, 8, 3, 3]),
+    ];
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&Default::default(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");

@@ -11,6 +11,7 @@ mod convolutions;
 mod losses;
 mod lstm;
 mod maps;
+mod products;
 mod updates;
 
 use backend::{

@@ -6,7 +6,7 @@
 //! bilinear `interpolate`. A window as long as the image has a single weight of 1, and black where it
 //! overhangs.
 
-use backend::Backend;
+use backend::{Backend, functional::product};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::{
@@ -51,12 +51,12 @@ pub fn crop<B: Backend>(images: Tensor<B, 4>, rows: &[Span], columns: &[Span]) -
         true => images,
         false => {
             let weights = weights(columns, width, &device).swap_dims(1, 2);
-            images.reshape([batch, channels * height, width]).matmul(weights).reshape(shape)
+            product(images.reshape([batch, channels * height, width]), weights).reshape(shape)
         }
     };
     match rows.iter().all(|span| *span == Span::all(height)) {
         true => images,
-        false => weights(rows, height, &device).unsqueeze_dim::<4>(1).matmul(images),
+        false => product(weights(rows, height, &device).unsqueeze_dim(1), images),
     }
 }
 

@@ -5,24 +5,25 @@
 //! in f32.
 
 mod sixteen_bits;
+mod weight_by_tensor_cores;
 mod weight_gradient;
 
 use burn::tensor::{
-    DType, Shape, Slice, TensorMetadata,
+    DType, Slice, TensorMetadata,
     ops::{ConvTransposeOptions, FloatTensor},
 };
 use burn_cubecl::CubeTuneId;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
-    kernel::conv::{
-        ConvStrategy, ConvTranspose2dStrategy, conv_forward, conv_transpose2d, conv_weight_backward,
-    },
+    kernel::conv::{ConvStrategy, ConvTranspose2dStrategy, conv_forward, conv_transpose2d},
     tensor::CubeTensor,
 };
+use cubek::convolution::AcceleratedTileKind;
 
 use super::{
     places,
+    product::fills_an_odd_number,
     registered::{Described, Lazy, register},
 };
 use crate::{
@@ -46,12 +47,14 @@ where
     B: Backend<FloatTensorPrimitive = Lazy<R>>,
 {
     let options = *options;
-    let (exact, sixteen_bits) = (exact(&input), has_16_bits(&input));
-    if !exact && !sixteen_bits {
+    let ([batch, _, height, width], [outputs, channels, rows, columns]) =
+        (input.shape().dims(), weight.shape().dims());
+    // What Burn might make a product of matrices, by kernels that read beyond these.
+    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
+    let sixteen_bits = has_16_bits(&input);
+    if !exact(&input) && !sixteen_bits && !beyond {
         return B::conv2d(input, weight, bias, burn_options(&options));
     }
-    let ([batch, _, height, width], [outputs, _, rows, columns]) =
-        (input.shape().dims(), weight.shape().dims());
     let [height, width] = options.output_size([height, width], [rows, columns]);
     let outputs = [Described::new([batch, outputs, height, width], input.dtype())];
     let has_bias = bias.is_some();
@@ -91,9 +94,15 @@ where
             if exact(&gradient) {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
-            if is_misread(of_weight, options) {
+            let beyond = reads_beyond(of_weight, options);
+            if can_go_forward(of_weight, options)
+                && (beyond || padding_is_missed(of_weight, options))
+            {
                 let (gradient, weight) = (gradient.clone(), weight.clone());
                 return input_gradient_by_forward::<R, B>(gradient, weight, options);
+            }
+            if beyond {
+                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
             if has_16_bits(&gradient) {
                 let (outputs, options) = ([Described::new(of_input, gradient.dtype())], *options);
@@ -209,11 +218,24 @@ where
     B::float_slice(input_gradient(gradient, weight, reached, options), &all(size))
 }
 
+/// Whether the gradient of the input is a convolution of the outputs' gradient.
+fn can_go_forward([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+    let Conv2dOptions { stride, padding, dilation, groups, .. } = *options;
+    let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
+    stride == [1, 1] && groups == 1 && padding[0] <= reaches[0] && padding[1] <= reaches[1]
+}
+
 /// Whether Burn's tensor-core kernels for the gradient of the input read places that are not there: they
 /// look for the border only where the convolution pads, but every window over the border needs it.
-fn is_misread([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
-    let Conv2dOptions { stride, padding, groups, .. } = *options;
-    [rows, columns] != [1, 1] && padding == [0, 0] && stride == [1, 1] && groups == 1
+fn padding_is_missed([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+    [rows, columns] != [1, 1] && options.padding == [0, 0]
+}
+
+/// Whether Burn's kernels for the gradient of the input may multiply beyond matrices that have a column
+/// for each output: the one kernel that does so where the matrices lie as they do there takes 32 columns
+/// at a time ([`product`](super::product)).
+fn reads_beyond([outputs, ..]: [usize; 4], options: &Conv2dOptions) -> bool {
+    (outputs / options.groups).trailing_zeros() == 5
 }
 
 /// The gradient of an input over which a kernel moved place by place: the convolution of the outputs'
@@ -295,22 +317,18 @@ fn tuned<R: CubeRuntime>(
             let options = Conv2dOptions { relu: false, ..*options };
             format!("{dtype:?} {shape:?} {size:?} {options:?}")
         };
-        let burn = |(input, gradient, size, options): Inputs<R>| {
-            let (size, options) = (Shape::from(size), burn_options(&options));
-            // Of 16 bits its autotune would also try kernels that do not sum in f32.
-            let by = match input.dtype {
-                DType::F32 => ConvStrategy::Autotune,
-                _ => ConvStrategy::ImplicitGemm,
-            };
-            conv_weight_backward(input, gradient, size, options, by)
-                .map_err(|error| format!("{error:?}"))
-        };
         let ours = |(input, gradient, size, options): Inputs<R>| {
             Ok::<_, String>(weight_gradient::launch(input, gradient, size, &options))
         };
+        let by = |tile: AcceleratedTileKind| {
+            move |(input, gradient, size, options): Inputs<R>| {
+                weight_by_tensor_cores::launch(tile, input, gradient, size, &options)
+            }
+        };
         TunableSet::new(key, |_: &String, inputs: &Inputs<R>| inputs.clone())
-            .with(Tunable::new("burn", burn))
             .with(Tunable::new("in_parts", ours))
+            .with(Tunable::new("tensor_cores_cmma", by(AcceleratedTileKind::Cmma)))
+            .with(Tunable::new("tensor_cores_mma", by(AcceleratedTileKind::Mma)))
     });
     let id = CubeTuneId::new(&input.client, &input.device);
     let client = input.client.clone();

@@ -1,0 +1,100 @@
+//! Products of matrices: Burn's, but where kernels of its would read beyond the matrices.
+//!
+//! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
+//! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
+//! end of the matrices only where a stage is not full. Its others multiply one stage after another.
+
+use burn::tensor::TensorMetadata;
+use burn_cubecl::{
+    CubeRuntime, CubeTuneId,
+    cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
+    kernel::matmul::init_matmul_output,
+    tensor::CubeTensor,
+};
+use cubek::{
+    matmul::{
+        components::tile::TileMatmulKind::{Cmma, Mma},
+        definition::{MatmulElems, MatmulGlobalElems},
+        launch::{Strategy, launch_ref},
+        routines::{BlueprintStrategy::Inferred, simple::SimpleArgs},
+    },
+    std::InputBinding,
+};
+
+use super::registered::{Described, Lazy, register};
+use crate::Backend;
+
+/// `[.., rows, inner]` by `[.., inner, columns]`.
+pub(super) fn product<R, B>(left: Lazy<R>, right: Lazy<R>) -> Lazy<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+{
+    let (mut shape, of_right) = (left.shape(), right.shape());
+    let last = shape.num_dims() - 1;
+    let (rows, inner, columns) = (shape[last - 1], shape[last], of_right[last]);
+    if !fills_an_odd_number(inner) || rows == 1 || columns == 1 {
+        return B::float_matmul(left, right);
+    }
+    for axis in 0..last - 1 {
+        shape[axis] = shape[axis].max(of_right[axis]);
+    }
+    shape[last] = columns;
+    let outputs = [Described::new(shape, left.dtype())];
+    let [product] = register("product", [left, right], outputs, |inputs| [tuned(inputs)]);
+    product
+}
+
+/// Whether columns fill an odd number of stages, which have 8, 16 or 32 columns, as kernels go.
+pub(super) fn fills_an_odd_number(columns: usize) -> bool {
+    (3..=5).contains(&columns.trailing_zeros())
+}
+
+fn tuned<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
+    static TUNER: LocalTuner<String, CubeTuneId> = local_tuner!();
+    let candidates = TUNER.init(|| {
+        let key = |[left, right]: &[CubeTensor<R>; 2]| {
+            let [left_lies, right_lies] =
+                [left, right].map(|matrix| matrix.meta.strides().to_vec());
+            let (rows, columns) = (left.meta.shape(), right.meta.shape());
+            format!("{:?} {rows:?} {left_lies:?} {columns:?} {right_lies:?}", left.dtype)
+        };
+        let mut strategies = vec![Strategy::SimpleUnit(Default::default())];
+        for multi_rows in [false, true] {
+            let by = |tile_matmul| SimpleArgs { multi_rows, tile_matmul };
+            strategies.extend([
+                Strategy::SimpleCyclicCmma(Inferred(by(Cmma))),
+                Strategy::SimpleCyclicMma(Inferred(by(Mma))),
+                Strategy::SimpleTmaCmma(Inferred(by(Cmma))),
+                Strategy::SimpleTmaMma(Inferred(by(Mma))),
+            ]);
+        }
+        let set = TunableSet::new(key, |_: &String, inputs: &[CubeTensor<R>; 2]| inputs.clone());
+        strategies.into_iter().fold(set, |set, strategy| {
+            let name = strategy.to_string();
+            let launch = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
+            set.with(Tunable::new(&name, launch))
+        })
+    });
+    let [left, _] = &inputs;
+    let (id, client) = (CubeTuneId::new(&left.client, &left.device), left.client.clone());
+    TUNER.execute(&id, &client, candidates, inputs)
+}
+
+fn launch<R: CubeRuntime>(
+    strategy: &Strategy,
+    [left, right]: [CubeTensor<R>; 2],
+) -> Result<CubeTensor<R>, String> {
+    let (client, dtype) = (left.client.clone(), left.dtype);
+    let product = init_matmul_output(&left, &right, dtype);
+    let [left, right] =
+        [left, right].map(|matrix| InputBinding::new(matrix.binding(), dtype.into()));
+    let mut types = MatmulElems::from_globals(&MatmulGlobalElems {
+        lhs: dtype.into(),
+        rhs: dtype.into(),
+        out: dtype.into(),
+    });
+    launch_ref(strategy, &client, left, right, product.clone().binding(), &mut types)
+        .map_err(|error| format!("{error:?}"))?;
+    Ok(product)
+}

@@ -1,0 +1,73 @@
+//! Products of matrices, whose kernels autotune chooses.
+
+use backend::{Backend, Selected};
+use burn::{
+    backend::Flex,
+    tensor::{
+        DType, Tensor,
+        backend::Backend as _,
+        ops::{FloatTensor, FloatTensorOps},
+    },
+};
+
+use crate::{assert_close, normal, of_products, primitive};
+
+/// Rows, inner, columns: where the inner ones fill an odd number of the stages that kernels multiply at
+/// a time, an even number, and part of one; large enough for autotune to try all kernels.
+const SHAPES: [[usize; 3]; 4] = [[20, 16, 600], [512, 32, 40], [16, 800, 20], [30, 520, 12]];
+
+/// The matrix as it is, or as a view of one with its sides changed.
+fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, turned: bool) -> Tensor<B, 2> {
+    match turned {
+        false => normal([rows, columns], stream),
+        true => normal([columns, rows], stream).transpose(),
+    }
+}
+
+/// Of elements so small that sums of all sizes are about 1.
+fn operands<B: Backend>(
+    [rows, inner, columns]: [usize; 3],
+    turned: [bool; 2],
+    dtype: DType,
+) -> [FloatTensor<B>; 2] {
+    let scaled = |matrix: Tensor<B, 2>| primitive((matrix / (inner as f64).powf(0.25)).cast(dtype));
+    [matrix([rows, inner], 1, turned[0]), matrix([inner, columns], 2, turned[1])].map(scaled)
+}
+
+#[test]
+fn products_of_matrices() {
+    for dtype in [DType::F32, DType::BF16] {
+        if !Selected::supports_dtype(&Default::default(), dtype) {
+            eprintln!("skipped: the device has no {dtype:?}");
+            continue;
+        }
+        let each_turned = [[false, false], [true, false], [false, true]];
+        let turned = if dtype == DType::F32 { &each_turned[..] } else { &each_turned[..1] };
+        let cases = SHAPES.into_iter().flat_map(|shape| turned.iter().map(move |&by| (shape, by)));
+        for (shape, turned) in cases {
+            let [left, right] = operands::<Selected>(shape, turned, dtype);
+            let ours = Selected::float_cast(Selected::product(left, right), DType::F32.into());
+            // Of the same rounded operands.
+            let wide = |values| Flex::float_cast(values, DType::F32.into());
+            let [left, right] = operands::<Flex>(shape, turned, dtype).map(wide);
+            let what = format!("{dtype:?} {shape:?}, turned {turned:?}");
+            let tolerance = if dtype == DType::BF16 { 2e-2 } else { of_products(1e-4) };
+            assert_close(&what, ours, Flex::float_matmul(left, right), tolerance);
+        }
+    }
+}
+
+/// A matrix for each image by all its channels, as crops have them.
+#[test]
+fn products_of_a_matrix_by_several() {
+    let of = |rows: usize, columns: usize| ([3, 1, rows, columns], [3, 4, columns, 24]);
+    for (left, right) in [of(40, 32), of(24, 520)] {
+        let ours = Selected::product(
+            primitive(normal::<Selected, 4>(left, 1)),
+            primitive(normal::<Selected, 4>(right, 2) / 10.0),
+        );
+        let [left, right] =
+            [primitive(normal::<Flex, 4>(left, 1)), primitive(normal::<Flex, 4>(right, 2) / 10.0)];
+        assert_close("products", ours, Flex::float_matmul(left, right), of_products(1e-4));
+    }
+}
