@@ -1,4 +1,4 @@
-//! Products of matrices: Burn's, but where kernels of its would read beyond the matrices.
+//! Products of matrices: Burn's, except where some of its kernels would read beyond the matrices.
 //!
 //! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the

@@ -166,9 +166,9 @@ impl<'a> CsvReader<'a> {
         self.decimal_comma.as_ref()
     }
 
-    /// Whether cells are divided by commas.
-    pub(super) fn is_divided_by_commas(&self) -> bool {
-        self.delimiter == b','
+    /// Whether the points in its cells may separate thousands.
+    pub(super) fn may_have_grouped(&self) -> bool {
+        self.delimiter != b',' && self.decimal_comma.is_none()
     }
 
     /// The name of the input in errors.

@@ -108,7 +108,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
             counts_rows: summary.is_counter(),
             unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
-            grouped: summary.grouped().filter(|_| !reader.is_divided_by_commas()).cloned(),
+            grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
         });
     }
     drop_counters(&mut columns, &summaries, inferred);

@@ -248,6 +248,8 @@ fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
     assert_eq!(encoded("2.030;-1,500\n"), encoded("2030;-1.5\n"));
     assert_eq!(encoded("2.030;-2\n"), encoded("2030;-2.0\n"));
 
+    let (_, notes) = self::notes(&rows("5,125", "1,5"));
+    assert!(!notes.contains("the point in"), "{notes}");
     let (_, notes) = self::notes(&rows("2.030", "1"));
     let told = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
     assert!(notes.contains(told), "{notes}");
