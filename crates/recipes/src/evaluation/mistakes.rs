@@ -46,8 +46,8 @@ fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D:
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }
 
-/// The first columns of an encoded row, decoded up to rounding; a missing number is the mean of its
-/// column.
+/// The first columns of an encoded row, decoded up to rounding, and how many there are more; a missing
+/// number is the mean of its column.
 ///
 /// - `features`: `[width]`
 pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) -> Sample {
@@ -71,7 +71,10 @@ pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) 
         };
         columns.push((column.name.clone(), value));
     }
-    columns.truncate(COLUMNS);
+    if let more @ 1.. = columns.len().saturating_sub(COLUMNS) {
+        columns.truncate(COLUMNS);
+        columns.push(("…".to_owned(), format!("{more} more")));
+    }
     Sample::Row(columns)
 }
 
@@ -100,6 +103,31 @@ mod tests {
         assert_eq!(short(1.1e-6, 30.0, 7.0), "0");
         assert_eq!(short(1234.56, 1e3, 200.0), "1234.6");
         assert_eq!(short(100.000_012, 100.0, 1e-5), "100.000012");
+    }
+
+    #[test]
+    fn columns_that_are_not_shown_are_counted() {
+        let row = |columns: usize| {
+            let kind = ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
+            let column = |index| Column { name: format!("x{index}"), kind: kind.clone() };
+            let preprocessing = TablePreprocessing {
+                header: true,
+                decimal_comma: false,
+                columns: (0..columns).map(column).collect(),
+                target: Target {
+                    name: "y".into(),
+                    index: columns,
+                    kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
+                },
+            };
+            match decoded_row(&preprocessing, &vec![0.5; columns]) {
+                Sample::Row(row) => row,
+                Sample::Image { .. } => panic!("a row is a row"),
+            }
+        };
+        assert_eq!(row(COLUMNS).last().unwrap().0, format!("x{}", COLUMNS - 1));
+        let [.., last, more] = &row(COLUMNS + 3)[..] else { panic!("no columns") };
+        assert_eq!((last.0.as_str(), more.1.as_str()), ("x7", "3 more"));
     }
 
     #[test]

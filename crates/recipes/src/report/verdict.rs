@@ -197,7 +197,11 @@ fn reached(metrics: &Metrics) -> String {
         return format!("{accuracy} accuracy");
     }
     if let Some(error) = metric("rmse") {
-        let explained = metric("r2").map(|r2| format!(" (R² {r2:.3})")).unwrap_or_default();
+        let explained = metric("r2").map(|r2| match r2 {
+            ..-1e3 => format!(" (R² {})", grouped(r2)),
+            _ => format!(" (R² {r2:.3})"),
+        });
+        let explained = explained.unwrap_or_default();
         return format!("a root mean squared error of {}{explained}", rounded(error));
     }
     format!("a loss of {}", rounded(metric("loss").unwrap_or(f64::NAN)))
