@@ -102,7 +102,7 @@ impl<B: Backend> ClassWeights<B> {
 }
 
 /// How many samples each class has.
-fn counts(labels: &[u32], classes: usize) -> Vec<usize> {
+pub(crate) fn counts(labels: &[u32], classes: usize) -> Vec<usize> {
     let mut counts = vec![0; classes];
     for &label in labels {
         counts[label as usize] += 1;

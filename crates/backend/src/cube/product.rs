@@ -4,7 +4,7 @@
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
 //! end of the matrices only where a stage is not full. Its others multiply one stage after another.
 
-use burn::tensor::TensorMetadata;
+use burn::tensor::{DType, TensorMetadata};
 use burn_cubecl::{
     CubeRuntime, CubeTuneId,
     cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
@@ -89,12 +89,14 @@ fn launch<R: CubeRuntime>(
     let product = init_matmul_output(&left, &right, dtype);
     let [left, right] =
         [left, right].map(|matrix| InputBinding::new(matrix.binding(), dtype.into()));
-    let mut types = MatmulElems::from_globals(&MatmulGlobalElems {
-        lhs: dtype.into(),
-        rhs: dtype.into(),
-        out: dtype.into(),
-    });
+    let mut types = of_one_type(dtype);
     launch_ref(strategy, &client, left, right, product.clone().binding(), &mut types)
         .map_err(|error| format!("{error:?}"))?;
     Ok(product)
+}
+
+/// Operands and result of one type, with what products of them are summed in.
+pub(super) fn of_one_type(dtype: DType) -> MatmulElems {
+    let element = dtype.into();
+    MatmulElems::from_globals(&MatmulGlobalElems { lhs: element, rhs: element, out: element })
 }

@@ -30,6 +30,7 @@ use super::{
 };
 use crate::{
     Console, ExitCode, Failure, Progress,
+    class_weights::counts,
     numbers::{counted, grouped, percent, significant},
 };
 
@@ -311,7 +312,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
         source,
         samples: train.rows(),
         splits: [("train", train.rows())].into_iter().chain(others).collect(),
-        classes: counts(train.targets.labels(), splits.preprocessing.target.classes()),
+        classes: by_name(train.targets.labels(), splits.preprocessing.target.classes()),
         shape: vec![splits.preprocessing.width()],
         columns: Vec::new(),
         range: range(train.features.iter().map(|&value| f64::from(value))),
@@ -334,7 +335,7 @@ fn images(source: Source, found: &FoundImages) -> Result<Inspection, DataError> 
         source,
         samples: train.labels().len(),
         splits: [("train", train.labels().len())].into_iter().chain(others.clone()).collect(),
-        classes: counts(train.labels(), train.classes()),
+        classes: by_name(train.labels(), train.classes()),
         shape: vec![shape.channels, shape.height, shape.width],
         columns: Vec::new(),
         range: range(extremes.into_iter().map(f64::from)),
@@ -347,12 +348,8 @@ fn images(source: Source, found: &FoundImages) -> Result<Inspection, DataError> 
     })
 }
 
-fn counts(labels: &[u32], classes: &[String]) -> BTreeMap<String, usize> {
-    let mut counts = vec![0; classes.len()];
-    for &label in labels {
-        counts[label as usize] += 1;
-    }
-    classes.iter().cloned().zip(counts).collect()
+fn by_name(labels: &[u32], classes: &[String]) -> BTreeMap<String, usize> {
+    classes.iter().cloned().zip(counts(labels, classes.len())).collect()
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {

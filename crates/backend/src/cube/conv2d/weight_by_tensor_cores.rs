@@ -6,7 +6,7 @@
 //! behind the last are written over the first. And those that copy asynchronously lose channels whose
 //! number is no multiple of four.
 
-use burn::tensor::{DType, Shape};
+use burn::tensor::Shape;
 use burn_cubecl::{
     CubeRuntime,
     ops::{numeric::empty_device_dtype, permute_nchw_to_nhwc, permute_nhwc_to_nchw},
@@ -17,11 +17,10 @@ use cubek::{
         AcceleratedTileKind, ConvAlgorithm, ConvolutionArgs, ConvolutionInputs, Strategy,
         launch_ref,
     },
-    matmul::definition::{MatmulElems, MatmulGlobalElems},
     std::InputBinding,
 };
 
-use crate::functional::Conv2dOptions;
+use crate::{cube::product::of_one_type, functional::Conv2dOptions};
 
 /// The gradient of a weight of the shape `size`; an error where the device or the shape does not allow it.
 pub(super) fn launch<R: CubeRuntime>(
@@ -56,10 +55,4 @@ pub(super) fn launch<R: CubeRuntime>(
     )
     .map_err(|error| format!("{error:?}"))?;
     Ok(permute_nhwc_to_nchw(of_weight))
-}
-
-/// Operands and result of one type, with what products of them are summed in.
-fn of_one_type(dtype: DType) -> MatmulElems {
-    let element = dtype.into();
-    MatmulElems::from_globals(&MatmulGlobalElems { lhs: element, rhs: element, out: element })
 }
