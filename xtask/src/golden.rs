@@ -4,12 +4,14 @@
 use anyhow::ensure;
 use xshell::{Shell, cmd};
 
+use crate::program::UNOPTIMISED;
+
 /// The scripts that make golden values, each beside its own, as a git pathspec.
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
 /// Everything beside them.
 const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"];
 
-/// The tests that compare with PyTorch's values, and their packages.
+/// The tests that compare with PyTorch's values.
 const TESTS: [&str; 6] = [
     "--test",
     "operations_equal_pytorch",
@@ -18,13 +20,12 @@ const TESTS: [&str; 6] = [
     "--test",
     "augment_equals_torchvision",
 ];
-const TESTED: [&str; 6] = ["--package", "backend", "--package", "data", "--package", "models"];
 
 /// Compares operations, networks and augmentation on a backend with PyTorch's values.
 pub(crate) fn hold(shell: &Shell, backend: &str) -> anyhow::Result<()> {
-    let features = format!("backend/{backend},data/sources");
-    Ok(cmd!(shell, "cargo test {TESTED...} --no-default-features --features {features} {TESTS...}")
-        .run()?)
+    // Of the whole workspace, so that the tests' build of the dependencies is used.
+    let options = ["--workspace", "--features", &format!("backend/{backend}")];
+    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {TESTS...}").run()?)
 }
 
 /// Runs every generator in its own folder; an error if a fixture then differs from the last commit.

@@ -1,11 +1,16 @@
-//! The program `recipes`, built for a command that runs it.
+//! The program `recipes`, built for a command that runs it; and what makes builds quick.
 
 use std::{env, path::PathBuf};
 
 use anyhow::Context as _;
 use xshell::{Shell, cmd};
 
-/// Builds `recipes` and returns its path.
+/// For checks that compute little: leaves this workspace's crates unoptimised in the profiles `dev` and
+/// `test`, and with them Burn's generic code for a GPU, which takes minutes to optimise.
+pub(crate) const UNOPTIMISED: [&str; 4] =
+    ["--config", "profile.dev.opt-level=0", "--config", "profile.dev.package.backend.opt-level=0"];
+
+/// Builds `recipes` and returns its path; in the profile `dev` one for a GPU is not optimised.
 ///
 /// - `feature`: the backend, if not the default, or `mpi`
 pub(crate) fn build(
@@ -19,10 +24,10 @@ pub(crate) fn build(
             let workspace = ["--workspace", "--bin", "recipes", "--features", "recipes/mpi"];
             cmd!(shell, "cargo build {workspace...} --profile {profile}").run()?
         }
-        // By README's command for a GPU, so that its build is used.
+        // By README's command for a GPU, so that its build of the dependencies is used.
         Some(feature) => {
-            cmd!(shell, "cargo build --package recipes --features {feature} --profile {profile}")
-                .run()?
+            let package = ["--package", "recipes", "--features", feature, "--profile", profile];
+            cmd!(shell, "cargo build {UNOPTIMISED...} {package...}").run()?
         }
         // Built as by the tests.
         None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,

@@ -17,7 +17,11 @@ use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use self::outcome::Outcome;
-use crate::{emulated_cuda::Device, golden, program};
+use crate::{
+    emulated_cuda::Device,
+    golden,
+    program::{self, UNOPTIMISED},
+};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -175,10 +179,8 @@ fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
     // With `recipes`, so that its program's build of the dependencies is used.
     let packages = ["--package", "backend", "--package", "recipes"];
     let feature = format!("recipes/{backend}");
-    // Burn's code for a GPU takes minutes to optimise, which gains little here.
-    let quick = ["--config", "profile.dev.package.backend.opt-level=0"];
     let tests = ["--features", &feature, "--test", "kernels_equal_flex"];
-    Ok(cmd!(shell, "cargo test {quick...} {packages...} {tests...}").run()?)
+    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {packages...} {tests...}").run()?)
 }
 
 /// One of the two programs. Each has a cache of its own: features that one computed would hide what the
