@@ -99,6 +99,19 @@ impl Architecture {
         }
     }
 
+    /// The name of the layer whose outputs are the logits: that of its parameters up to the last dot.
+    pub fn last_layer(&self) -> String {
+        match self {
+            Self::Mlp(config) => format!("layers.{}", config.hidden.len()),
+            Self::Cnn(_) => "dense2".to_owned(),
+            Self::SimpleNet(_) => "fc3".to_owned(),
+            Self::ResNet(_) => "fc".to_owned(),
+            Self::TextLstm(_) => "dense".to_owned(),
+            // ReLU and dropout are numbered too.
+            Self::Vgg(config) => format!("classifier.{}", 3 * config.head.hidden.len()),
+        }
+    }
+
     /// The network with weights from a file.
     ///
     /// Memory is allocated for what is in the file, whatever the sizes of the network.

@@ -145,6 +145,33 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
 }
 
 #[test]
+fn the_number_of_outputs_is_that_of_the_last_layer_alone() {
+    let all = |outputs| {
+        let head = |hidden| HeadConfig { inputs: 24, hidden, outputs, dropout: 0.0 };
+        let vgg = |hidden| VggClassifierConfig { features: narrow_vgg(), head: head(hidden) };
+        [
+            Architecture::Mlp(MlpConfig { inputs: 4, outputs, ..Default::default() }),
+            Architecture::Mlp(MlpConfig { hidden: vec![5], outputs, ..Default::default() }),
+            Architecture::Cnn(CnnConfig { classes: outputs, ..Default::default() }),
+            Architecture::SimpleNet(SimpleNetConfig { classes: outputs, ..Default::default() }),
+            Architecture::ResNet(ResNetConfig { classes: outputs, ..Default::default() }),
+            Architecture::Vgg(vgg(vec![])),
+            Architecture::Vgg(vgg(vec![7, 8])),
+        ]
+    };
+    for (few, many) in all(3).into_iter().zip(all(4)) {
+        let last = few.last_layer();
+        let [few, many] = [few, many].map(|network| shapes(&network.build(&blank())));
+        let differ = few.iter().filter(|(name, shape)| many[*name] != **shape);
+        let differ: Vec<_> = differ.map(|(name, _)| name.clone()).collect();
+        assert_eq!(differ, ["bias", "weight"].map(|kind| format!("{last}.{kind}")));
+    }
+    let generator = Architecture::TextLstm(small_lstm());
+    assert!(shapes(&generator.build(&blank())).contains_key("dense.weight"));
+    assert_eq!(generator.last_layer(), "dense");
+}
+
+#[test]
 fn the_published_networks_have_their_published_sizes() {
     assert_eq!(count(&CnnConfig::default().build(&blank())), 93_322);
     assert_eq!(count(&SimpleNetConfig::default().build(&blank())), 81_194);

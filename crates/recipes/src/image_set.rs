@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::AutodiffBackend;
+use burn::module::Module;
 use data::{
     DataError, Fitted, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, ImageSplits,
     SharedFiles, Subset,
@@ -19,13 +20,16 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::Architecture;
+use serde::Serialize;
 use store::sha256_hex;
 
 use crate::{
     Failure, Start,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
     image_evaluation::{ImageEvaluation, ImageLoss},
+    initial_weights::{Initialised, TrainedWeights},
     plan::{FrozenLayers, Outline, Plan},
+    run::Run,
 };
 
 /// Decoded images of a folder up to this size stay in memory.
@@ -113,12 +117,21 @@ impl ImageSet {
     }
 
     /// What it would be to train a whole network on these images.
+    ///
+    /// - `weights`: those that it begins with
     pub(crate) fn plan<Model>(
         &self,
         config: &ImageConfig<Model>,
+        weights: Option<TrainedWeights>,
         architecture: Architecture,
     ) -> Result<Plan, Failure> {
         refuse_shared(&self.shared)?;
+        let mut notes = self.notes.clone();
+        notes.extend(config.notes(&*self.train));
+        if let Some(weights) = weights {
+            weights.check(&architecture, self.classes())?;
+            notes.push(weights.note(self.classes()));
+        }
         let ImageShape { channels, height, width } = self.train.shape();
         let sample = vec![channels, height, width];
         let samples = self.train.labels().len();
@@ -132,7 +145,7 @@ impl ImageSet {
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
-            notes: self.notes.iter().cloned().chain(config.notes(&*self.train)).collect(),
+            notes,
         }
         .plan()
     }
@@ -162,12 +175,14 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
     pub(crate) preprocessing: ImagePreprocessing,
     pub(crate) classes: Vec<String>,
+    /// The weights that the network begins with; none if they are drawn.
+    weights: Option<TrainedWeights>,
     /// A hash of all images and labels, and of the split that each is in.
-    pub(crate) fingerprint: String,
+    fingerprint: String,
     /// What the user should know, a sentence each.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
     /// Files that could not be decoded.
-    pub(crate) skipped: usize,
+    skipped: usize,
 }
 
 impl<B: AutodiffBackend> TrainingImages<B> {
@@ -177,11 +192,12 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     /// # Errors
     ///
     /// Whatever is wrong with the data.
-    pub(crate) fn open<Model>(
+    pub(crate) fn open<Model: Initialised>(
         config: &mut ImageConfig<Model>,
         start: &mut Start<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
+        let weights = config.open_weights()?;
         let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
         config.data.choose_size();
         let config = &*config;
@@ -189,9 +205,13 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         start.stop_if_asked()?;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
-        let preprocessing = images.preprocessing(data)?;
+        let mut preprocessing = images.preprocessing(data)?;
         let ImageSet { fingerprint, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train));
+        if let Some(weights) = &weights {
+            notes.push(weights.note(&classes));
+            preprocessing = weights.preprocessing(&preprocessing).unwrap_or(preprocessing);
+        }
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =
             |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);
@@ -204,10 +224,45 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             test: images.test.map(evaluation).transpose()?,
             preprocessing,
             classes,
+            weights,
             fingerprint,
             notes,
             skipped,
         })
+    }
+
+    /// The network with the weights that training begins with.
+    ///
+    /// # Errors
+    ///
+    /// Where they are of another network.
+    pub(crate) fn begin<M: Module<B>>(
+        &self,
+        network: M,
+        architecture: &Architecture,
+    ) -> Result<M, Failure> {
+        match &self.weights {
+            Some(weights) => weights.load(network, architecture, &self.classes),
+            None => Ok(network),
+        }
+    }
+
+    /// Creates the run directory, or reopens it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Start::open`].
+    pub(crate) fn open_run<'a, Model: Serialize>(
+        &self,
+        start: Start<'a>,
+        config: &ImageConfig<Model>,
+    ) -> Result<Run<'a>, Failure> {
+        let mut run = start.open(config, &self.fingerprint, &self.notes)?;
+        run.skipped(self.skipped);
+        if let Some(weights) = &self.weights {
+            run.rests_on("its initial weights", weights.hash());
+        }
+        Ok(run)
     }
 
     /// The shape of an image: `[channels, height, width]`.
@@ -445,10 +500,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{
-        cnn,
-        config::{Layer, NoSettings},
-    };
+    use crate::{cnn, config::Layer, initial_weights::FixedNetwork};
 
     #[test]
     fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
@@ -462,7 +514,7 @@ mod tests {
         let path = format!("data.path={}", folder.path().display());
         let settings = ["data.source=image-folder", &path, "data.size=8"];
         let layers = Layer::sets(&settings);
-        let config: ImageConfig<NoSettings> = cnn::RECIPE.resolve(layers).unwrap();
+        let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
 
         let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();
         let mut decoded = 0;

@@ -20,10 +20,12 @@ mod backbone;
 mod features;
 mod image_evaluation;
 pub mod image_set;
+pub mod initial_weights;
 mod plan;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
+mod weights_file;
 
 // What a run needs and what it leaves.
 mod cache_folder;

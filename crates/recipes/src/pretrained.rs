@@ -18,7 +18,7 @@ use crate::{
     ExitCode, Failure,
     backbone::{Backbone, Model},
     image_set::Progress,
-    run_directory::MODEL,
+    weights_file::WeightsFile,
 };
 
 /// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; see the README beside the file.
@@ -43,23 +43,24 @@ impl<B: Backend> Pretrained<B> {
         progress: &mut Progress<'_>,
         device: &B::Device,
     ) -> Result<Option<Self>, Failure> {
-        let (origin, file) = match settings.weights.as_str() {
+        let file = match settings.weights.as_str() {
             "none" => return Ok(None),
             "shipped" => {
                 let origin = Path::new("the shipped weights");
-                (origin.to_owned(), TensorFile::from_bytes(SHIPPED, origin)?)
+                WeightsFile::new(origin.to_owned(), TensorFile::from_bytes(SHIPPED, origin)?)?
             }
-            "imagenet" => read(imagenet(settings.backbone, progress)?)?,
-            path => read(model_at(path)?)?,
+            "imagenet" => {
+                let origin = imagenet(settings.backbone, progress)?;
+                let file = import::read_where(&origin, import::is_vgg_feature)?;
+                WeightsFile::new(origin, file)?
+            }
+            path => WeightsFile::read(path, import::is_vgg_feature)?,
         };
-        // Null where the file is not of this project.
-        let description: Option<Description> = serde_json::from_value(file.metadata.clone())
-            .map_err(|error| undescribed(&origin, &error))?;
+        let WeightsFile { origin, mut tensors, description } = file;
         if let Some(other) = description.as_ref().filter(|description| !is_vgg(description)) {
             return Err(another(&origin, other));
         }
         let preprocessing = description.and_then(preprocessing_of);
-        let mut tensors = file.tensors;
         tensors.retain(|name, _| import::is_vgg_feature(name));
         let blank = backbone.build(&Initializer::blank(device));
         let network = weights::load(blank, tensors)
@@ -78,40 +79,8 @@ impl<B: Backend> Pretrained<B> {
     }
 }
 
-/// The file of weights that a path names: of a run directory its model.
-fn model_at(path: &str) -> Result<PathBuf, Failure> {
-    let path = Path::new(path);
-    if !path.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let model = path.join(MODEL);
-    if model.is_file() {
-        return Ok(model);
-    }
-    Err(Failure::new(
-        ExitCode::UserData,
-        format!("`model.weights` is the folder `{}`, which has no `{MODEL}`", path.display()),
-        "name a finished run of `vgg-pretrain`, or a file of weights",
-    ))
-}
-
-/// The features' weights in a file, which may hold a whole network.
-fn read(path: PathBuf) -> Result<(PathBuf, TensorFile), Failure> {
-    let file = import::read_where(&path, import::is_vgg_feature)?;
-    Ok((path, file))
-}
-
 fn is_vgg(description: &Description) -> bool {
     matches!(description.architecture, Architecture::Vgg(_))
-}
-
-/// The error for a file of this project whose description cannot be read.
-fn undescribed(origin: &Path, error: &serde_json::Error) -> Failure {
-    Failure::new(
-        ExitCode::UserData,
-        format!("`{}` has a description that cannot be read: {error}", origin.display()),
-        "name a run that this version has trained, or export the weights anew with it",
-    )
 }
 
 /// The error for a model of this project that is not a VGG network.

@@ -11,6 +11,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::{Check, Checker, ImageConfig, Training},
     image_set::{ImageSet, Progress, TrainingImages},
+    initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::Recipe,
 };
@@ -22,7 +23,7 @@ pub const RECIPE: Recipe = Recipe {
     task: "image classification",
     toml: include_str!("resnet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
-    plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
+    plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
 /// The table `[model]`.
@@ -33,12 +34,22 @@ pub struct Model {
     pub depth: usize,
     /// The shortcut of a block that changes the shape.
     pub shortcut: Shortcut,
+    /// The weights that training begins with.
+    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
+    pub weights: InitialWeights,
+}
+
+impl Initialised for Model {
+    fn weights(&self) -> &InitialWeights {
+        &self.weights
+    }
 }
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
         let depth = self.depth >= 8 && self.depth % 6 == 2;
         checker.require("model.depth", depth, "6 n + 2, such as 20, 32, 44 or 56");
+        self.weights.check(checker);
     }
 }
 
@@ -63,11 +74,10 @@ fn train<B: AutodiffBackend>(
     let network = network(&config.model, &images.preprocessing, images.classes.len())?;
     refuse_lone_values(&config.training, &images.preprocessing)?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
-    let model = network.init::<B>(seed, device);
+    let model = images.begin(network.init::<B>(seed, device), &description.architecture)?;
 
     // The loop.
-    let mut run = start.open(&config, &images.fingerprint, &images.notes)?;
-    run.skipped(images.skipped);
+    let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &images.sample());
@@ -105,7 +115,7 @@ pub fn network(
     images: &ImagePreprocessing,
     classes: usize,
 ) -> Result<ResNetConfig, Failure> {
-    let &Model { depth, shortcut } = settings;
+    let &Model { depth, shortcut, .. } = settings;
     let network = ResNetConfig { depth, shortcut, channels: images.channels, classes };
     network.check()?;
     Ok(network)
@@ -131,10 +141,11 @@ fn refuse_lone_values(training: &Training, images: &ImagePreprocessing) -> Resul
 }
 
 /// Describes a run without training.
-fn plan(config: &ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+    let weights = config.open_weights()?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let preprocessing = images.preprocessing(&config.data)?;
     let network = network(&config.model, &preprocessing, images.classes().len())?;
     refuse_lone_values(&config.training, &preprocessing)?;
-    images.plan(config, Architecture::ResNet(network))
+    images.plan(&config, weights, Architecture::ResNet(network))
 }

@@ -57,7 +57,7 @@ pub(crate) struct Run<'a> {
     start: Start<'a>,
     files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
-    data: String, // the hash of all samples
+    rests_on: BTreeMap<String, String>, // hashes of the data and of what else the result depends on
     seed: u64,
     batch_size: usize,
     notes: Vec<String>,
@@ -188,7 +188,7 @@ impl<'a> Start<'a> {
             start: self,
             files,
             recipe: config.recipe.clone(),
-            data: data.to_owned(),
+            rests_on: BTreeMap::from([("its data".to_owned(), data.to_owned())]),
             seed: config.training.seed,
             batch_size: config.training.batch_size,
             notes,
@@ -215,12 +215,17 @@ impl Run<'_> {
         self.skipped = records;
     }
 
+    /// Records what the result depends on besides the settings and the data, by its hash.
+    pub(crate) fn rests_on(&mut self, what: &str, hash: String) {
+        self.rests_on.insert(what.to_owned(), hash);
+    }
+
     /// A flag that asks the run to stop.
     pub(crate) fn interrupt(&self) -> Stop {
         self.start.interrupt.clone()
     }
 
-    /// Adds what the trainer needs besides its settings: the data's hash, and how much there is to
+    /// Adds what the trainer needs besides its settings: what the run rests on, and how much there is to
     /// compute if the whole network is trained. Settings that make little sense are noted.
     ///
     /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
@@ -237,7 +242,7 @@ impl Run<'_> {
             FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
         let losses = architecture.losses_of_a_sample(sample) as f64;
         TrainerConfig {
-            rests_on: BTreeMap::from([("its data".to_owned(), self.data.clone())]),
+            rests_on: self.rests_on.clone(),
             work: self.work(of_sample / losses),
             group: self.group(),
             ..config

@@ -143,6 +143,9 @@ fn train<B: AutodiffBackend>(
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
     let mut run = start.open(&config, &images.fingerprint, &notes)?;
     run.skipped(images.skipped);
+    if frozen_blocks > 0 {
+        run.rests_on("its frozen weights", frozen.hash().to_owned());
+    }
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
@@ -153,7 +156,6 @@ fn train<B: AutodiffBackend>(
         let kept = matches!(train, Features::Kept { .. });
         let frozen_layers = FrozenLayers { count: blocks(&layers, frozen_blocks), kept };
         trainer_config.work = run.work(frozen_layers.training_multiply_adds(&layers));
-        trainer_config.rests_on.insert("its frozen weights".to_owned(), frozen.hash().to_owned());
     }
     if settings.fine_tune && frozen_blocks > 0 {
         let prefix = "features".to_owned();

@@ -8,8 +8,9 @@ use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{ImageConfig, NoSettings},
+    config::ImageConfig,
     image_set::{ImageSet, Progress, TrainingImages},
+    initial_weights::FixedNetwork,
     plan::Plan,
     registry::Recipe,
 };
@@ -21,7 +22,7 @@ pub const RECIPE: Recipe = Recipe {
     task: "image classification",
     toml: include_str!("vgg_pretrain.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
-    plan: |layers, progress| plan(&RECIPE.resolve(layers)?, progress),
+    plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
 /// Trains on the configured data, and leaves a run directory.
@@ -30,7 +31,7 @@ pub const RECIPE: Recipe = Recipe {
 ///
 /// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
-    mut config: ImageConfig<NoSettings>,
+    mut config: ImageConfig<FixedNetwork>,
     mut start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
@@ -44,11 +45,10 @@ fn train<B: AutodiffBackend>(
     // The network.
     let network = network(&images.preprocessing, images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::Vgg(network.clone()));
-    let model = network.init::<B>(seed, device);
+    let model = images.begin(network.init::<B>(seed, device), &description.architecture)?;
 
     // The loop.
-    let mut run = start.open(&config, &images.fingerprint, &images.notes)?;
-    run.skipped(images.skipped);
+    let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &images.sample());
@@ -94,8 +94,12 @@ pub fn network(
 }
 
 /// Describes a run without training.
-fn plan(config: &ImageConfig<NoSettings>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+fn plan(
+    mut config: ImageConfig<FixedNetwork>,
+    progress: &mut Progress<'_>,
+) -> Result<Plan, Failure> {
+    let weights = config.open_weights()?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
-    images.plan(config, Architecture::Vgg(network))
+    images.plan(&config, weights, Architecture::Vgg(network))
 }

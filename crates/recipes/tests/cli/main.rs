@@ -6,6 +6,7 @@ mod browser;
 mod commands;
 mod eval;
 mod folder;
+mod initial_weights;
 mod mistakes;
 mod mlp;
 mod pictures;

@@ -7,6 +7,7 @@ use data::csv_table::{ColumnOverride, TargetColumn};
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::initial_weights::FixedNetwork;
 
 const RECIPE: &str = r#"
 recipe = "demo"
@@ -293,7 +294,7 @@ fn a_recipe_that_is_wrong_says_so() {
 fn resident_images_are_named_where_memory_runs_out() {
     let advice = |setting: &str| {
         let layers = vec![Layer::set(setting)];
-        let config: ImageConfig<NoSettings> = crate::cnn::RECIPE.resolve(layers).unwrap();
+        let config: ImageConfig<FixedNetwork> = crate::cnn::RECIPE.resolve(layers).unwrap();
         config.advice_on_memory()
     };
     for residency in ["auto", "device"] {

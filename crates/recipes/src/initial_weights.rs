@@ -1,0 +1,210 @@
+//! `model.weights` of a network that is trained as a whole: trained weights that it begins with.
+
+use backend::{Backend, device};
+use burn::module::Module;
+use data::{ImagePreprocessing, ImageShape};
+use inference::Preprocessing;
+use models::{
+    Architecture, Initializer,
+    weights::{self, WeightsError},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{
+    ExitCode, Failure,
+    config::{Check, Checker, ImageConfig},
+    settings::{NO_FILE, WEIGHTS, leaves},
+    weights_file::WeightsFile,
+};
+
+/// The value of `model.weights`: `none`, a run, or a file of weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InitialWeights(String);
+
+impl Default for InitialWeights {
+    fn default() -> Self {
+        Self("none".to_owned())
+    }
+}
+
+impl InitialWeights {
+    /// Whether the network begins with weights that are drawn from the seed.
+    pub(crate) fn are_drawn(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Check for InitialWeights {
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.require(WEIGHTS, !self.0.is_empty(), "`none`, a run, or a file of weights");
+        if !self.are_drawn() && NO_FILE.contains(&self.0.as_str()) {
+            checker.conflict(
+                WEIGHTS,
+                format!("there are no `{}` weights of this network", self.0),
+                "name a run or a file of weights, or train the recipe `vgg`",
+            );
+        }
+    }
+}
+
+/// The table `[model]` of a recipe whose network has no sizes to choose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixedNetwork {
+    /// The weights that training begins with.
+    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
+    pub weights: InitialWeights,
+}
+
+impl Check for FixedNetwork {
+    fn check(&self, checker: &mut Checker<'_>) {
+        self.weights.check(checker);
+    }
+}
+
+/// A table `[model]` whose network may begin with trained weights.
+pub trait Initialised {
+    /// The weights that training begins with.
+    fn weights(&self) -> &InitialWeights;
+}
+
+impl Initialised for FixedNetwork {
+    fn weights(&self) -> &InitialWeights {
+        &self.weights
+    }
+}
+
+impl<Model: Initialised> ImageConfig<Model> {
+    /// Reads the weights that the network begins with; none if they are drawn. Size and colours of the
+    /// images, where they were left open, become those that the weights were trained on.
+    ///
+    /// # Errors
+    ///
+    /// As [`WeightsFile::read`].
+    pub(crate) fn open_weights(&mut self) -> Result<Option<TrainedWeights>, Failure> {
+        let weights = self.model.weights();
+        if weights.are_drawn() {
+            return Ok(None);
+        }
+        let weights = TrainedWeights(WeightsFile::read(&weights.0, |_| true)?);
+        if let Some(images) = weights.images() {
+            self.data.size.get_or_insert(images.size[0]);
+            self.data.channels.get_or_insert(images.channels);
+        }
+        Ok(Some(weights))
+    }
+}
+
+/// Weights of a network of images that training begins with.
+pub(crate) struct TrainedWeights(WeightsFile);
+
+impl TrainedWeights {
+    /// A hash of them.
+    pub(crate) fn hash(&self) -> String {
+        weights::fingerprint(&self.0.tensors)
+    }
+
+    /// From pixels to the network's input as the weights were trained, if that is known and the images
+    /// have as many channels.
+    pub(crate) fn preprocessing(&self, images: &ImagePreprocessing) -> Option<ImagePreprocessing> {
+        let ImagePreprocessing { mean, deviation, channels, .. } = self.images()?;
+        let ImageShape { height, width, .. } = images.shape();
+        let shape = ImageShape { channels: *channels, height, width };
+        let own = || ImagePreprocessing::new(shape, images.resize, mean.clone(), deviation.clone());
+        (*channels == images.channels).then(own)
+    }
+
+    /// What the user should know.
+    pub(crate) fn note(&self, classes: &[String]) -> String {
+        let last_layer = match &self.0.description {
+            Some(their) if their.classes == classes => "",
+            Some(_) => "; its classes are others, so the last layer begins anew",
+            None => "; a last layer for another number of classes begins anew",
+        };
+        format!("training begins with the weights in `{}`{last_layer}", self.0.origin.display())
+    }
+
+    /// The network with these weights. Its last layer keeps its own if its classes are others.
+    ///
+    /// # Errors
+    ///
+    /// Where they are of another network.
+    pub(crate) fn load<B: Backend, M: Module<B>>(
+        &self,
+        network: M,
+        architecture: &Architecture,
+        classes: &[String],
+    ) -> Result<M, Failure> {
+        let WeightsFile { origin, tensors, description } = &self.0;
+        if let Some(their) = description {
+            let differ = differences(&their.architecture, architecture);
+            if !differ.is_empty() {
+                return Err(Failure::new(
+                    ExitCode::UserData,
+                    format!(
+                        "the weights in `{}` are another network's: {differ}",
+                        origin.display()
+                    ),
+                    "train with the settings of that run, or leave out `model.weights`",
+                ));
+            }
+        }
+        let last = format!("{}.", architecture.last_layer());
+        let keeps_last = match description {
+            Some(their) => their.classes == classes,
+            None => {
+                let mut own = weights::shapes(&network).into_iter();
+                own.all(|(name, shape)| {
+                    !name.starts_with(&last)
+                        || tensors.get(&name).is_some_and(|found| found.shape() == shape)
+                })
+            }
+        };
+        let is_wanted = |name: &str| keeps_last || !name.starts_with(&last);
+        weights::load_part(network, tensors.clone(), is_wanted).map_err(|error: WeightsError| {
+            let message = format!("`{}`: {error}", origin.display());
+            Failure::new(ExitCode::UserData, message, error.help())
+        })
+    }
+
+    /// Whether a network of this architecture could begin with them.
+    ///
+    /// # Errors
+    ///
+    /// Where it could not.
+    pub(crate) fn check(
+        &self,
+        architecture: &Architecture,
+        classes: &[String],
+    ) -> Result<(), Failure> {
+        let (device, _) = device::open()?;
+        let network = architecture.build::<backend::Selected>(&Initializer::blank(&device));
+        self.load(network, architecture, classes).map(drop)
+    }
+
+    fn images(&self) -> Option<&ImagePreprocessing> {
+        match &self.0.description.as_ref()?.preprocessing {
+            Preprocessing::Image(images) => Some(images),
+            Preprocessing::Table(_) | Preprocessing::Text(_) => None,
+        }
+    }
+}
+
+/// How a network differs from another, but for what no weight but the last layer's depends on; empty
+/// where it does not.
+fn differences(their: &Architecture, own: &Architecture) -> String {
+    let sizes = |architecture: &Architecture| {
+        let mut sizes = leaves(&json!(architecture));
+        sizes.retain(|key, _| !["classes", "head.outputs", "head.dropout"].contains(&key.as_str()));
+        sizes
+    };
+    let (their, own) = (sizes(their), sizes(own));
+    let differ = |key: &String| {
+        let (their, own) = (their.get(key)?, own.get(key)?);
+        (their != own).then(|| format!("`{key}` is {their} there and {own} here"))
+    };
+    let network = differ(&"network".to_owned()); // other networks have other sizes
+    network.unwrap_or_else(|| own.keys().filter_map(differ).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,68 @@
+//! A file of weights that the user names, and what it says about itself.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use inference::Description;
+use models::import;
+use store::{StoredTensor, TensorFile};
+
+use crate::{ExitCode, Failure, run_directory::MODEL};
+
+/// Weights, and the description of their network if they are of this project.
+pub(crate) struct WeightsFile {
+    /// Where they are.
+    pub(crate) origin: PathBuf,
+    pub(crate) tensors: BTreeMap<String, StoredTensor>,
+    pub(crate) description: Option<Description>,
+}
+
+impl WeightsFile {
+    /// Reads those tensors whose names are `wanted`.
+    ///
+    /// - `path`: a file of weights, or a run
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such file, or it cannot be read.
+    pub(crate) fn read(path: &str, wanted: impl Fn(&str) -> bool) -> Result<Self, Failure> {
+        let origin = model_at(Path::new(path))?;
+        let file = import::read_where(&origin, wanted)?;
+        Self::new(origin, file)
+    }
+
+    /// Weights that were read from `origin`.
+    ///
+    /// # Errors
+    ///
+    /// Where their description cannot be read.
+    pub(crate) fn new(origin: PathBuf, file: TensorFile) -> Result<Self, Failure> {
+        // Null where the file is not of this project.
+        let description = serde_json::from_value(file.metadata).map_err(|error| {
+            Failure::new(
+                ExitCode::UserData,
+                format!("`{}` has a description that cannot be read: {error}", origin.display()),
+                "name a run that this version has trained, or export the weights anew with it",
+            )
+        })?;
+        Ok(Self { origin, tensors: file.tensors, description })
+    }
+}
+
+/// The file of weights that a path names: of a run directory its model.
+fn model_at(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let model = path.join(MODEL);
+    if model.is_file() {
+        return Ok(model);
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("`model.weights` is the folder `{}`, which has no `{MODEL}`", path.display()),
+        "name a finished run, or a file of weights",
+    ))
+}

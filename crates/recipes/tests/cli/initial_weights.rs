@@ -1,0 +1,126 @@
+//! Training that begins with trained weights, from the outside.
+
+use std::fs;
+
+use store::TensorFile;
+
+use crate::folder::{Folder, Ran};
+
+/// A short run of `cnn` on drawn pictures.
+fn train(folder: &Folder, settings: &str, run: &str) -> Ran {
+    folder.run(&format!(
+        "train cnn --set data.samples=60 --set training.batch_size=16 --set training.max_steps=3 \
+         --set schedule.kind=constant --set output.model=final --progress plain {settings} \
+         --run-dir {run}"
+    ))
+}
+
+/// As [`train`], at a learning rate that changes no weight but by rounding.
+fn begin(folder: &Folder, settings: &str, run: &str) -> Ran {
+    train(folder, &format!("--set optimizer.learning_rate=1e-20 {settings}"), run)
+}
+
+fn model(folder: &Folder, run: &str) -> TensorFile {
+    TensorFile::read(&folder.path(run).join("model.safetensors")).unwrap()
+}
+
+/// Checks that those tensors of two models are equal whose names are `wanted`.
+#[track_caller]
+fn check_equal(ours: &TensorFile, theirs: &TensorFile, wanted: impl Fn(&str) -> bool) {
+    for (name, ours) in ours.tensors.iter().filter(|(name, _)| wanted(name)) {
+        let pairs = ours.values().iter().zip(theirs.tensors[name].values());
+        assert!(pairs.fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) < 1e-15, "{name}");
+    }
+}
+
+#[test]
+fn a_run_begins_with_the_weights_of_another() {
+    let folder = Folder::new();
+    train(&folder, "", "first").succeeded();
+    let told = begin(&folder, "--seed 1 --set model.weights=first", "second").succeeded().stderr;
+    assert!(told.contains("begins with the weights in `first/model.safetensors`\n"), "{told}");
+    check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
+}
+
+#[test]
+fn the_last_layer_begins_anew_where_classes_are_others() {
+    let folder = Folder::new();
+    train(&folder, "", "digits").succeeded();
+    let shapes = "--set data.drawing=shapes";
+    let new = "--set data.size=28 --set data.channels=1";
+    begin(&folder, &format!("{shapes} {new}"), "new").succeeded();
+    // Size and colours are chosen by the weights.
+    let told = begin(&folder, &format!("{shapes} --set model.weights=digits"), "begun").succeeded();
+    assert!(told.stderr.contains("so the last layer begins anew"), "{}", told.stderr);
+    let [digits, fresh, begun] = ["digits", "new", "begun"].map(|run| model(&folder, run));
+    let is_last = |name: &str| name.starts_with("dense2.");
+    check_equal(&begun, &fresh, is_last);
+    check_equal(&begun, &digits, |name| !is_last(name));
+
+    // A file of weights alone does not tell its classes, so their number decides.
+    folder.run("export digits --format safetensors --output alone.safetensors").succeeded();
+    let mut alone = TensorFile::read(&folder.path("alone.safetensors")).unwrap();
+    alone.metadata = serde_json::Value::Null;
+    alone.write(&folder.path("alone.safetensors")).unwrap();
+    let settings = format!("{shapes} {new} --set model.weights=alone.safetensors");
+    begin(&folder, &settings, "alone").succeeded();
+    check_equal(&model(&folder, "alone"), &digits, |_| true);
+}
+
+#[test]
+fn pixels_are_brought_to_what_the_weights_were_trained_on() {
+    let folder = Folder::new();
+    let normalise = "--set data.normalise=measured";
+    let preprocessing = |run: &str| model(&folder, run).metadata["preprocessing"].clone();
+    train(&folder, normalise, "first").succeeded();
+    train(&folder, &format!("{normalise} --seed 1"), "other").succeeded();
+    let begun = format!("{normalise} --seed 1 --set model.weights=first");
+    begin(&folder, &begun, "begun").succeeded();
+    assert_ne!(preprocessing("first"), preprocessing("other"));
+    assert_eq!(preprocessing("first"), preprocessing("begun"));
+}
+
+#[test]
+fn a_resumed_run_needs_the_weights_that_it_began_with() {
+    let folder = Folder::new();
+    train(&folder, "", "first").succeeded();
+    train(&folder, "--seed 1", "other").succeeded();
+    train(&folder, "--set model.weights=first", "run").succeeded();
+    let resume = "resume run --progress quiet --set training.max_steps=6";
+    let changed = "its initial weights have changed since it began";
+    folder.run(&format!("{resume} --set model.weights=other")).refused(3, changed);
+    fs::rename(folder.path("first"), folder.path("moved")).unwrap();
+    folder.run(resume).refused(3, "recipes resume run --set model.weights=PATH");
+    folder.run(&format!("{resume} --set model.weights=moved")).succeeded();
+
+    let straight = "--set model.weights=moved --set training.max_steps=6";
+    train(&folder, straight, "straight").succeeded();
+    check_equal(&model(&folder, "run"), &model(&folder, "straight"), |_| true);
+}
+
+#[test]
+fn weights_of_another_network_are_refused_before_anything_runs() {
+    let folder = Folder::new();
+    train(&folder, "", "digits").succeeded();
+    let check = |command: &str, code: i32, message: &str| {
+        folder.run(command).refused(code, message);
+        assert!(!folder.path("run").exists());
+    };
+    let refused = |settings: &str, message: &str| {
+        check(&format!("train {settings} --run-dir run"), 3, message);
+        check(&format!("plan {settings}"), 3, message);
+    };
+    refused(
+        "resnet --set model.weights=digits",
+        "in `digits/model.safetensors` are another network's: `network` is \"cnn\" there and \
+         \"resnet\" here\n",
+    );
+    refused(
+        "cnn --set data.size=32 --set model.weights=digits",
+        "are another network's: `size` is 28 there and 32 here\n",
+    );
+    refused("cnn --set model.weights=nowhere", "`nowhere` cannot be read");
+    check("train cnn --set model.weights=", 2, "`none`, a run, or a file of weights");
+    let imagenet = "train cnn --set model.weights=imagenet";
+    check(imagenet, 2, "there are no `imagenet` weights of this network");
+}
