@@ -9,10 +9,11 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::ImageConfig,
-    image_set::{ImageSet, Progress, TrainingImages},
+    image_set::{ImageSet, Progress},
     initial_weights::FixedNetwork,
     plan::Plan,
     registry::Recipe,
+    training_images::TrainingImages,
 };
 
 /// The recipe, as listed in [`crate::registry`].

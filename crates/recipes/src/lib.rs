@@ -25,6 +25,7 @@ mod plan;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
+mod training_images;
 mod weights_file;
 
 // What a run needs and what it leaves.

@@ -10,10 +10,11 @@ use training::Trainer;
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::{Check, Checker, ImageConfig, Training},
-    image_set::{ImageSet, Progress, TrainingImages},
+    image_set::{ImageSet, Progress},
     initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::Recipe,
+    training_images::TrainingImages,
 };
 
 /// The recipe, as listed in [`crate::registry`].

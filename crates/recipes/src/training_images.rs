@@ -1,0 +1,133 @@
+//! The images of a recipe whose whole network is trained, the weights that it begins with, and its run.
+
+use backend::AutodiffBackend;
+use burn::module::Module;
+use data::{ImageLoader, ImagePreprocessing, ImageShape, augment::Augmentation};
+use inference::{Description, Preprocessing};
+use models::Architecture;
+use serde::Serialize;
+
+use crate::{
+    Failure, Start,
+    config::ImageConfig,
+    image_evaluation::{ImageEvaluation, ImageLoss},
+    image_set::ImageSet,
+    initial_weights::{Initialised, TrainedWeights},
+    run::Run,
+};
+
+/// Images ready for a loop, and what training begins with.
+pub(crate) struct TrainingImages<B: AutodiffBackend> {
+    pub(crate) train: ImageLoader<B>,
+    pub(crate) augmentation: Augmentation<B>,
+    pub(crate) loss: ImageLoss<B>,
+    pub(crate) validation: ImageEvaluation<B::InnerBackend>,
+    pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
+    pub(crate) preprocessing: ImagePreprocessing,
+    pub(crate) classes: Vec<String>,
+    /// The weights that the network begins with; none if they are drawn.
+    weights: Option<TrainedWeights>,
+    /// A hash of all images and labels, and of the split that each is in.
+    fingerprint: String,
+    /// What the user should know, a sentence each.
+    notes: Vec<String>,
+    /// Files that could not be decoded.
+    skipped: usize,
+}
+
+impl<B: AutodiffBackend> TrainingImages<B> {
+    /// Reads what the configuration names, and brings to the device what is to lie there. What the
+    /// configuration left open is set in it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the data.
+    pub(crate) fn open<Model: Initialised>(
+        config: &mut ImageConfig<Model>,
+        start: &mut Start<'_>,
+        device: &B::Device,
+    ) -> Result<Self, Failure> {
+        let weights = config.open_weights()?;
+        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
+        config.data.choose_size();
+        let config = &*config;
+        let ImageConfig { data, augment, training, .. } = config;
+        start.stop_if_asked()?;
+        start.keep_apart(&images.shared)?;
+        let classes = images.classes().to_vec();
+        let mut preprocessing = images.preprocessing(data)?;
+        let ImageSet { fingerprint, mut notes, skipped, .. } = images;
+        notes.extend(config.notes(&*images.train));
+        if let Some(weights) = &weights {
+            notes.push(weights.note(&classes));
+            preprocessing = weights.preprocessing(&preprocessing).unwrap_or(preprocessing);
+        }
+        let loss = ImageLoss::new(config, &*images.train, device);
+        let evaluation =
+            |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);
+        let batching = start.shared(training.batching(data.order));
+        Ok(Self {
+            train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
+            augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),
+            loss,
+            validation: evaluation(images.validation)?,
+            test: images.test.map(evaluation).transpose()?,
+            preprocessing,
+            classes,
+            weights,
+            fingerprint,
+            notes,
+            skipped,
+        })
+    }
+
+    /// The network with the weights that training begins with.
+    ///
+    /// # Errors
+    ///
+    /// Where they are of another network.
+    pub(crate) fn begin<M: Module<B>>(
+        &self,
+        network: M,
+        architecture: &Architecture,
+    ) -> Result<M, Failure> {
+        match &self.weights {
+            Some(weights) => weights.load(network, architecture, &self.classes),
+            None => Ok(network),
+        }
+    }
+
+    /// Creates the run directory, or reopens it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Start::open`].
+    pub(crate) fn open_run<'a, Model: Serialize>(
+        &self,
+        start: Start<'a>,
+        config: &ImageConfig<Model>,
+    ) -> Result<Run<'a>, Failure> {
+        let mut run = start.open(config, &self.fingerprint, &self.notes)?;
+        run.skipped(self.skipped);
+        if let Some(weights) = &self.weights {
+            run.rests_on("its initial weights", weights.hash());
+        }
+        Ok(run)
+    }
+
+    /// The shape of an image: `[channels, height, width]`.
+    pub(crate) fn sample(&self) -> [usize; 3] {
+        let ImageShape { channels, height, width } = self.preprocessing.shape();
+        [channels, height, width]
+    }
+
+    /// The description of a network that is trained on these images.
+    pub(crate) fn describe(&self, recipe: &str, architecture: Architecture) -> Description {
+        Description {
+            recipe: recipe.to_owned(),
+            architecture,
+            classes: self.classes.clone(),
+            preprocessing: Preprocessing::Image(self.preprocessing.clone()),
+        }
+    }
+}
