@@ -150,7 +150,7 @@ fn texts_that_are_too_short() {
     let text = "0123456789";
     let error = "the training part of `a.txt` has 9 tokens, a sequence of 9 and its target take 10";
     check(text, characters(9), error, "`data.sequence_length`");
-    let error = "the validation part of `a.txt`, without 1 of its characters, which the training part \
+    let error = "the validation part of `a.txt`, without 1 of its characters, which the vocabulary \
                  lacks ('9'), has 0 tokens, a sequence of 8 and its target take 9";
     check(text, characters(8), error, "`data.validation`");
     let error =

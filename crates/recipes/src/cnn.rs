@@ -46,7 +46,7 @@ fn train<B: AutodiffBackend>(
     // The network.
     let network = network(&images.preprocessing, images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::Cnn(network.clone()));
-    let model = images.begin(network.init::<B>(seed, device), &description.architecture)?;
+    let model = images.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
     let mut run = images.open_run(start, &config)?;

@@ -1,9 +1,15 @@
 //! `model.weights` of a network that is trained as a whole: trained weights that it begins with.
+//!
+//! What belongs to them comes along: the normalisation and the size of pictures, the vocabulary of a
+//! text.
 
 use backend::{Backend, device};
 use burn::module::Module;
-use data::{ImagePreprocessing, ImageShape};
-use inference::Preprocessing;
+use data::{
+    ImagePreprocessing, ImageShape, Vocabulary,
+    text::{Corpus, read_text},
+};
+use inference::{Description, Preprocessing};
 use models::{
     Architecture, Initializer,
     weights::{self, WeightsError},
@@ -13,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker, ImageConfig},
+    config::{Check, Checker, Config, ImageConfig, TextData},
     settings::{NO_FILE, WEIGHTS, leaves},
     weights_file::WeightsFile,
 };
@@ -64,6 +70,17 @@ impl Check for FixedNetwork {
     }
 }
 
+/// The table `[model]` of any recipe, of which only the weights count.
+#[derive(Deserialize)]
+pub(crate) struct OnlyWeights {
+    #[serde(default)]
+    pub(crate) weights: InitialWeights,
+}
+
+impl Check for OnlyWeights {
+    fn check(&self, _: &mut Checker<'_>) {}
+}
+
 /// A table `[model]` whose network may begin with trained weights.
 pub trait Initialised {
     /// The weights that training begins with.
@@ -84,26 +101,85 @@ impl<Model: Initialised> ImageConfig<Model> {
     ///
     /// As [`WeightsFile::read`].
     pub(crate) fn open_weights(&mut self) -> Result<Option<TrainedWeights>, Failure> {
-        let weights = self.model.weights();
-        if weights.are_drawn() {
-            return Ok(None);
-        }
-        let weights = TrainedWeights(WeightsFile::read(&weights.0, |_| true)?);
-        if let Some(images) = weights.images() {
+        let weights = TrainedWeights::open(self.model.weights())?;
+        if let Some(images) = weights.as_ref().and_then(TrainedWeights::images) {
             self.data.size.get_or_insert(images.size[0]);
             self.data.channels.get_or_insert(images.channels);
         }
-        Ok(Some(weights))
+        Ok(weights)
     }
 }
 
-/// Weights of a network of images that training begins with.
+impl<Model: Initialised> Config<TextData, Model> {
+    /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them cannot be used.
+    pub(crate) fn read(&self) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
+        let weights = TrainedWeights::open(self.model.weights())?;
+        let mut options = self.data.options();
+        options.known =
+            weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
+        let mut corpus = read_text(&options)?;
+        corpus.notes.extend(weights.as_ref().map(|weights| weights.note(&[])));
+        Ok((corpus, weights))
+    }
+}
+
+/// The network with the weights that training begins with: `weights`, or its own. Its last layer keeps
+/// its own if the classes of `weights` are others.
+///
+/// # Errors
+///
+/// Where `weights` are of another network.
+pub(crate) fn begin<B: Backend, M: Module<B>>(
+    network: M,
+    weights: Option<&TrainedWeights>,
+    description: &Description,
+) -> Result<M, Failure> {
+    let Description { architecture, classes, .. } = description;
+    match weights {
+        Some(weights) => weights.load(network, architecture, classes),
+        None => Ok(network),
+    }
+}
+
+/// Trained weights.
 pub(crate) struct TrainedWeights(WeightsFile);
 
 impl TrainedWeights {
+    fn open(weights: &InitialWeights) -> Result<Option<Self>, Failure> {
+        if weights.are_drawn() {
+            return Ok(None);
+        }
+        WeightsFile::read(&weights.0, |_| true).map(|file| Some(Self(file)))
+    }
+
     /// A hash of them.
     pub(crate) fn hash(&self) -> String {
         weights::fingerprint(&self.0.tensors)
+    }
+
+    /// The vocabulary that they were trained with.
+    fn vocabulary(&self, data: &TextData) -> Result<Vocabulary, Failure> {
+        let WeightsFile { origin, description, .. } = &self.0;
+        let refused = |reason: String, help: &str| {
+            let message = format!("the weights in `{}` {reason}", origin.display());
+            Err(Failure::new(ExitCode::UserData, message, help))
+        };
+        match description.as_ref().map(|description| &description.preprocessing) {
+            Some(Preprocessing::Text(their)) if their.kind() == data.tokens => Ok(their.clone()),
+            Some(Preprocessing::Text(their)) => {
+                let (their, own) = (json!(their.kind()), json!(data.tokens));
+                let help = "train with the settings of that run, or leave out `model.weights`";
+                refused(format!("are for {their}, and `data.tokens` is {own}"), help)
+            }
+            _ => {
+                let help = "name a run of a text generator, or its `model.safetensors`";
+                refused("tell no vocabulary".to_owned(), help)
+            }
+        }
     }
 
     /// From pixels to the network's input as the weights were trained, if that is known and the images
@@ -126,12 +202,7 @@ impl TrainedWeights {
         format!("training begins with the weights in `{}`{last_layer}", self.0.origin.display())
     }
 
-    /// The network with these weights. Its last layer keeps its own if its classes are others.
-    ///
-    /// # Errors
-    ///
-    /// Where they are of another network.
-    pub(crate) fn load<B: Backend, M: Module<B>>(
+    fn load<B: Backend, M: Module<B>>(
         &self,
         network: M,
         architecture: &Architecture,
@@ -192,12 +263,16 @@ impl TrainedWeights {
     }
 }
 
-/// How a network differs from another, but for what no weight but the last layer's depends on; empty
-/// where it does not.
+/// What no weight before the last layer depends on.
+const INDEPENDENT: [&str; 6] =
+    ["classes", "head.outputs", "head.dropout", "dropout", "predict", "initialization"];
+
+/// How a network differs from another in what the weights before the last layer depend on; empty where
+/// it does not.
 fn differences(their: &Architecture, own: &Architecture) -> String {
     let sizes = |architecture: &Architecture| {
         let mut sizes = leaves(&json!(architecture));
-        sizes.retain(|key, _| !["classes", "head.outputs", "head.dropout"].contains(&key.as_str()));
+        sizes.retain(|key, _| !INDEPENDENT.contains(&key.as_str()));
         sizes
     };
     let (their, own) = (sizes(their), sizes(own));

@@ -4,7 +4,7 @@ use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
     DataError, Order, TokenLoader, Vocabulary, refuse_shared,
-    text::{Predict, Windows, read_text},
+    text::{Predict, Windows},
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, Law, Pass, Positions, TextLstmConfig};
@@ -14,6 +14,7 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData},
+    initial_weights::{InitialWeights, Initialised, begin},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
@@ -37,10 +38,23 @@ pub struct Model {
     pub embedding: usize,
     /// Units of the recurrent layer.
     pub hidden: usize,
+    /// The weights that training begins with.
+    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
+    pub weights: InitialWeights,
+}
+
+impl Initialised for Model {
+    fn weights(&self) -> &InitialWeights {
+        &self.weights
+    }
 }
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
+        self.weights.check(checker);
+        if !self.weights.are_drawn() {
+            checker.only_with("model.weights", "none", &["data.vocabulary"]);
+        }
         checker.require("model.embedding", self.embedding >= 1, "at least 1");
         checker.require("model.hidden", self.hidden >= 1, "at least 1");
     }
@@ -60,7 +74,7 @@ fn train<B: AutodiffBackend>(
     config.training.choose_arithmetic::<B>(device)?;
 
     // The data: a window of words, and the one that follows it.
-    let corpus = read_text(&config.data.options())?;
+    let (corpus, weights) = config.read()?;
     start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
@@ -77,16 +91,17 @@ fn train<B: AutodiffBackend>(
 
     // The network.
     let network = network(&config.model, &corpus.vocabulary);
-    let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
-        architecture: Architecture::TextLstm(network),
+        architecture: Architecture::TextLstm(network.clone()),
         classes: Vec::new(),
         preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
     };
+    let model = begin(network.init::<B>(seed, device), weights.as_ref(), &description)?;
 
     // The loop.
     let mut run = start.open(&config, &data, &corpus.notes)?;
+    run.rests_on_weights(weights.as_ref());
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
@@ -122,14 +137,18 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 
 /// The plan of a run.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let corpus = read_text(&config.data.options())?;
+    let (corpus, weights) = config.read()?;
     refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = Windows::new(corpus.train, length, Predict::Last).map_err(DataError::from)?;
+    let network = Architecture::TextLstm(network);
+    if let Some(weights) = &weights {
+        weights.check(&network, &[])?;
+    }
     let outline = Outline {
         recipe: RECIPE.name,
-        architecture: Architecture::TextLstm(network),
+        architecture: network,
         sample: vec![length],
         frozen: FrozenLayers::default(),
         samples: windows.len(),

@@ -2,10 +2,7 @@
 
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
-use data::{
-    DataError, TokenLoader, Vocabulary, refuse_shared,
-    text::{Streams, read_text},
-};
+use data::{DataError, TokenLoader, Vocabulary, refuse_shared, text::Streams};
 use inference::{Description, Preprocessing};
 use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
 use serde::{Deserialize, Serialize};
@@ -14,6 +11,7 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData},
+    initial_weights::{InitialWeights, Initialised, begin},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
@@ -43,10 +41,23 @@ pub struct Model {
     pub dropout: f64,
     /// Whether a batch continues from the state of the one before.
     pub carry_state: bool,
+    /// The weights that training begins with.
+    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
+    pub weights: InitialWeights,
+}
+
+impl Initialised for Model {
+    fn weights(&self) -> &InitialWeights {
+        &self.weights
+    }
 }
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
+        self.weights.check(checker);
+        if !self.weights.are_drawn() {
+            checker.only_with("model.weights", "none", &["data.vocabulary"]);
+        }
         checker.require("model.embedding", self.embedding >= 1, "at least 1");
         checker.require("model.hidden", self.hidden >= 1, "at least 1");
         checker.require("model.layers", self.layers >= 1, "at least 1");
@@ -84,7 +95,7 @@ fn train<B: AutodiffBackend>(
     let carry = config.model.carry_state;
 
     // The data: one stream through the text per row of a batch.
-    let corpus = read_text(&config.data.options())?;
+    let (corpus, weights) = config.read()?;
     start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let length = config.data.sequence_length;
@@ -101,16 +112,17 @@ fn train<B: AutodiffBackend>(
 
     // The network.
     let network = network(&config.model, &corpus.vocabulary);
-    let model = network.init::<B>(seed, device);
     let description = Description {
         recipe: RECIPE.name.to_owned(),
-        architecture: Architecture::TextLstm(network),
+        architecture: Architecture::TextLstm(network.clone()),
         classes: Vec::new(),
         preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
     };
+    let model = begin(network.init::<B>(seed, device), weights.as_ref(), &description)?;
 
     // The loop.
     let mut run = start.open(&config, &data, &corpus.notes)?;
+    run.rests_on_weights(weights.as_ref());
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
@@ -161,14 +173,18 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let corpus = read_text(&config.data.options())?;
+    let (corpus, weights) = config.read()?;
     refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let (rows, length) = (config.training.batch_size, config.data.sequence_length);
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
+    let network = Architecture::TextLstm(network);
+    if let Some(weights) = &weights {
+        weights.check(&network, &[])?;
+    }
     let outline = Outline {
         recipe: RECIPE.name,
-        architecture: Architecture::TextLstm(network),
+        architecture: network,
         sample: vec![length],
         frozen: FrozenLayers::default(),
         samples: streams.len() * rows,

@@ -75,7 +75,7 @@ fn train<B: AutodiffBackend>(
     let network = network(&config.model, &images.preprocessing, images.classes.len())?;
     refuse_lone_values(&config.training, &images.preprocessing)?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
-    let model = images.begin(network.init::<B>(seed, device), &description.architecture)?;
+    let model = images.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
     let mut run = images.open_run(start, &config)?;

@@ -27,6 +27,7 @@ use crate::{
     ExitCode, Failure, Summary,
     config::{self, Config},
     environment::Environment,
+    initial_weights::TrainedWeights,
     odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
@@ -218,6 +219,13 @@ impl Run<'_> {
     /// Records what the result depends on besides the settings and the data, by its hash.
     pub(crate) fn rests_on(&mut self, what: &str, hash: String) {
         self.rests_on.insert(what.to_owned(), hash);
+    }
+
+    /// Records the weights that training begins with, if they are not drawn.
+    pub(crate) fn rests_on_weights(&mut self, weights: Option<&TrainedWeights>) {
+        if let Some(weights) = weights {
+            self.rests_on("its initial weights", weights.hash());
+        }
     }
 
     /// A flag that asks the run to stop.

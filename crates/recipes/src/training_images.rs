@@ -12,7 +12,7 @@ use crate::{
     config::ImageConfig,
     image_evaluation::{ImageEvaluation, ImageLoss},
     image_set::ImageSet,
-    initial_weights::{Initialised, TrainedWeights},
+    initial_weights::{Initialised, TrainedWeights, begin},
     run::Run,
 };
 
@@ -81,20 +81,13 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         })
     }
 
-    /// The network with the weights that training begins with.
-    ///
-    /// # Errors
-    ///
-    /// Where they are of another network.
+    /// As [`begin`].
     pub(crate) fn begin<M: Module<B>>(
         &self,
         network: M,
-        architecture: &Architecture,
+        description: &Description,
     ) -> Result<M, Failure> {
-        match &self.weights {
-            Some(weights) => weights.load(network, architecture, &self.classes),
-            None => Ok(network),
-        }
+        begin(network, self.weights.as_ref(), description)
     }
 
     /// Creates the run directory, or reopens it.
@@ -109,9 +102,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     ) -> Result<Run<'a>, Failure> {
         let mut run = start.open(config, &self.fingerprint, &self.notes)?;
         run.skipped(self.skipped);
-        if let Some(weights) = &self.weights {
-            run.rests_on("its initial weights", weights.hash());
-        }
+        run.rests_on_weights(self.weights.as_ref());
         Ok(run)
     }
 

@@ -75,7 +75,7 @@ const CASES: [(&str, &str); 10] = [
     (
         "cnn",
         "data.samples=200 training.batch_size=16 training.convolution=exact \
-         optimizer.epsilon=0.1 optimizer.learning_rate=1e-4 schedule.kind=constant",
+         optimizer.epsilon=0.1 optimizer.learning_rate=5e-5 schedule.kind=constant",
     ),
     (
         "simplenet",

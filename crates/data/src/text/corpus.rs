@@ -1,4 +1,4 @@
-//! A text in parts, each as ids of a vocabulary learnt from the first.
+//! A text in parts, each as ids of one vocabulary.
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
@@ -24,7 +24,7 @@ pub struct Corpus {
     pub validation: Option<Tokens>,
     /// What is only measured.
     pub test: Option<Tokens>,
-    /// The tokens, learnt from the training part.
+    /// The tokens, learnt from the training part unless they were known.
     pub vocabulary: Vocabulary,
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
@@ -97,16 +97,18 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         }
     };
 
-    let vocabulary = match options.tokens {
-        TokenKind::Characters => Vocabulary::characters(&text_of(train.text)),
-        TokenKind::Bytes => Vocabulary::bytes(),
-        TokenKind::Words => Vocabulary::words(&text_of(train.text), options.vocabulary)
+    let vocabulary = match (&options.known, options.tokens) {
+        (Some(known), _) => known.clone(),
+        (None, TokenKind::Characters) => Vocabulary::characters(&text_of(train.text)),
+        (None, TokenKind::Bytes) => Vocabulary::bytes(),
+        (None, TokenKind::Words) => Vocabulary::words(&text_of(train.text), options.vocabulary)
             .map_err(|source| TextError::Vocabulary { text: train.name.clone(), source })?,
     };
     let read = [Some(&texts.text), texts.validation.as_ref(), texts.test.as_ref()];
     let mut notes: Vec<String> =
         read.into_iter().flatten().filter_map(|text| text.note.clone()).collect();
-    if options.tokens == TokenKind::Words && vocabulary.len() < options.vocabulary {
+    let learns_words = options.known.is_none() && options.tokens == TokenKind::Words;
+    if learns_words && vocabulary.len() < options.vocabulary {
         notes.push(format!(
             "the vocabulary has {} tokens, not {}: {} has no more different words",
             vocabulary.len(),
@@ -158,8 +160,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The ids of the part. Characters that the training part lacks are left out, since the network
-    /// has neither an input nor an output for them.
+    /// The ids of the part. Characters that the vocabulary lacks are left out, since the network has
+    /// neither an input nor an output for them.
     fn encode(
         self,
         vocabulary: &Vocabulary,
@@ -198,7 +200,7 @@ impl Part<'_> {
     }
 }
 
-/// Characters that the training part lacks, with how often they occur elsewhere.
+/// Characters that the vocabulary lacks, with how often they occur.
 fn describe(left_out: &BTreeMap<char, usize>) -> String {
     let count: usize = left_out.values().sum();
     let mut named: Vec<String> =
@@ -207,7 +209,7 @@ fn describe(left_out: &BTreeMap<char, usize>) -> String {
         named.push("and others".into());
     }
     let named = named.join(", ");
-    format!("{count} of its characters, which the training part lacks ({named})")
+    format!("{count} of its characters, which the vocabulary lacks ({named})")
 }
 
 #[cfg(test)]
@@ -264,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn a_known_vocabulary_is_not_learnt_anew() {
+        let known = Vocabulary::characters("cab");
+        let options =
+            TextOptions { known: Some(known.clone()), ..options(TokenKind::Characters, 0, 1) };
+        let corpus = encode("abcdabc", &TextOptions { validation: 0.0, ..options }).unwrap();
+        assert_eq!(corpus.vocabulary, known);
+        assert_eq!(corpus.train.len(), 6);
+        let left_out = "x is read without 1 of its characters, which the vocabulary lacks ('d')";
+        assert_eq!(corpus.notes, ["x has 6 tokens", left_out]);
+    }
+
+    #[test]
     fn characters_that_the_training_part_lacks_are_left_out() {
         let text = format!("{}abed{}", "ab".repeat(14), ('A'..='K').collect::<String>());
         let options = TextOptions { validation: 1.0 / 3.0, ..options(TokenKind::Characters, 0, 1) };
@@ -273,8 +287,8 @@ mod tests {
             [
                 "the training part of x has 28 tokens",
                 "the validation part of x has 2 tokens",
-                "the validation part of x is read without 13 of its characters, which the training part \
-                 lacks ('A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J', and others)",
+                "the validation part of x is read without 13 of its characters, which the vocabulary lacks \
+                 ('A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J', and others)",
             ]
         );
     }

@@ -62,7 +62,8 @@ pub fn read_tokens(
     Ok(Text::read(path, vocabulary.kind())?.encode(vocabulary, sequence_length)?)
 }
 
-/// Reads the text that the options name, learns its vocabulary and replaces tokens by ids.
+/// Reads the text that the options name, learns its vocabulary unless that is known, and replaces tokens
+/// by ids.
 ///
 /// Each part is at least a window and a target long.
 ///

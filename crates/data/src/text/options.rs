@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::TokenKind;
+use crate::{TokenKind, Vocabulary};
 
 /// What the user says about a text; what is left out is as in the tutorial.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,9 @@ pub struct TextOptions {
     pub tokens: TokenKind,
     /// The most tokens of a vocabulary of words, the one for unknown words included.
     pub vocabulary: usize,
+    /// A vocabulary that was learnt before, of the same kind of tokens; by default it is learnt from
+    /// what is trained on.
+    pub known: Option<Vocabulary>,
     /// Tokens in a window.
     pub sequence_length: usize,
     /// The fraction of tokens at the end that is held out.
@@ -30,6 +33,7 @@ impl Default for TextOptions {
             path: None,
             tokens: TokenKind::Words,
             vocabulary: 1000,
+            known: None,
             sequence_length: 20,
             validation: 0.1,
             validation_path: None,

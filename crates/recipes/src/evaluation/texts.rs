@@ -9,19 +9,19 @@ use data::{
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
-use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{EvaluationReport, Examined, changed, hold_data, nothing, or_elsewhere};
 use crate::{
     Failure,
     config::{Config, TextData},
+    initial_weights::OnlyWeights,
     text_evaluation::{EVALUATION_BATCH, beginning, evaluation_streams, measure},
 };
 
 pub(super) fn examine(
     run: &Path,
-    config: Config<TextData, IgnoredAny>,
+    config: Config<TextData, OnlyWeights>,
     model: &Model<Selected>,
     data: Option<&Path>,
     device: &Device,
@@ -41,8 +41,9 @@ pub(super) fn examine(
             ("given", tokens)
         }
         None => {
-            let corpus =
-                read_text(&config.data.options()).map_err(|error| or_elsewhere(run, error))?;
+            let mut options = config.data.options();
+            options.known = (!config.model.weights.are_drawn()).then(|| vocabulary.clone());
+            let corpus = read_text(&options).map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &corpus.fingerprint(), model)?;
             notes.extend(corpus.shared.iter().map(SharedFiles::note));
             let test = corpus.test.map(|tokens| ("test", tokens));

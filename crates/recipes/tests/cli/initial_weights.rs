@@ -124,3 +124,38 @@ fn weights_of_another_network_are_refused_before_anything_runs() {
     let imagenet = "train cnn --set model.weights=imagenet";
     check(imagenet, 2, "there are no `imagenet` weights of this network");
 }
+
+#[test]
+fn a_text_generator_goes_on_with_the_vocabulary_of_its_weights() {
+    let folder = Folder::new();
+    let train = |text: &str, settings: &str, run: &str| {
+        folder.write(&format!("{run}.txt"), text.repeat(20));
+        folder.run(&format!(
+            "train {settings} --set data.path={run}.txt --set data.sequence_length=4 \
+             --set training.batch_size=4 --max-steps 2 --progress plain --run-dir {run}"
+        ))
+    };
+    let small = "--set model.hidden=8 --set model.embedding=4";
+    let characters = format!("lstm-char {small}");
+    train("abcd dcba", &characters, "first").succeeded();
+    let begin = "--set optimizer.learning_rate=1e-20 --set optimizer.weight_decay=0 \
+                 --set model.weights=first";
+    let told = train("abbey", &format!("{characters} {begin}"), "second").succeeded().stderr;
+    let left_out = "which the vocabulary lacks ('e', 'y')";
+    assert!(told.contains(left_out) && told.contains("begins with the weights in"), "{told}");
+    check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
+    // It is measured on what it held out, with the same vocabulary.
+    folder.run("eval second").succeeded();
+
+    let words = "lstm --set model.weights=first";
+    let kind = "are for \"characters\", and `data.tokens` is \"words\"\n";
+    train("abbey", &format!("{words} {small}"), "words").refused(3, kind);
+    let vocabulary = "`data.vocabulary` has no effect with `model.weights = \"first\"`";
+    train("abbey", &format!("{words} --set data.vocabulary=5"), "words").refused(2, vocabulary);
+    let sizes = "`hidden` is 8 there and 256 here\n";
+    let unfitting = "lstm-char --set model.embedding=4 --set model.weights=first";
+    train("abbey", unfitting, "sizes").refused(3, sizes);
+    TensorFile::default().write(&folder.path("alone.safetensors")).unwrap();
+    let alone = format!("{characters} --set model.weights=alone.safetensors");
+    train("abbey", &alone, "alone").refused(3, "tell no vocabulary\n");
+}

@@ -65,6 +65,7 @@ impl TextData {
             path: self.path.clone(),
             tokens: self.tokens,
             vocabulary: self.vocabulary,
+            known: None,
             sequence_length: self.sequence_length,
             validation: self.validation,
             validation_path: self.validation_path.clone(),
