@@ -8,6 +8,8 @@ mod capacity;
 mod kept_memory;
 #[cfg(feature = "cube")]
 mod kernels;
+#[cfg(any(test, feature = "cuda"))]
+mod refusals;
 
 use std::path::PathBuf;
 
@@ -85,7 +87,18 @@ pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
     let found = probe_selected(process).map_err(|reason| DeviceError { reason })?;
     #[cfg(feature = "cube")]
     OPENED.get_or_init(|| found.0.clone());
+    #[cfg(feature = "cuda")]
+    memory_bytes().into_iter().for_each(refusals::watch);
     Ok(found)
+}
+
+/// The bytes of the first buffer for which the [opened](open) device had no room, if there was one.
+/// Whatever was computed since may be wrong: only on CUDA, where no panic tells of it.
+pub fn refused_bytes() -> Option<u64> {
+    #[cfg(feature = "cuda")]
+    return refusals::refused_bytes();
+    #[cfg(not(feature = "cuda"))]
+    None
 }
 
 /// What was opened first, which is what a process uses.

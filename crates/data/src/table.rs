@@ -271,8 +271,23 @@ pub(crate) fn target_note(
                  predicts a number"
             )
         }
-        classes => format!("{note}, {} classes", classes.len()),
+        classes => {
+            let note = format!("{note}, {} classes", classes.len());
+            match differ_in_case(classes) {
+                Some([one, other]) => format!("{note}; `{one}` and `{other}` are two of them"),
+                None => note,
+            }
+        }
     }
+}
+
+/// Two classes that differ only in the case of letters.
+fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
+    let mut seen = HashMap::new();
+    classes.iter().find_map(|class| {
+        let other = seen.insert(class.to_lowercase(), class)?;
+        Some([other.as_str(), class.as_str()])
+    })
 }
 
 /// What the user should know of classes that are not validated on, where there is a validation split.

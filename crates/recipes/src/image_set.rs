@@ -179,7 +179,11 @@ pub(crate) fn read_given(
     progress: &mut Progress<'_>,
 ) -> Result<GivenImages, Failure> {
     if data.source == ImageOrigin::ImageFolder {
-        let options = ImageFolderOptions { one_class: true, ..data.folder_options() };
+        let options = ImageFolderOptions {
+            one_class: true,
+            on_bad_image: OnBadImage::Skip, // as `predict` does
+            ..data.folder_options()
+        };
         return measured_of_folder(open_image_folder(&options)?, data, progress);
     }
     let Found { train, validation, test, notes, .. } = Found::read(data, seed, progress)?;

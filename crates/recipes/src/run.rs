@@ -31,7 +31,8 @@ use crate::{
     odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
-    run_directory::{Resolved, RunDirectory},
+    record::data_hash,
+    run_directory::{CONFIG, Resolved, RunDirectory},
     settings::or_end_it,
     shell::quoted_path,
 };
@@ -137,6 +138,23 @@ impl<'a> Start<'a> {
         |task, done, of| self.prepare(task, done, of)
     }
 
+    /// Refuses to go on with other data than the run began with.
+    fn refuse_other_data(&self, data: &str) -> Result<(), Failure> {
+        let run = &self.directory;
+        if data_hash(run).is_none_or(|began_with| began_with == data) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ExitCode::UserData,
+            format!("the data of `{}` have changed since it began", run.display()),
+            format!(
+                "resume with the data that it began with, and with that version of this program; to train \
+                 on these data: recipes train {}",
+                quoted_path(&run.join(CONFIG))
+            ),
+        ))
+    }
+
     /// Creates the run directory, or reopens it.
     ///
     /// - `data`: a hash of all samples, by which `resume` and `eval` recognise them
@@ -164,6 +182,9 @@ impl<'a> Start<'a> {
                 .map_err(|error| unwritable(error.to_string()))?,
         };
         self.stop_if_asked()?;
+        if self.resumes {
+            self.refuse_other_data(data)?;
+        }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
         let ranks = self.group.share().of;

@@ -69,6 +69,9 @@ impl StoreError {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("make room on the disk".to_owned())
                 }
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("choose a place that can be written to".to_owned())
+                }
                 io::ErrorKind::FileTooLarge => {
                     Some("the system allows no larger file: see `ulimit -f`".to_owned())
                 }

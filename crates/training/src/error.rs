@@ -2,6 +2,7 @@
 
 use std::{error::Error, path::PathBuf};
 
+use backend::device::advice_on_memory;
 use store::StoreError;
 
 use crate::{GroupError, Mistake};
@@ -80,6 +81,12 @@ pub enum TrainError {
         /// How that shows.
         reason: String,
     },
+    /// The device had no room for a buffer, so what was computed since may be wrong.
+    #[error("the device is out of memory: it had no room for {bytes} bytes")]
+    OutOfMemory {
+        /// The size of the buffer.
+        bytes: u64,
+    },
     /// The processes can no longer train together.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -123,6 +130,9 @@ impl TrainError {
             ),
             Self::OtherVersion { .. } => {
                 Some("resume with the version that wrote it, or start a new run".to_owned())
+            }
+            Self::OutOfMemory { .. } => {
+                Some(advice_on_memory().unwrap_or("lower `training.batch_size`").to_owned())
             }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,

@@ -355,10 +355,10 @@ where
         indices: IntTensor<Self>,
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        if !taken([&gradient]) {
+        let [_, _, width] = gradient.shape().dims();
+        if !taken([&gradient]) || !can_be_counted(entries.saturating_mul(width)) {
             return crate::embedding::composed_backward::<Self>(entries, indices, gradient);
         }
-        let [_, _, width] = gradient.shape().dims();
         let device = Self::float_device(&gradient);
         let table = Self::float_zeros([entries, width].into(), &device, DType::F32.into());
         embedding::backward(table, indices, gradient)

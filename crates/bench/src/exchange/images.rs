@@ -11,8 +11,9 @@ use data::{
 use models::Architecture;
 use recipes::{
     Failure, cnn,
-    config::{Check, ImageConfig, Layer, NoSettings},
+    config::{Check, ImageConfig, Layer},
     image_set::ImageSet,
+    initial_weights::FixedNetwork,
     registry::Recipe,
     resnet, simplenet, vgg_pretrain,
 };
@@ -40,11 +41,11 @@ impl Images {
     /// Those of a recipe; none where it does not train a whole network on images.
     pub(crate) fn of(recipe: &str, settings: &[String]) -> anyhow::Result<Option<Self>> {
         let images = match recipe {
-            "cnn" => Self::read(&cnn::RECIPE, settings, |_: &NoSettings, images, classes| {
+            "cnn" => Self::read(&cnn::RECIPE, settings, |_: &FixedNetwork, images, classes| {
                 cnn::network(images, classes).map(Architecture::Cnn)
             }),
             "simplenet" => {
-                Self::read(&simplenet::RECIPE, settings, |_: &NoSettings, images, classes| {
+                Self::read(&simplenet::RECIPE, settings, |_: &FixedNetwork, images, classes| {
                     simplenet::network(images, classes).map(Architecture::SimpleNet)
                 })
             }
@@ -52,7 +53,7 @@ impl Images {
                 resnet::network(model, images, classes).map(Architecture::ResNet)
             }),
             "vgg-pretrain" => {
-                Self::read(&vgg_pretrain::RECIPE, settings, |_: &NoSettings, images, classes| {
+                Self::read(&vgg_pretrain::RECIPE, settings, |_: &FixedNetwork, images, classes| {
                     vgg_pretrain::network(images, classes).map(Architecture::Vgg)
                 })
             }

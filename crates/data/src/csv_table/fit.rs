@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{
+    patterns::is_date,
     reader::blank_note,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
@@ -211,7 +212,8 @@ pub(super) fn notes(
             ColumnKind::Categorical { fill, .. } => format!("the most frequent, `{fill}`"),
         };
         if missing > 0 {
-            notes.push(format!("column `{name}`: {missing} missing values are replaced by {fill}"));
+            let values = if missing == 1 { "value is" } else { "values are" };
+            notes.push(format!("column `{name}`: {missing} missing {values} replaced by {fill}"));
         }
         notes.extend(note_on_use(learnt));
         match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
@@ -225,13 +227,15 @@ pub(super) fn notes(
             )),
             _ => {}
         }
-        if let (ColumnKind::Numeric { .. }, Some(Place { line, text })) =
-            (&learnt.kind, &seen.grouped)
-        {
-            notes.push(format!(
-                "column `{name}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
-                 separates thousands, remove it"
-            ));
+        if let ColumnKind::Numeric { mean, deviation } = learnt.kind {
+            notes.extend(seen.grouped.as_ref().map(|place| note_on_point(name, place)));
+            let outlier = seen.extremes.outlier(mean, deviation);
+            notes.extend(outlier.map(|Place { line, text }| {
+                format!(
+                    "column `{name}`: `{text}`, line {line}, is so far from the other numbers that \
+                     these hardly differ beside it; if it is a slip, correct it or leave the cell empty"
+                )
+            }));
         }
         if seen.counts_rows {
             notes.push(format!(
@@ -240,8 +244,19 @@ pub(super) fn notes(
             ));
         }
     }
+    if let TargetPlan::Regression = schema.target.kind {
+        let place = schema.target.grouped.as_ref();
+        notes.extend(place.map(|place| note_on_point(&schema.target.name, place)));
+    }
     notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes
+}
+
+fn note_on_point(column: &str, Place { line, text }: &Place) -> String {
+    format!(
+        "column `{column}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
+         separates thousands, remove it"
+    )
 }
 
 /// What the user should know of a column that the network can hardly learn from as it is.
@@ -271,19 +286,6 @@ fn note_on_use(column: &Column) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Whether a text begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
-fn is_date(text: &str) -> bool {
-    let numbers: Vec<&str> = text.splitn(3, ['-', '/', '.']).collect();
-    let [first, second, third] = numbers[..] else { return false };
-    let third = third.split([' ', 'T']).next().unwrap_or_default();
-    let is_number = |part: &str| {
-        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let has_year = first.len().max(third.len()) == 4;
-    let is_short = [first, second, third].iter().all(|part| part.len() == 2);
-    [first, second, third].into_iter().all(is_number) && (has_year || is_short)
 }
 
 #[cfg(test)]

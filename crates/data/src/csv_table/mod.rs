@@ -12,6 +12,7 @@ mod decimal_comma;
 mod first_row;
 mod header;
 mod options;
+mod patterns;
 mod quotes;
 mod reader;
 mod records;

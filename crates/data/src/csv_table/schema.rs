@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{
     header,
     options::{ColumnOverride, CsvOptions, TargetColumn},
+    patterns::Extremes,
     reader::{CsvReader, Row},
     summary::{LARGEST_CATEGORIES, Place, Summary},
 };
@@ -40,6 +41,8 @@ pub(super) struct ColumnSchema {
     pub(super) padded: Option<Place>,
     /// The first number whose point may separate thousands, in a column where all may.
     pub(super) grouped: Option<Place>,
+    /// The extreme numbers, unless there are few different ones.
+    pub(super) extremes: Extremes,
 }
 
 /// What a column holds.
@@ -59,6 +62,8 @@ pub(super) struct TargetSchema {
     pub(super) kind: TargetPlan,
     /// Whether its values are whole numbers that recur.
     pub(super) may_be_classes: bool,
+    /// As that of a column.
+    pub(super) grouped: Option<Place>,
 }
 
 /// What to predict.
@@ -99,8 +104,21 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let target_summary = summaries.remove(target);
     let inferred = |name: &str| !options.columns.contains_key(name);
     let mut columns = Vec::with_capacity(summaries.len());
+    let refuse_grouped = |name: &str, summary: &Summary| {
+        let grouped = summary.surely_grouped().filter(|_| reader.may_have_grouped());
+        let refused = |Place { line, text }: &Place| DataError::Cell {
+            path: options.path.clone(),
+            line: *line,
+            first_line: None,
+            source: CellError::Grouped { column: name.to_owned(), text: text.clone() },
+        };
+        grouped.map(refused).map_or(Ok(()), Err)
+    };
     for (index, summary) in summaries.iter().enumerate() {
         let name = &names[if index < target { index } else { index + 1 }];
+        if inferred(name) {
+            refuse_grouped(name, summary)?;
+        }
         columns.push(ColumnSchema {
             name: name.clone(),
             kind: column_kind(options, name, summary)?,
@@ -109,13 +127,18 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
             unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
             grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
+            extremes: summary.extremes(),
         });
     }
     drop_counters(&mut columns, &summaries, inferred);
     let name = names[target].clone();
+    if options.task.is_none() {
+        refuse_grouped(&name, &target_summary)?;
+    }
     let kind = plan(options, &name, &target_summary, reader.first_line())?;
     let may_be_classes = target_summary.is_whole() && target_summary.may_be_classes();
-    let target = TargetSchema { name, index: target, kind, may_be_classes };
+    let grouped = target_summary.grouped().filter(|_| reader.may_have_grouped()).cloned();
+    let target = TargetSchema { name, index: target, kind, may_be_classes, grouped };
     let decimal_comma = reader.decimal_comma().cloned();
     Ok(Schema { header, first_row, blank_rows, decimal_comma, columns, target })
 }

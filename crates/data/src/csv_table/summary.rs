@@ -2,7 +2,11 @@
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use super::{decimal_comma, schema::Kind};
+use super::{
+    decimal_comma,
+    patterns::{Counter, Extremes, Runs, Wholes, is_date},
+    schema::Kind,
+};
 use crate::{
     preprocess::cell::{self, Cell, PLAIN_NUMBERS},
     table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
@@ -31,7 +35,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(line: u64, text: &str) -> Self {
+    pub(super) fn new(line: u64, text: &str) -> Self {
         Self { line, text: cell::quoted(text) }
     }
 }
@@ -66,27 +70,10 @@ pub(super) struct Summary {
     first_grouped: Option<Place>,
     /// Whether the point of a number is a decimal one.
     has_point: bool,
-}
-
-/// Whether a column is numbers down to some row and texts from there on, or the reverse.
-#[derive(Debug, Default)]
-struct Runs {
-    /// Whether the last value was a text.
-    text: Option<bool>,
-    changes: u64,
-    first_change: Option<Place>,
-}
-
-/// Whether each number is one more than the number above it.
-#[derive(Debug, Default)]
-enum Counter {
-    #[default]
-    Empty,
-    Counts {
-        first: f64,
-        last: f64,
-    },
-    Broken,
+    wholes: Wholes,
+    /// Texts that begin with a date.
+    dates: u64,
+    extremes: Extremes,
 }
 
 impl Summary {
@@ -107,6 +94,7 @@ impl Summary {
             if self.markers.len() <= MOST_MARKERS && !self.markers.iter().any(|m| m == text) {
                 self.markers.push(text.to_owned());
             }
+            self.dates += u64::from(is_date(text));
             if cell::is_dressed_number(text) {
                 self.dressed += 1;
                 self.first_dressed.get_or_insert_with(|| Place::new(line, text));
@@ -121,6 +109,10 @@ impl Summary {
         if !is_text && text.contains('.') && !self.has_point {
             self.has_point = !decimal_comma::may_group(text);
             self.first_grouped.get_or_insert_with(|| Place::new(line, text));
+        }
+        if let Cell::Number(number) = cell {
+            self.extremes.add(number, line, text);
+            self.wholes.add(number, text);
         }
         self.runs.add(is_text, line, text);
         self.counter.add(cell);
@@ -214,6 +206,18 @@ impl Summary {
         self.first_grouped.as_ref().filter(|_| !self.has_point)
     }
 
+    /// The extreme numbers, unless there are few different ones.
+    pub(super) fn extremes(&self) -> Extremes {
+        let varied = self.distinct().is_none_or(|distinct| distinct > MOST_INTEGER_CLASSES);
+        if varied { self.extremes.clone() } else { Extremes::default() }
+    }
+
+    /// As [`grouped`](Self::grouped), where the numbers without a point tell that it does: programs write
+    /// `925` beside `1.721` where they group digits, and `925.000` where they do not.
+    pub(super) fn surely_grouped(&self) -> Option<&Place> {
+        self.grouped().filter(|_| self.wholes.are_below_grouped())
+    }
+
     /// The number of different values, `None` if more than [`LARGEST_CATEGORIES`].
     pub(super) fn distinct(&self) -> Option<usize> {
         (!self.overflown).then_some(self.values.len())
@@ -266,11 +270,17 @@ impl Summary {
         }
         match self.categories() {
             Some(categories) if self.recurs() => Kind::Categorical(categories),
+            _ if self.dates == present => Kind::Dropped(
+                "it holds dates, which are nearly unique; write numbers instead, such as the month or \
+                 the days since the first one"
+                    .to_owned(),
+            ),
             categories => Kind::Dropped(match (self.unread_numbers(), categories) {
                 (Some(numbers), _) => numbers,
                 (None, None) => format!("it has more than {LARGEST_CATEGORIES} different texts"),
                 (None, Some(categories)) => format!(
-                    "its text is nearly unique: {} different ones in {present} rows",
+                    "its text is nearly unique, so it tells nothing of other rows: {} different \
+                     ones in {present} rows",
                     categories.len(),
                 ),
             }),
@@ -284,27 +294,6 @@ impl Summary {
                 "its numbers are written as `{text}` in line {line} and read as text; {PLAIN_NUMBERS}"
             )
         })
-    }
-}
-
-impl Runs {
-    fn add(&mut self, is_text: bool, line: u64, text: &str) {
-        if self.text.replace(is_text).is_some_and(|last| last != is_text) {
-            self.changes += 1;
-            self.first_change.get_or_insert_with(|| Place::new(line, text));
-        }
-    }
-}
-
-impl Counter {
-    fn add(&mut self, cell: Cell) {
-        *self = match (&*self, cell) {
-            (Self::Empty, Cell::Number(number)) => Self::Counts { first: number, last: number },
-            (&Self::Counts { first, last }, Cell::Number(number)) if number == last + 1.0 => {
-                Self::Counts { first, last: number }
-            }
-            _ => Self::Broken,
-        };
     }
 }
 
@@ -386,6 +375,33 @@ mod tests {
         let percents = ["5%", "10%", "5%", "10%"];
         assert!(matches!(summary(percents).kind(), Kind::Categorical(_)));
         assert!(summary(percents).unread_numbers().is_some());
+    }
+
+    #[test]
+    fn points_separate_thousands_where_other_numbers_tell() {
+        let check = |cells: &[&str], expected: Option<&str>| {
+            let summary = summary(cells.iter().copied());
+            assert_eq!(summary.surely_grouped().map(|place| &*place.text), expected, "{cells:?}");
+        };
+        check(&["925", "1.721", "12.345.678"], Some("1.721"));
+        check(&["-100", "", "-1.721"], Some("-1.721"));
+        check(&["1.721", "2.030"], None); // may as well be decimal
+        check(&["5", "1.721"], None);
+        check(&["925", "1.721", "0.5"], None);
+        check(&["925", "1.721", "1500"], None);
+        check(&["925", "1500"], None);
+    }
+
+    #[test]
+    fn dates_that_hardly_recur_are_told_from_other_texts() {
+        let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
+            Kind::Dropped(reason) => reason,
+            kind => panic!("{kind:?}"),
+        };
+        let dates = reason(&["2024-01-31", "31.1.2024 10:00", "01/31/24", ""]);
+        assert!(dates.starts_with("it holds dates"), "{dates}");
+        let texts = reason(&["2024-01-31", "a", "b"]);
+        assert!(texts.starts_with("its text is nearly unique"), "{texts}");
     }
 
     #[test]

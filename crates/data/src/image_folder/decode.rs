@@ -81,7 +81,13 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {
             Some(format) => Err(BadImage::Format { format }),
             None => Err(BadImage::NotAnImage),
         },
-        Err(_) => Err(BadImage::NotAnImage),
+        // Phones write HEIC, which `image` does not know.
+        Err(_) => match bytes.get(4..12) {
+            Some(b"ftypheic" | b"ftypheix" | b"ftypmif1" | b"ftypmsf1" | b"ftyphevc") => {
+                Err(BadImage::Format { format: "heic" })
+            }
+            _ => Err(BadImage::NotAnImage),
+        },
     }
 }
 

@@ -12,8 +12,9 @@ const MISSING: [&str; 19] = [
 ];
 
 /// What to do about [dressed numbers](is_dressed_number).
-pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as 1234.5: \
-                                        no decimal comma, thousands separator, currency or percent";
+pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as 1234.5: no \
+                                        thousands separator, currency or percent, and a decimal \
+                                        comma only in files whose cells are divided by `;` or tabs";
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,17 @@ pub enum CellError {
         /// The column's name.
         column: String,
         /// The cell, shortened.
+        text: String,
+    },
+    /// A point that seems to separate thousands.
+    #[error(
+        "column `{column}`: the point in `{text}` seems to separate thousands, as in all numbers with \
+         a point here, and those without one are below 1000"
+    )]
+    Grouped {
+        /// The column's name.
+        column: String,
+        /// The cell.
         text: String,
     },
     /// A literal for NaN or infinity.
@@ -59,6 +71,9 @@ impl CellError {
             Self::NotANumber { text, .. } if is_dressed_number(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
+            }
+            Self::Grouped { text, .. } => {
+                format!("write `{}` and so on, without points", text.replace('.', ""))
             }
             Self::NotFinite { .. } => "leave the cell empty if its value is missing".into(),
             Self::TooLarge { .. } => "give the column another unit, or leave the cell empty".into(),

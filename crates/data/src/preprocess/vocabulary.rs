@@ -29,7 +29,7 @@ pub enum TokenKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VocabularyError {
     /// A character that the training text does not have.
-    #[error("character {index}, {character:?}, is not in the vocabulary")]
+    #[error("character {}, {character:?}, is not in the vocabulary", index + 1)]
     UnknownCharacter {
         /// The character.
         character: char,

@@ -9,7 +9,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use backend::device::advice_on_memory;
+use backend::device::{advice_on_memory, refused_bytes};
+use training::TrainError;
 
 use crate::{ExitCode, Failure};
 
@@ -30,7 +31,12 @@ pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fa
             usual(panic);
         }
     }));
-    caught(work)
+    let done = caught(work)?;
+    match refused_bytes() {
+        // What it printed may be wrong.
+        Some(bytes) => Err(TrainError::OutOfMemory { bytes }.into()),
+        None => Ok(done),
+    }
 }
 
 /// As [`told`], within it: for work whose failure has more to it than its message.

@@ -278,7 +278,9 @@ fn a_run_whose_data_moved_goes_on_with_them_but_not_with_others() {
         let settings = format!("--set data.path={path} --set training.epochs={epochs}");
         folder.run(&format!("resume run {settings} --progress quiet"))
     };
-    resume("other.csv", 4).refused(3, "its data have changed since it began");
+    let changed = "the data of `run` have changed since it began";
+    let told = resume("other.csv", 4).refused(3, changed).stderr;
+    assert!(told.contains("recipes train run/config.toml"), "{told}");
     resume("moved.csv", 4).succeeded();
     assert_eq!(folder.json("run/summary.json")["epochs"], 4);
     folder.run("eval run").succeeded();

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use backend::{AutodiffBackend, device::COMPUTES_AT_ONCE};
+use backend::{
+    AutodiffBackend,
+    device::{COMPUTES_AT_ONCE, refused_bytes},
+};
 use burn::module::AutodiffModule;
 
 use crate::{
@@ -43,10 +46,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Progress { epoch, step })
     }
 
-    /// Fails where training has diverged, and reports it; waits for the device.
+    /// Fails where training has diverged, and reports it, or where the device lacked memory; waits for
+    /// the device.
     pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
         let step = self.step_number();
-        if self.state.has_diverged() {
+        let diverged = self.state.has_diverged();
+        if let Some(bytes) = refused_bytes() {
+            return Err(TrainError::OutOfMemory { bytes });
+        }
+        if diverged {
             let what = match self.state.not_finite() {
                 Some(NotFinite::Loss) => "the loss".to_owned(),
                 Some(NotFinite::Gradient(position)) => {

@@ -1,0 +1,128 @@
+//! What the order, the size and the form of a column's cells tell.
+
+use super::summary::Place;
+use crate::preprocess::cell::Cell;
+
+/// Whether a column is numbers down to some row and texts from there on, or the reverse.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// Whether the last value was a text.
+    text: Option<bool>,
+    pub(super) changes: u64,
+    pub(super) first_change: Option<Place>,
+}
+
+impl Runs {
+    pub(super) fn add(&mut self, is_text: bool, line: u64, text: &str) {
+        if self.text.replace(is_text).is_some_and(|last| last != is_text) {
+            self.changes += 1;
+            self.first_change.get_or_insert_with(|| Place::new(line, text));
+        }
+    }
+}
+
+/// Whether each number is one more than the number above it.
+#[derive(Debug, Default)]
+pub(super) enum Counter {
+    #[default]
+    Empty,
+    Counts {
+        first: f64,
+        last: f64,
+    },
+    Broken,
+}
+
+impl Counter {
+    pub(super) fn add(&mut self, cell: Cell) {
+        *self = match (&*self, cell) {
+            (Self::Empty, Cell::Number(number)) => Self::Counts { first: number, last: number },
+            (&Self::Counts { first, last }, Cell::Number(number)) if number == last + 1.0 => {
+                Self::Counts { first, last: number }
+            }
+            _ => Self::Broken,
+        };
+    }
+}
+
+/// Whole numbers without a point.
+#[derive(Debug, Default)]
+pub(super) struct Wholes {
+    /// Whether one is between 100 and 999, of either sign.
+    hundreds: bool,
+    /// Whether one is larger.
+    thousands: bool,
+}
+
+impl Wholes {
+    pub(super) fn add(&mut self, number: f64, text: &str) {
+        if number.fract() == 0.0 && !text.contains('.') {
+            self.hundreds |= (100.0..1000.0).contains(&number.abs());
+            self.thousands |= number.abs() >= 1000.0;
+        }
+    }
+
+    /// Whether they are such as programs leave without a point where they write others as `1.721`.
+    pub(super) fn are_below_grouped(&self) -> bool {
+        self.hundreds && !self.thousands
+    }
+}
+
+/// The least and the greatest number.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Extremes {
+    numbers: u64,
+    ends: Option<[(f64, Place); 2]>,
+}
+
+impl Extremes {
+    pub(super) fn add(&mut self, number: f64, line: u64, text: &str) {
+        self.numbers += 1;
+        let place = || (number, Place::new(line, text));
+        match &mut self.ends {
+            None => self.ends = Some([place(), place()]),
+            Some([least, _]) if number < least.0 => *least = place(),
+            Some([_, greatest]) if number > greatest.0 => *greatest = place(),
+            Some(_) => {}
+        }
+    }
+
+    /// The number that makes up more than half of the variance.
+    pub(super) fn outlier(&self, mean: f64, deviation: f64) -> Option<&Place> {
+        let share = |number: f64| ((number - mean) / deviation).powi(2) / self.numbers as f64;
+        let ends = self.ends.as_ref().filter(|_| deviation > 0.0)?;
+        ends.iter().find(|(number, _)| share(*number) > 0.5).map(|(_, place)| place)
+    }
+}
+
+/// Whether a text begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
+pub(super) fn is_date(text: &str) -> bool {
+    let numbers: Vec<&str> = text.splitn(3, ['-', '/', '.']).collect();
+    let [first, second, third] = numbers[..] else { return false };
+    let third = third.split([' ', 'T']).next().unwrap_or_default();
+    let is_number = |part: &str| {
+        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let has_year = first.len().max(third.len()) == 4;
+    let is_short = [first, second, third].iter().all(|part| part.len() == 2);
+    [first, second, third].into_iter().all(is_number) && (has_year || is_short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_far_from_all_others_is_found() {
+        let found = |last: Option<f64>, mean, deviation| {
+            let mut extremes = Extremes::default();
+            let numbers = (0..50).map(f64::from).chain(last);
+            numbers.zip(1..).for_each(|(number, line)| extremes.add(number, line, "x"));
+            extremes.outlier(mean, deviation).map(|place| place.line)
+        };
+        assert_eq!(found(Some(1e9), 2e7, 1.4e8), Some(51));
+        assert_eq!(found(Some(-1e9), -2e7, 1.4e8), Some(51));
+        assert_eq!(found(None, 24.5, 14.4), None);
+        assert_eq!(found(None, 0.0, 0.0), None);
+    }
+}
