@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use self::{
-    allocator::{Allocator, advice_on_memory, advise_on_memory, steps_begin},
+    allocator::{
+        Allocator, advice_on_memory, advise_on_memory, remove_without_memory, steps_begin,
+    },
     capacity::{memory_bytes, memory_in_use, peak_process_memory},
 };
 use crate::{NAME, Selected, Share};

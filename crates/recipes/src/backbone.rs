@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure,
-    config::{Check, Checker, check_dropout},
+    config::{Check, Checker, check_dropout, check_widths},
 };
 
 /// Features up to this size in all are kept, unless the user says otherwise.
@@ -88,7 +88,7 @@ impl Check for Model {
                 "set `model.weights=shipped`, or another `model.backbone`, such as `vgg16`",
             );
         }
-        checker.require("model.hidden", !self.hidden.contains(&0), "widths of at least 1");
+        check_widths("model.hidden", &self.hidden, checker);
         check_dropout(self.dropout, Some(&self.hidden), checker);
         let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor <= 1e3;
         checker.require("model.fine_tune_factor", factor, "above 0 and at most 1000");

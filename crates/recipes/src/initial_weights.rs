@@ -3,6 +3,8 @@
 //! What belongs to them comes along: the normalisation and the size of pictures, the vocabulary of a
 //! text.
 
+use std::path::PathBuf;
+
 use backend::{Backend, device};
 use burn::module::Module;
 use data::{
@@ -16,6 +18,7 @@ use models::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::TensorFile;
 
 use crate::{
     ExitCode, Failure,
@@ -97,11 +100,16 @@ impl<Model: Initialised> ImageConfig<Model> {
     /// Reads the weights that the network begins with; none if they are drawn. Size and colours of the
     /// images, where they were left open, become those that the weights were trained on.
     ///
+    /// - `kept`: where the run has kept them, if it has
+    ///
     /// # Errors
     ///
     /// As [`WeightsFile::read`].
-    pub(crate) fn open_weights(&mut self) -> Result<Option<TrainedWeights>, Failure> {
-        let weights = TrainedWeights::open(self.model.weights())?;
+    pub(crate) fn open_weights(
+        &mut self,
+        kept: Option<PathBuf>,
+    ) -> Result<Option<TrainedWeights>, Failure> {
+        let weights = TrainedWeights::open(self.model.weights(), kept)?;
         if let Some(images) = weights.as_ref().and_then(TrainedWeights::images) {
             self.data.size.get_or_insert(images.size[0]);
             self.data.channels.get_or_insert(images.channels);
@@ -113,11 +121,16 @@ impl<Model: Initialised> ImageConfig<Model> {
 impl<Model: Initialised> Config<TextData, Model> {
     /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
     ///
+    /// - `kept`: where the run has kept them, if it has
+    ///
     /// # Errors
     ///
     /// Where one of them cannot be used.
-    pub(crate) fn read(&self) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
-        let weights = TrainedWeights::open(self.model.weights())?;
+    pub(crate) fn read(
+        &self,
+        kept: Option<PathBuf>,
+    ) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
+        let weights = TrainedWeights::open(self.model.weights(), kept)?;
         let mut options = self.data.options();
         options.known =
             weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
@@ -149,11 +162,18 @@ pub(crate) fn begin<B: Backend, M: Module<B>>(
 pub(crate) struct TrainedWeights(WeightsFile);
 
 impl TrainedWeights {
-    fn open(weights: &InitialWeights) -> Result<Option<Self>, Failure> {
+    fn open(weights: &InitialWeights, kept: Option<PathBuf>) -> Result<Option<Self>, Failure> {
         if weights.are_drawn() {
             return Ok(None);
         }
-        WeightsFile::read(&weights.0, |_| true).map(|file| Some(Self(file)))
+        let path = kept.unwrap_or_else(|| weights.0.clone().into());
+        WeightsFile::read(&path, |_| true).map(|file| Some(Self(file)))
+    }
+
+    /// As a file, for the run to keep.
+    pub(crate) fn file(&self) -> TensorFile {
+        let WeightsFile { tensors, description, .. } = &self.0;
+        TensorFile { tensors: tensors.clone(), metadata: json!(description) }
     }
 
     /// A hash of them.

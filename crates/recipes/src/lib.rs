@@ -45,6 +45,7 @@ mod run;
 mod run_directory;
 mod settings;
 mod shell;
+mod start;
 mod summary;
 mod tensorboard;
 mod time;
@@ -74,6 +75,6 @@ pub use crate::{
     environment::COMMIT,
     failure::{ExitCode, Failure},
     plan::{MemoryBytes, Plan, PlannedLayer},
-    run::Start,
+    start::Start,
     summary::Summary,
 };

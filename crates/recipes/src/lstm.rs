@@ -13,7 +13,7 @@ use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{Check, Checker, Config, TextData},
+    config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised, begin},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
@@ -55,8 +55,8 @@ impl Check for Model {
         if !self.weights.are_drawn() {
             checker.only_with("model.weights", "none", &["data.vocabulary"]);
         }
-        checker.require("model.embedding", self.embedding >= 1, "at least 1");
-        checker.require("model.hidden", self.hidden >= 1, "at least 1");
+        check_widths("model.embedding", &[self.embedding], checker);
+        check_widths("model.hidden", &[self.hidden], checker);
     }
 }
 
@@ -74,7 +74,7 @@ fn train<B: AutodiffBackend>(
     config.training.choose_arithmetic::<B>(device)?;
 
     // The data: a window of words, and the one that follows it.
-    let (corpus, weights) = config.read()?;
+    let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
@@ -101,7 +101,7 @@ fn train<B: AutodiffBackend>(
 
     // The loop.
     let mut run = start.open(&config, &data, &corpus.notes)?;
-    run.rests_on_weights(weights.as_ref());
+    run.begins_with(weights.as_ref());
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
@@ -137,7 +137,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 
 /// The plan of a run.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let (corpus, weights) = config.read()?;
+    let (corpus, weights) = config.read(None)?;
     refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let length = config.data.sequence_length;

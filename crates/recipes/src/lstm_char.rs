@@ -10,7 +10,7 @@ use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::{Check, Checker, Config, TextData},
+    config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised, begin},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
@@ -58,8 +58,8 @@ impl Check for Model {
         if !self.weights.are_drawn() {
             checker.only_with("model.weights", "none", &["data.vocabulary"]);
         }
-        checker.require("model.embedding", self.embedding >= 1, "at least 1");
-        checker.require("model.hidden", self.hidden >= 1, "at least 1");
+        check_widths("model.embedding", &[self.embedding], checker);
+        check_widths("model.hidden", &[self.hidden], checker);
         checker.require("model.layers", self.layers >= 1, "at least 1");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
@@ -95,7 +95,7 @@ fn train<B: AutodiffBackend>(
     let carry = config.model.carry_state;
 
     // The data: one stream through the text per row of a batch.
-    let (corpus, weights) = config.read()?;
+    let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
     let data = corpus.fingerprint();
     let length = config.data.sequence_length;
@@ -122,7 +122,7 @@ fn train<B: AutodiffBackend>(
 
     // The loop.
     let mut run = start.open(&config, &data, &corpus.notes)?;
-    run.rests_on_weights(weights.as_ref());
+    run.begins_with(weights.as_ref());
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &[length]);
@@ -173,7 +173,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let (corpus, weights) = config.read()?;
+    let (corpus, weights) = config.read(None)?;
     refuse_shared(&corpus.shared)?;
     let network = network(&config.model, &corpus.vocabulary);
     let (rows, length) = (config.training.batch_size, config.data.sequence_length);

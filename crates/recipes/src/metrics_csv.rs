@@ -39,7 +39,11 @@ impl MetricsLog {
     /// the program may have measured less.
     pub(crate) fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
         let log = AppendLog::reopen(path, length)?;
-        let text = fs::read_to_string(path).unwrap_or_default(); // just opened
+        let text = fs::read_to_string(path).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
         let header = text.lines().next().unwrap_or_default();
         let names = header.split(',').filter_map(|column| column.strip_prefix(VALIDATION));
         Ok(Self { log, names: names.map(str::to_owned).collect() })

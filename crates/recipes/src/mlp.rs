@@ -51,7 +51,7 @@ pub struct Model {
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
         let widths = self.hidden.as_deref().unwrap_or_default();
-        checker.require("model.hidden", !widths.contains(&0), "widths of at least 1");
+        config::check_widths("model.hidden", widths, checker);
         checker.require("model.embedding", self.embedding != Some(0), "at least 1");
         check_dropout(self.dropout, self.hidden.as_deref(), checker);
     }

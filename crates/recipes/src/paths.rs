@@ -9,7 +9,7 @@ use crate::{
     ExitCode, Failure,
     config::Layer,
     record::{config_of, folder_of},
-    run_directory::{CONFIG, ENVIRONMENT},
+    run_directory::{CONFIG, ENVIRONMENT, INITIAL},
     settings::{NO_FILE, WEIGHTS},
     shell::quoted_path,
 };
@@ -55,7 +55,9 @@ pub(crate) fn layers(run: &Path, moved: &[(String, String)]) -> Vec<Layer> {
 /// The failure to read a run's files, with how to say where they are, if one is not where it was.
 pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
     let layers = settings(run).unwrap_or_default();
-    let is_lost = |key: &&str| last_named(&layers, key).is_some_and(|path| !path.exists());
+    let is_kept = |key: &str| key == WEIGHTS && run.join(INITIAL).is_file();
+    let is_lost =
+        |key: &&str| !is_kept(key) && last_named(&layers, key).is_some_and(|path| !path.exists());
     let lost = PATHS.iter().find(|key| is_lost(key));
     if failure.exit_code == ExitCode::UserData
         && let (Some(key), Some(problem)) = (lost, failure.problems.last_mut())

@@ -54,7 +54,7 @@ impl<B: Backend> Pretrained<B> {
                 let file = import::read_where(&origin, import::is_vgg_feature)?;
                 WeightsFile::new(origin, file)?
             }
-            path => WeightsFile::read(path, import::is_vgg_feature)?,
+            path => WeightsFile::read(Path::new(path), import::is_vgg_feature)?,
         };
         let WeightsFile { origin, mut tensors, description } = file;
         if let Some(other) = description.as_ref().filter(|description| !is_vgg(description)) {

@@ -143,7 +143,7 @@ fn refuse_lone_values(training: &Training, images: &ImagePreprocessing) -> Resul
 
 /// Describes a run without training.
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
-    let weights = config.open_weights()?;
+    let weights = config.open_weights(None)?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let preprocessing = images.preprocessing(&config.data)?;
     let network = network(&config.model, &preprocessing, images.classes().len())?;

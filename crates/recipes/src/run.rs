@@ -1,19 +1,9 @@
 //! A run, from the point where everything before its first step has been checked.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    rc::Rc,
-    time::Instant,
-};
+use std::{collections::BTreeMap, path::Path};
 
-use backend::{
-    Backend,
-    device::{self, Device},
-    precision, set_sum_over_processes,
-};
+use backend::{Backend, device, precision};
 use burn::module::Module;
-use data::{Batching, SharedFiles, refuse_shared};
 use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
@@ -31,28 +21,11 @@ use crate::{
     odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
-    record::data_hash,
-    run_directory::{CONFIG, Resolved, RunDirectory},
+    run_directory::{Resolved, RunDirectory},
     settings::or_end_it,
     shell::quoted_path,
+    start::Start,
 };
-
-/// What a recipe needs for a run.
-pub struct Start<'a> {
-    /// Receives the events, besides the run's own files.
-    pub observer: &'a mut dyn Observer,
-    /// Asks the run to stop after its current step.
-    pub interrupt: Stop,
-    /// The run directory.
-    pub directory: PathBuf,
-    /// Whether to resume the run there; otherwise there is nothing, or an empty directory.
-    pub resumes: bool,
-    /// When the command began.
-    pub began: Instant,
-    /// The processes that train together; the first one writes and prints.
-    pub group: Group,
-    pub(crate) device_name: String, // empty until it is open
-}
 
 /// A run in progress: its files and its observer.
 pub(crate) struct Run<'a> {
@@ -69,92 +42,6 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// A new run of one process, which nothing interrupts.
-    pub fn new(directory: PathBuf, observer: &'a mut dyn Observer) -> Self {
-        Self {
-            observer,
-            interrupt: Stop::default(),
-            directory,
-            resumes: false,
-            began: Instant::now(),
-            group: Group::alone(),
-            device_name: String::new(),
-        }
-    }
-
-    /// Reports the progress of work before the first step.
-    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
-        if !self.group.leads() {
-            return;
-        }
-        let event = Event::Preparation { task: task.to_owned(), done, of };
-        // If the observer is gone, the run itself will report that.
-        let _ = self.observer.observe(&event);
-    }
-
-    /// Fails if the user asked to stop before the first step.
-    ///
-    /// # Errors
-    ///
-    /// [`ExitCode::Interrupted`].
-    pub(crate) fn stop_if_asked(&self) -> Result<(), Failure> {
-        if !self.interrupt.requested() {
-            return Ok(());
-        }
-        let help = match self.resumes {
-            true => format!("to resume it: recipes resume {}", quoted_path(&self.directory)),
-            false => "run the command again".to_owned(),
-        };
-        Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
-    }
-
-    /// Refuses to begin with splits that share many of their files; a run that exists goes on.
-    pub(crate) fn keep_apart(&self, shared: &[SharedFiles]) -> Result<(), Failure> {
-        let shared = if self.resumes { &[] } else { shared };
-        Ok(refuse_shared(shared)?)
-    }
-
-    /// The device of this process.
-    pub(crate) fn open_device(&mut self) -> Result<Device, Failure> {
-        if self.group.is_shared() {
-            let group = self.group.clone();
-            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
-                // Where another process failed, the sum of the gradients fails next, and says so.
-                let _ = group.sum_f64(numbers);
-            })));
-        }
-        let (device, name) = device::open_for(self.group.on_host())?;
-        self.device_name = name;
-        Ok(device)
-    }
-
-    /// This process's share of the batches.
-    pub(crate) fn shared(&self, batching: Batching) -> Batching {
-        batching.shared(self.group.share())
-    }
-
-    /// [`Start::prepare`] as a function.
-    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
-        |task, done, of| self.prepare(task, done, of)
-    }
-
-    /// Refuses to go on with other data than the run began with.
-    fn refuse_other_data(&self, data: &str) -> Result<(), Failure> {
-        let run = &self.directory;
-        if data_hash(run).is_none_or(|began_with| began_with == data) {
-            return Ok(());
-        }
-        Err(Failure::new(
-            ExitCode::UserData,
-            format!("the data of `{}` have changed since it began", run.display()),
-            format!(
-                "resume with the data that it began with, and with that version of this program; to train \
-                 on these data: recipes train {}",
-                quoted_path(&run.join(CONFIG))
-            ),
-        ))
-    }
-
     /// Creates the run directory, or reopens it.
     ///
     /// - `data`: a hash of all samples, by which `resume` and `eval` recognise them
@@ -243,9 +130,11 @@ impl Run<'_> {
     }
 
     /// Records the weights that training begins with, if they are not drawn.
-    pub(crate) fn rests_on_weights(&mut self, weights: Option<&TrainedWeights>) {
-        if let Some(weights) = weights {
-            self.rests_on("its initial weights", weights.hash());
+    pub(crate) fn begins_with(&mut self, weights: Option<&TrainedWeights>) {
+        let Some(weights) = weights else { return };
+        self.rests_on("its initial weights", weights.hash());
+        if let Some(files) = self.files.as_mut().filter(|_| !self.start.resumes) {
+            files.keep_initial(weights.file());
         }
     }
 

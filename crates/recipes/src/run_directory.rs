@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use backend::device::remove_without_memory;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{
@@ -38,6 +39,8 @@ pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model, or what an interrupted run had of it.
 pub(crate) const MODEL: &str = "model.safetensors";
+/// The trained weights that it began with, so that it can resume without their source.
+pub(crate) const INITIAL: &str = "initial.safetensors";
 /// What the report tells of the model on held-out data, as long as it is this model.
 pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
@@ -55,6 +58,7 @@ pub(crate) struct Resolved {
 pub(crate) struct RunDirectory {
     path: PathBuf,
     created: bool, // by this process, rather than found empty
+    initial: Option<TensorFile>,
     _lock: FileLock,
     config: Resolved,
     environment: Environment,
@@ -112,6 +116,7 @@ impl RunDirectory {
             _lock: lock(&path)?,
             path,
             created: false,
+            initial: None,
             config,
             environment,
             began,
@@ -148,7 +153,15 @@ impl RunDirectory {
         self.path.join(METRICS)
     }
 
+    /// Has a run that begins keep the weights that it begins with.
+    pub(crate) fn keep_initial(&mut self, weights: TensorFile) {
+        self.initial = Some(weights);
+    }
+
     fn write_settings(&self) -> Result<(), StoreError> {
+        if let Some(weights) = &self.initial {
+            weights.write(&self.path.join(INITIAL))?;
+        }
         write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
         write_json(&self.path.join(ENVIRONMENT), &self.environment)
     }
@@ -409,7 +422,8 @@ impl Reserved {
             number += 1;
             path = folder.join(format!("{name}-{number}"));
         }
-        let created = std::iter::once(path.clone()).chain(above).collect();
+        let created: Vec<PathBuf> = std::iter::once(path.clone()).chain(above).collect();
+        remove_without_memory(&created);
         Ok(Self { path, created })
     }
 }

@@ -25,8 +25,8 @@ const FREE: [&str; 10] = [
 ];
 const FREE_TABLE: &str = "checkpoint.";
 
-/// Free where it names a file before and after: frozen weights are compared by their hash, and others
-/// come from the checkpoint.
+/// Free where it names a file before and after: frozen weights are compared by their hash, and the run
+/// keeps those that it began with.
 pub(crate) const WEIGHTS: &str = "model.weights";
 pub(crate) const NO_FILE: [&str; 3] = ["shipped", "imagenet", "none"];
 

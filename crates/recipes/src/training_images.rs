@@ -47,7 +47,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         start: &mut Start<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
-        let weights = config.open_weights()?;
+        let weights = config.open_weights(start.initial_weights())?;
         let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
         config.data.choose_size();
         let config = &*config;
@@ -60,7 +60,12 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         notes.extend(config.notes(&*images.train));
         if let Some(weights) = &weights {
             notes.push(weights.note(&classes));
-            preprocessing = weights.preprocessing(&preprocessing).unwrap_or(preprocessing);
+            if let Some(own) =
+                weights.preprocessing(&preprocessing).filter(|own| *own != preprocessing)
+            {
+                notes.push("pixels are normalised as for these weights".to_owned());
+                preprocessing = own;
+            }
         }
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =
@@ -102,7 +107,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     ) -> Result<Run<'a>, Failure> {
         let mut run = start.open(config, &self.fingerprint, &self.notes)?;
         run.skipped(self.skipped);
-        run.rests_on_weights(self.weights.as_ref());
+        run.begins_with(self.weights.as_ref());
         Ok(run)
     }
 

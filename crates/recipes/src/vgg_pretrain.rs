@@ -99,7 +99,7 @@ fn plan(
     mut config: ImageConfig<FixedNetwork>,
     progress: &mut Progress<'_>,
 ) -> Result<Plan, Failure> {
-    let weights = config.open_weights()?;
+    let weights = config.open_weights(None)?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
     let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
     images.plan(&config, weights, Architecture::Vgg(network))

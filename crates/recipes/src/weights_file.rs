@@ -27,8 +27,8 @@ impl WeightsFile {
     /// # Errors
     ///
     /// Where there is no such file, or it cannot be read.
-    pub(crate) fn read(path: &str, wanted: impl Fn(&str) -> bool) -> Result<Self, Failure> {
-        let origin = model_at(Path::new(path))?;
+    pub(crate) fn read(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, Failure> {
+        let origin = model_at(path)?;
         let file = import::read_where(&origin, wanted)?;
         Self::new(origin, file)
     }

@@ -9,8 +9,9 @@
 use std::{
     alloc::{GlobalAlloc, Layout},
     io::{IsTerminal, Write, stderr},
+    path::PathBuf,
     sync::{
-        OnceLock,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -29,6 +30,9 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static GRANTED: AtomicUsize = AtomicUsize::new(0);
 
+/// Directories to remove where memory runs out, the innermost first, unless they hold something.
+static RESERVED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// What to do where memory runs out: before the steps, and in them.
 static ADVICE: OnceLock<[String; 2]> = OnceLock::new();
 static IN_STEPS: AtomicBool = AtomicBool::new(false);
@@ -45,6 +49,12 @@ pub struct Allocator<A>(
 /// [`Allocator`] to tell; the first advice stays.
 pub fn advise_on_memory(advice: [String; 2]) {
     let _ = ADVICE.set(advice);
+}
+
+/// Has the directories removed where memory runs out, the first one first, up to one that holds
+/// something.
+pub fn remove_without_memory(directories: &[PathBuf]) {
+    *RESERVED.lock().unwrap_or_else(PoisonError::into_inner) = directories.to_vec();
 }
 
 /// Says that the steps of a training run begin.
@@ -146,6 +156,11 @@ fn out_of_memory(size: usize) -> ! {
         "{line}error: out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not \
          available\nhelp: {help}\n"
     );
+    // Another thread may hold it; then they stay.
+    if let Ok(directories) = RESERVED.try_lock() {
+        let mut removed = directories.iter().map(std::fs::remove_dir);
+        while let Some(Ok(())) = removed.next() {}
+    }
     std::process::exit(EXIT_CODE)
 }
 

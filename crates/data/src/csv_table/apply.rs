@@ -103,7 +103,9 @@ impl<'a> RowReader<'a> {
                 Ok(Some(line)) => rows.lines.push(line),
                 Ok(None) => self.ended = true,
                 Err(error) => match error {
-                    DataError::Cell { line, .. } | DataError::Ragged { line, .. } => {
+                    DataError::Cell { line, .. }
+                    | DataError::Ragged { line, .. }
+                    | DataError::NotUtf8 { line, utf16: false, .. } => {
                         rows.refused.push((line, error));
                     }
                     _ => return Err(error),

@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_not_in_the_vocabulary_is_named() {
         let error = Vocabulary::characters("abc").encode("cab\tbé").unwrap_err();
-        assert_eq!(error.to_string(), "character 3, '\\t', is not in the vocabulary");
+        assert_eq!(error.to_string(), "character 4, '\\t', is not in the vocabulary");
         let check = |size, expected: &str, help: &str| {
             let error = Vocabulary::words(TEXT, size).unwrap_err();
             assert_eq!(error.to_string(), expected);

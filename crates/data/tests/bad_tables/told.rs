@@ -271,3 +271,49 @@ fn rows_that_are_trained_on_too_are_counted() {
     assert!(told(34..54).contains("11 of 20 rows of `"), "{}", told(34..54));
     assert!(!told(35..55).contains(" rows of `"), "{}", told(35..55));
 }
+
+/// `1.721` beside `925` is not one point seven.
+#[test]
+fn points_that_separate_thousands_are_refused() {
+    let rows = |size: [&str; 2], price: [&str; 2]| {
+        let row = |i: usize| format!("{};{}{}\n", size[i % 2], price[i % 2], 10 + i);
+        format!("size;price\n{}", (0..60).map(row).collect::<String>())
+    };
+    let refused = |text: &str, column: &str, number: &str, help: &str| {
+        let error = format!(
+            "a.csv:3: column `{column}`: the point in `{number}` seems to separate thousands, as in all \
+             numbers with a point here, and those without one are below 1000"
+        );
+        check_text(text, &error, help);
+    };
+    let feature = rows(["925", "1.721"], ["1", "2"]);
+    refused(&feature, "size", "1.721", "write `1721` and so on, without points");
+    let target = rows(["1", "2"], ["9", "1.7"]);
+    refused(&target, "price", "1.711", "write `1711` and so on, without points");
+
+    let (_folder, result) = read(&[("a.csv", feature.as_bytes())], |_, options| {
+        options.columns.insert("size".into(), ColumnOverride::Numeric);
+    });
+    let notes = result.unwrap().notes.join("\n");
+    assert!(notes.contains("the point in `1.721`, line 3, is read as a decimal one"), "{notes}");
+}
+
+#[test]
+fn what_makes_a_column_useless_is_told() {
+    let table = |last: &str, classes: [&str; 3]| {
+        let row = |i: usize| format!("{i}.5,2024-01-{:02},{}\n", 1 + i % 28, classes[i % 3]);
+        format!(
+            "x,day,y\n{}{last},2024-02-01,{}\n",
+            (0..24).map(row).collect::<String>(),
+            classes[0]
+        )
+    };
+    let (_, notes) = notes(&table("99999999", ["a", "b", "c"]));
+    let told =
+        "column `x`: `99999999`, line 26, is so far from the other numbers that these hardly";
+    assert!(notes.contains(told), "{notes}");
+    assert!(notes.contains("column `day` is dropped: it holds dates"), "{notes}");
+    let (_, notes) = self::notes(&table("7", ["Yes", "No", "YES"]));
+    assert!(!notes.contains("so far from"), "{notes}");
+    assert!(notes.contains("3 classes; `YES` and `Yes` are two of them"), "{notes}");
+}

@@ -22,7 +22,7 @@ pub(super) struct GenerateArguments {
     /// The text to continue
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
-    /// How many tokens to generate: characters or words, as the model was trained
+    /// How many tokens to generate: characters, bytes or words, as the model was trained
     #[arg(long, value_name = "N", default_value_t = 200)]
     length: usize,
     /// Lower values favour likely tokens; 0 always takes the likeliest

@@ -53,7 +53,8 @@ pub(super) fn run(
     let directory = &arguments.run;
     // The first process looks at the run, for all of them.
     let config = if group.leads() { config_of(directory)? } else { String::new() };
-    let config = String::from_utf8(group.broadcast(config.into_bytes())?).unwrap_or_default();
+    let config = group.broadcast(config.into_bytes())?;
+    let config = String::from_utf8(config).expect("it was text");
     let looks = group.leads() && arguments.settings.is_empty();
     let record = if looks { Record::read(directory)? } else { Record::default() };
     if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
@@ -77,8 +78,8 @@ pub(super) fn run(
     let layer = paths::document(directory, &config);
     let recipe = registry::find(layer.recipe_name()?)?;
     let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
-    let moved = group.broadcast(serde_json::to_vec(&moved).unwrap_or_default())?;
-    let moved: Vec<_> = serde_json::from_slice(&moved).unwrap_or_default();
+    let moved = group.broadcast(serde_json::to_vec(&moved).expect("texts have a form in JSON"))?;
+    let moved: Vec<_> = serde_json::from_slice(&moved).expect("they were written above");
     let mut layers = vec![layer];
     layers.extend(paths::layers(directory, &moved));
     layers.extend(Layer::sets(&arguments.settings));

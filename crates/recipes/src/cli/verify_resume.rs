@@ -41,8 +41,7 @@ pub(super) fn run(
     Err(Failure::new(
         ExitCode::Unexpected,
         format!("a resumed run of `{}` differs from one that was never stopped", recipe.name),
-        "on a GPU the order of sums may vary from run to run; on the CPU this is a bug: \
-         please report it",
+        "this is a bug, on a GPU perhaps of its kernels: please report it",
     ))
 }
 

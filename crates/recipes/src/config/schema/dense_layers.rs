@@ -2,6 +2,15 @@
 
 use crate::config::check::Checker;
 
+/// The most units of a layer; a higher number is a slip, and its weights would not fit anywhere.
+const MOST_UNITS: usize = 1_000_000;
+
+/// Checks the widths of layers.
+pub(crate) fn check_widths(key: &str, widths: &[usize], checker: &mut Checker<'_>) {
+    let are_widths = widths.iter().all(|width| (1..=MOST_UNITS).contains(width));
+    checker.require(key, are_widths, "1 to 1,000,000 units");
+}
+
 /// Whether nothing is dropped.
 pub(crate) fn is_no_dropout(dropout: &f64) -> bool {
     *dropout == 0.0

@@ -19,7 +19,7 @@ use ::training::{
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::dense_layers::{check_dropout, is_no_dropout};
+pub(crate) use self::dense_layers::{check_dropout, check_widths, is_no_dropout};
 pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},

@@ -1,0 +1,128 @@
+//! What a recipe needs to begin a run, or to resume one.
+
+use std::{path::PathBuf, rc::Rc, time::Instant};
+
+use backend::{
+    device::{self, Device},
+    set_sum_over_processes,
+};
+use data::{Batching, SharedFiles, refuse_shared};
+use training::{Event, Group, Observer, Stop};
+
+use crate::{
+    ExitCode, Failure,
+    record::data_hash,
+    run_directory::{CONFIG, INITIAL},
+    shell::quoted_path,
+};
+
+/// What a recipe needs for a run.
+pub struct Start<'a> {
+    /// Receives the events, besides the run's own files.
+    pub observer: &'a mut dyn Observer,
+    /// Asks the run to stop after its current step.
+    pub interrupt: Stop,
+    /// The run directory.
+    pub directory: PathBuf,
+    /// Whether to resume the run there; otherwise there is nothing, or an empty directory.
+    pub resumes: bool,
+    /// When the command began.
+    pub began: Instant,
+    /// The processes that train together; the first one writes and prints.
+    pub group: Group,
+    pub(crate) device_name: String, // empty until it is open
+}
+
+impl<'a> Start<'a> {
+    /// A new run of one process, which nothing interrupts.
+    pub fn new(directory: PathBuf, observer: &'a mut dyn Observer) -> Self {
+        Self {
+            observer,
+            interrupt: Stop::default(),
+            directory,
+            resumes: false,
+            began: Instant::now(),
+            group: Group::alone(),
+            device_name: String::new(),
+        }
+    }
+
+    /// Reports the progress of work before the first step.
+    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
+        if !self.group.leads() {
+            return;
+        }
+        let event = Event::Preparation { task: task.to_owned(), done, of };
+        // If the observer is gone, the run itself will report that.
+        let _ = self.observer.observe(&event);
+    }
+
+    /// Fails if the user asked to stop before the first step.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Interrupted`].
+    pub(crate) fn stop_if_asked(&self) -> Result<(), Failure> {
+        if !self.interrupt.requested() {
+            return Ok(());
+        }
+        let help = match self.resumes {
+            true => format!("to resume it: recipes resume {}", quoted_path(&self.directory)),
+            false => "run the command again".to_owned(),
+        };
+        Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
+    }
+
+    /// Refuses to begin with splits that share many of their files; a run that exists goes on.
+    pub(crate) fn keep_apart(&self, shared: &[SharedFiles]) -> Result<(), Failure> {
+        let shared = if self.resumes { &[] } else { shared };
+        Ok(refuse_shared(shared)?)
+    }
+
+    /// The device of this process.
+    pub(crate) fn open_device(&mut self) -> Result<Device, Failure> {
+        if self.group.is_shared() {
+            let group = self.group.clone();
+            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
+                // Where another process failed, the sum of the gradients fails next, and says so.
+                let _ = group.sum_f64(numbers);
+            })));
+        }
+        let (device, name) = device::open_for(self.group.on_host())?;
+        self.device_name = name;
+        Ok(device)
+    }
+
+    /// The weights that a run which resumes began with, if it has kept some.
+    pub(crate) fn initial_weights(&self) -> Option<PathBuf> {
+        let kept = self.directory.join(INITIAL);
+        (self.resumes && kept.is_file()).then_some(kept)
+    }
+
+    /// This process's share of the batches.
+    pub(crate) fn shared(&self, batching: Batching) -> Batching {
+        batching.shared(self.group.share())
+    }
+
+    /// [`Start::prepare`] as a function.
+    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
+        |task, done, of| self.prepare(task, done, of)
+    }
+
+    /// Refuses to go on with other data than the run began with.
+    pub(crate) fn refuse_other_data(&self, data: &str) -> Result<(), Failure> {
+        let run = &self.directory;
+        if data_hash(run).is_none_or(|began_with| began_with == data) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ExitCode::UserData,
+            format!("the data of `{}` have changed since it began", run.display()),
+            format!(
+                "resume with the data that it began with, and with that version of this program; to train \
+                 on these data: recipes train {}",
+                quoted_path(&run.join(CONFIG))
+            ),
+        ))
+    }
+}
