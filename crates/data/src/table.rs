@@ -20,6 +20,8 @@ pub struct Table {
     pub features: Vec<f32>,
     /// What to predict, one per row.
     pub targets: Targets,
+    /// The line of its file that each row begins in; empty where they are of no text.
+    pub lines: Vec<u64>,
 }
 
 /// What to predict, one per row.
@@ -85,7 +87,7 @@ impl Table {
             return Err(DataError::FeatureCount { values, rows });
         }
         check_labels(targets.labels(), classes)?;
-        Ok(Self { features, targets })
+        Ok(Self { features, targets, lines: Vec::new() })
     }
 
     fn fingerprint(&self) -> String {
@@ -128,7 +130,8 @@ impl Table {
             Targets::Classes(labels) => Targets::Classes(rows.iter().map(|&i| labels[i]).collect()),
             Targets::Values(values) => Targets::Values(rows.iter().map(|&i| values[i]).collect()),
         };
-        Ok(Self { features, targets })
+        let lines = rows.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
+        Ok(Self { features, targets, lines })
     }
 }
 

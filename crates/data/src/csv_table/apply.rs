@@ -141,15 +141,16 @@ pub fn read_table(
     })?;
 
     let mut encoder = Encoder::new(preprocessing, layout);
-    let mut targets = TargetReader::new(target);
+    let (mut targets, mut lines) = (TargetReader::new(target), Vec::new());
     while let Some(row) = reader.next_row()? {
+        lines.push(row.line);
         encoder.encode(path, &row)?;
         targets.push(path, row.line, row.cell(place))?;
     }
     let name = path.display().to_string();
     let mut notes = encoder.notes(&name);
     notes.extend(blank_note(&reader.take_blank_rows()).map(|note| format!("`{name}`: {note}")));
-    Ok((Table { features: encoder.features, targets: targets.finish(path)? }, notes))
+    Ok((Table { features: encoder.features, targets: targets.finish(path)?, lines }, notes))
 }
 
 /// Encodes rows, and counts the categories that the training rows do not have.

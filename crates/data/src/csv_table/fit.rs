@@ -101,7 +101,8 @@ pub(super) fn encode(
         }
     }
     let targets = encode_targets(records, &preprocessing.target.kind, rows, path)?;
-    Ok(Table { features, targets })
+    let lines = rows.iter().map(|&row| records.lines[row]).collect();
+    Ok(Table { features, targets, lines })
 }
 
 fn encode_targets(

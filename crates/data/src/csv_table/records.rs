@@ -21,6 +21,8 @@ pub(super) struct Records {
     /// In the order of [`Schema::columns`].
     pub(super) columns: Vec<Cells>,
     pub(super) target: Cells,
+    /// The line that each row begins in.
+    pub(super) lines: Vec<u64>,
 }
 
 /// The cells of a column.
@@ -64,7 +66,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
         schema.columns.iter().map(|column| Filling::new(&column.name, &column.kind)).collect();
     columns.insert(schema.target.index, Filling::target(schema));
     let first_line = Some(reader.first_line());
+    let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {
+        lines.push(row.line);
         for (column, text) in columns.iter_mut().zip(row.cells()) {
             let known = column.push(text).map_err(|source| DataError::Cell {
                 path: path.to_owned(),
@@ -79,7 +83,7 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
     }
     let target = columns.remove(schema.target.index).cells;
     let columns = columns.into_iter().map(|column| column.cells).collect();
-    let records = Records { columns, target };
+    let records = Records { columns, target, lines };
     if records.rows() == 0 { Err(changed()) } else { Ok(records) }
 }
 

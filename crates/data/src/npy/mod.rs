@@ -264,6 +264,6 @@ impl Samples {
                 Targets::Classes(rows.iter().map(|&row| self.labels[row]).collect())
             }
         };
-        Ok(Table { features, targets })
+        Ok(Table { features, targets, lines: Vec::new() })
     }
 }

@@ -70,7 +70,7 @@ pub fn random_labels(samples: usize, features: usize) -> Result<Table, DataError
     let mut random = LegacyRandomState::new(TUTORIAL_SEED);
     let features = normal_features(&mut random, samples, features)?;
     let labels = (0..samples).map(|_| random.below(2)).collect();
-    Ok(Table { features, targets: Targets::Classes(labels) })
+    Ok(Table { features, targets: Targets::Classes(labels), lines: Vec::new() })
 }
 
 /// The tutorial's features, labelled by the side of a plane through 0 that a sample and some noise
@@ -91,7 +91,7 @@ pub fn linear_labels(samples: usize, features: usize, seed: u64) -> Result<Table
         u32::from(side + scale * noise(index) > 0.0)
     };
     let labels = (0..samples).map(label).collect();
-    Ok(Table { features: matrix, targets: Targets::Classes(labels) })
+    Ok(Table { features: matrix, targets: Targets::Classes(labels), lines: Vec::new() })
 }
 
 fn normal_features(

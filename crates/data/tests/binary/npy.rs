@@ -138,6 +138,12 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
     let table = CsvOptions::new(folder.path().join("table.csv"), TargetColumn::Index(-1));
     let mut expected = read_csv(&CsvOptions { task, validation: 0.25, ..table }, 3).unwrap();
     assert_eq!(expected.notes.remove(0), "the first line, `x0,x1,x2,target`, is the header");
+    // An array has no lines; those of the splits are all that there are but the header.
+    let splits = [Some(&mut expected.train), expected.validation.as_mut()];
+    let mut lines: Vec<u64> =
+        splits.into_iter().flatten().flat_map(|table| std::mem::take(&mut table.lines)).collect();
+    lines.sort_unstable();
+    assert!(lines.into_iter().eq(2..42));
     let found = found.unwrap();
     assert_eq!(found, expected);
     found

@@ -1,6 +1,7 @@
 //! `recipes predict`.
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{Read, stdin},
     path::{Path, PathBuf},
@@ -48,6 +49,9 @@ pub(super) struct PredictArguments {
     /// How many of the most probable classes to print, at least 1 [default: 1; all with `--json`]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     top: Option<u64>,
+    /// With `--csv`, a column for the probability of each class, in the order of the classes
+    #[arg(long, requires = "csv", conflicts_with = "top")]
+    probabilities: bool,
 }
 
 /// A line of the result.
@@ -82,8 +86,10 @@ struct Printer<'a> {
     /// Not yet printed.
     lines: String,
     csv: bool,
-    /// How many classes are printed.
+    /// How many classes are printed, the most probable first.
     top: usize,
+    /// The classes that have a column each in CSV; none where the most probable have.
+    classes: &'a [String],
     /// The standard deviation of the training data's values; 0 where classes are predicted.
     deviation: f64,
     /// The CSV's columns after the input; the header is printed with the first row.
@@ -92,12 +98,13 @@ struct Printer<'a> {
 }
 
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
-    let &PredictArguments { csv, top, .. } = arguments;
+    let &PredictArguments { csv, top, probabilities, .. } = arguments;
     if csv && output.json {
         let help = "leave one of them out";
         return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
     }
-    let top = top.map_or(if output.json { usize::MAX } else { 1 }, |top| top as usize);
+    let unless_told = if output.json || probabilities { usize::MAX } else { 1 };
+    let top = top.map_or(unless_told, |top| top as usize);
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
@@ -105,12 +112,20 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         Ok(TargetKind::Regression { deviation, .. }) => *deviation,
         _ => 0.0,
     };
-    if deviation > 0.0 && arguments.top.is_some() {
-        output::print_note("`--top` has no effect: the model predicts a value, not classes");
+    let about_classes = [(arguments.top.is_some(), "--top"), (probabilities, "--probabilities")];
+    for (_, option) in about_classes.iter().filter(|(given, _)| *given && deviation > 0.0) {
+        let reason = "the model predicts a value, not classes";
+        output::print_note(&format!("`{option}` has no effect: {reason}"));
     }
-    let columns = columns(top.min(model.description().classes.len()));
+    let all = model.description().classes.as_slice();
+    let classes = if probabilities { all } else { &[] };
+    let columns = match classes {
+        [] => columns(top.min(all.len())),
+        classes => ["class".to_owned()].into_iter().chain(classes.iter().cloned()).collect(),
+    };
     let lines = String::new();
-    let mut printer = Printer { output, lines, csv, top, deviation, columns, headed: false };
+    let mut printer =
+        Printer { output, lines, csv, top, classes, deviation, columns, headed: false };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -259,7 +274,7 @@ impl Printer<'_> {
             }
         };
         if self.csv {
-            let (input, cells) = cells(&line);
+            let (input, cells) = cells(&line, self.classes);
             self.print_row(input, cells);
         } else {
             let deviation = self.deviation;
@@ -311,10 +326,17 @@ fn columns(top: usize) -> Vec<String> {
     }
 }
 
-/// The cells of these columns.
-fn cells(line: &Line<'_>) -> (String, Vec<String>) {
+/// The cells of these columns, or the class and the probability of each of `classes`.
+fn cells(line: &Line<'_>, classes: &[String]) -> (String, Vec<String>) {
     match line {
         Line::Value { input, value } => (input.clone(), vec![value.to_string()]),
+        Line::Class { input, class, top, .. } if !classes.is_empty() => {
+            let of: HashMap<&str, f32> =
+                top.iter().map(|named| (named.class, named.probability)).collect();
+            let probabilities = classes.iter().map(|class| of[class.as_str()].to_string());
+            let cells = [(*class).to_owned()].into_iter().chain(probabilities);
+            (input.clone(), cells.collect())
+        }
         Line::Class { input, top, .. } => {
             let of =
                 |named: &Probability<'_>| [named.class.to_owned(), named.probability.to_string()];

@@ -46,11 +46,15 @@ fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D:
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }
 
-/// The first columns of an encoded row, decoded up to rounding, and how many there are more; a missing
-/// number is the mean of its column.
+/// The line of an encoded row, its first columns, decoded up to rounding, and how many there are more; a
+/// missing number is the mean of its column.
 ///
 /// - `features`: `[width]`
-pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) -> Sample {
+pub(super) fn decoded_row(
+    preprocessing: &TablePreprocessing,
+    features: &[f32],
+    line: Option<u64>,
+) -> Sample {
     let mut left = features;
     let mut columns = Vec::new();
     for column in &preprocessing.columns {
@@ -75,7 +79,8 @@ pub(super) fn decoded_row(preprocessing: &TablePreprocessing, features: &[f32]) 
         columns.truncate(COLUMNS);
         columns.push(("…".to_owned(), format!("{more} more")));
     }
-    Sample::Row(columns)
+    let line = line.map(|line| ("line".to_owned(), line.to_string()));
+    Sample::Row(line.into_iter().chain(columns).collect())
 }
 
 fn category(categories: &[String], place: Option<usize>) -> String {
@@ -120,7 +125,7 @@ mod tests {
                     kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
                 },
             };
-            match decoded_row(&preprocessing, &vec![0.5; columns]) {
+            match decoded_row(&preprocessing, &vec![0.5; columns], None) {
                 Sample::Row(row) => row,
                 Sample::Image { .. } => panic!("a row is a row"),
             }
@@ -167,16 +172,19 @@ mod tests {
             let preprocessing = preprocessing(encoding);
             let mut features = Vec::new();
             preprocessing.encode(&cells, &mut features).unwrap();
-            let Sample::Row(row) = decoded_row(&preprocessing, &features) else {
+            let Sample::Row(row) = decoded_row(&preprocessing, &features, Some(7)) else {
                 panic!("a row is a row")
             };
             let cell = |(name, value): (String, String)| format!("{name} {value}");
             row.into_iter().map(cell).collect::<Vec<_>>()
         };
         for encoding in [CategoryEncoding::OneHot, CategoryEncoding::Index] {
-            assert_eq!(row(encoding, ["41.3", "a", "kyoto"]), ["age 41.3", "city kyoto"]);
-            assert_eq!(row(encoding, ["-0.02", "a", "rome"]), ["age -0.02", "city (new)"]);
-            assert_eq!(row(encoding, ["0", "a", ""]), ["age 0", "city oslo"]);
+            assert_eq!(row(encoding, ["41.3", "a", "kyoto"]), ["line 7", "age 41.3", "city kyoto"]);
+            assert_eq!(
+                row(encoding, ["-0.02", "a", "rome"]),
+                ["line 7", "age -0.02", "city (new)"]
+            );
+            assert_eq!(row(encoding, ["0", "a", ""]), ["line 7", "age 0", "city oslo"]);
         }
     }
 }

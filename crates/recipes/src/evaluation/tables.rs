@@ -58,7 +58,10 @@ pub(super) fn examine(
     let per_class = tally.scores(classes);
     metrics.extend(macro_f1(&per_class).map(|f1| ("macro_f1".to_owned(), f1)));
     let width = preprocessing.width();
-    let row = |index: usize| decoded_row(preprocessing, &table.features[index * width..][..width]);
+    let row = |index: usize| {
+        let features = &table.features[index * width..][..width];
+        decoded_row(preprocessing, features, table.lines.get(index).copied())
+    };
     let mistakes = if classes.is_empty() {
         furthest_off(model, &table, row)?
     } else {

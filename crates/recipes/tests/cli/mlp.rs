@@ -359,6 +359,15 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
     let lines: Vec<&str> = predicted.lines().collect();
     assert!(lines[0].contains("yes") && lines[1].contains("no") && lines.len() == 3, "{predicted}");
 
+    let predicted = folder.run("predict run new.csv --csv --probabilities").succeeded().stdout;
+    let rows: Vec<Vec<&str>> = predicted.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["input", "class", "no", "yes"]);
+    for (row, class) in rows[1..].iter().zip(["yes", "no"]) {
+        let [no, yes] = [row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
+        assert!((no + yes - 1.0).abs() < 1e-6 && (yes > no) == (class == "yes"), "{predicted}");
+        assert_eq!(row[1], class);
+    }
+
     folder.run("train mlp --set model.embedding=3").refused(2, "`model.embedding` has no effect");
 }
 

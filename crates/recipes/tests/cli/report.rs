@@ -77,6 +77,11 @@ fn a_report_needs_the_data_only_once() {
     let folder = run_on_a_table();
     let page = folder.read("run/report.html");
     assert!(page.contains("Confusion matrix") && page.contains("Largest mistakes"), "{page}");
+    let mistakes = folder.json("run/evaluation.json")["examined"]["mistakes"].clone();
+    for mistake in mistakes.as_array().unwrap() {
+        let line = mistake["sample"]["row"][0][1].as_str().unwrap().parse::<usize>().unwrap();
+        assert!((line - 2).is_multiple_of(5), "{mistake}"); // below the header, an exception
+    }
     fs::rename(folder.path("table.csv"), folder.path("elsewhere.csv")).unwrap();
     let ran = folder.run("report run").succeeded();
     assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);
