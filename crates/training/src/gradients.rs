@@ -110,6 +110,14 @@ impl<B: Backend> SquareSums<B> {
         self.sums.as_ref().map(|sums| sums.clone().sum_dim(0))
     }
 
+    /// As [`total`](Self::total), in the parameters' order: each process adds up alike, whatever kernel
+    /// its device would choose. Waits for the device.
+    pub(crate) fn total_in_order(&self) -> Option<Tensor<B, 1>> {
+        let sums = self.sums.as_ref()?;
+        let total = sums.to_data().iter::<f32>().sum::<f32>();
+        Some(Tensor::from_floats([total], &sums.device()))
+    }
+
     /// The position of the first parameter whose gradient makes the sum of squares infinite or NaN;
     /// waits for the device.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {

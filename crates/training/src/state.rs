@@ -229,7 +229,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             Some(scale) => gradients.rescaled(scale.inverse()),
         };
         self.squares = gradients.square_sums();
-        let squares = self.squares.total().unwrap_or_else(|| self.zero.clone());
+        let squares = match config.group.is_shared() {
+            true => self.squares.total_in_order(),
+            false => self.squares.total(),
+        };
+        let squares = squares.unwrap_or_else(|| self.zero.clone());
         let gradients = match config.clip_norm {
             None => gradients,
             Some(largest) => gradients.rescaled(clip_factor(squares.clone(), largest)),
