@@ -4,7 +4,7 @@
 //! would have used the memory, and whatever reads their results reads what was there before.
 
 use std::{
-    panic::{PanicHookInfo, set_hook, take_hook},
+    panic::{set_hook, take_hook},
     sync::{Once, OnceLock},
 };
 
@@ -26,18 +26,13 @@ pub(super) fn watch(memory: u64) {
         let largest = memory / 4;
         let usual = take_hook();
         set_hook(Box::new(move |panic| {
-            if let Some(bytes) = text(panic).and_then(refused).filter(|&bytes| bytes <= largest) {
+            let refused = panic.payload_as_str().and_then(refused);
+            if let Some(bytes) = refused.filter(|&bytes| bytes <= largest) {
                 let _ = REFUSED.set(bytes); // the first one stays
             }
             usual(panic);
         }));
     });
-}
-
-fn text<'a>(panic: &'a PanicHookInfo<'_>) -> Option<&'a str> {
-    let payload = panic.payload();
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| payload.downcast_ref::<&str>().copied())
 }
 
 /// The size of the buffer in CubeCL's `IoError::BufferTooBig`, in the form of either trait.

@@ -50,9 +50,7 @@ fn messages() -> MutexGuard<'static, Vec<String>> {
 
 /// `index out of bounds, at src/loader.rs:12:5`
 fn message(panic: &PanicHookInfo<'_>) -> String {
-    let payload = panic.payload();
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let text = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
     // Burn's errors have a page of details below the first line, which may be empty.
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());

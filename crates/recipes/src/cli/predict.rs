@@ -112,10 +112,11 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         Ok(TargetKind::Regression { deviation, .. }) => *deviation,
         _ => 0.0,
     };
-    let about_classes = [(arguments.top.is_some(), "--top"), (probabilities, "--probabilities")];
-    for (_, option) in about_classes.iter().filter(|(given, _)| *given && deviation > 0.0) {
-        let reason = "the model predicts a value, not classes";
-        output::print_note(&format!("`{option}` has no effect: {reason}"));
+    if deviation > 0.0 && (arguments.top.is_some() || probabilities) {
+        let option = if probabilities { "--probabilities" } else { "--top" };
+        output::print_note(&format!(
+            "`{option}` has no effect: the model predicts a value, not classes"
+        ));
     }
     let all = model.description().classes.as_slice();
     let classes = if probabilities { all } else { &[] };
