@@ -33,7 +33,7 @@ const FIRST_ROW: u64 = 1 << 16;
 /// The delimiter is a comma; if the first row has none but in numbers, a semicolon or a tab, else `|`.
 /// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
 /// text are skipped. Where the delimiter is no comma, numbers may have a decimal one; their cells are
-/// given with a point.
+/// given with a point. Cells of several lines are given in one.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
@@ -69,6 +69,18 @@ impl Row {
 
     pub(super) fn len(&self) -> usize {
         self.cells.len()
+    }
+
+    /// Puts cells of several lines, as spreadsheets have them in headers, into one: names and
+    /// classes are shown in a line, and given in one.
+    fn join_lines(&mut self) {
+        if self.cells().any(|cell| cell.contains(char::is_control)) {
+            let joined = |cell: &str| {
+                let lines = cell.split(char::is_control).map(str::trim);
+                lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+            };
+            self.cells = self.cells.iter().map(joined).collect();
+        }
     }
 
     /// Gives numbers with a decimal comma a point.
@@ -254,6 +266,7 @@ impl<'a> CsvReader<'a> {
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
                 let mut row = Row { line, cells, blank_above };
+                row.join_lines();
                 if self.decimal_comma.is_some() {
                     row.commas_to_points();
                 }
@@ -395,7 +408,7 @@ mod tests {
         check("\u{feff} a , b\t\r\n", ["a", "b"]);
         check("\u{feff}\"a\",\" \"\"b\"\" \"\r\n", ["a", "\"b\""]);
         check("\"a;b\";c", ["a;b", "c"]);
-        check("a\tb;", ["a\tb", ""]);
+        check("a\tb;", ["a b", ""]);
         check("a b\tc", ["a b", "c"]);
         check("a,b;c", ["a", "b;c"]);
         check("\"x, y\";z", ["x, y", "z"]);
@@ -404,7 +417,8 @@ mod tests {
         check("sep=;\r\na,b;c\n", ["a,b", "c"]);
         check("PAR1,PAR2\n", ["PAR1", "PAR2"]);
         check(";\n ; \na;b\n", ["a", "b"]);
-        check("\"a,\nb\";c\n1;2\n", ["a,\nb", "c"]);
+        check("\"a,\nb\";c\n1;2\n", ["a, b", "c"]);
+        check("\"a \r\n\r\n b\",\"\x1b\nc\"\r\n", ["a b", "c"]);
     }
 
     #[test]

@@ -47,6 +47,18 @@ fn the_first_line_is_shown_as_it_is_written() {
 }
 
 #[test]
+fn names_and_classes_of_several_lines_are_read_as_one() {
+    let rows = "0.5,\"not\nsold\"\n1.5,sold\n2.5,not sold\n".repeat(10);
+    let text = format!("\"price\r\n(thousand)\",\"state \n at the end\"\n{rows}");
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.target = TargetColumn::Name("state at the end".into());
+    });
+    let preprocessing = result.unwrap().preprocessing;
+    assert_eq!(preprocessing.columns[0].name, "price (thousand)");
+    assert_eq!(preprocessing.target.classes(), ["not sold", "sold"]);
+}
+
+#[test]
 fn a_class_that_comes_again_far_below_is_no_header() {
     let rows = "1,a\n2,b\n".repeat(200);
     let (splits, _) = notes(&format!("3,rare\n{rows}4,rare\n"));
