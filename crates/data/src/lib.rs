@@ -52,6 +52,8 @@ pub mod synthetic;
 pub mod text;
 
 #[cfg(feature = "sources")]
+mod contained;
+#[cfg(feature = "sources")]
 mod files;
 #[cfg(feature = "sources")]
 mod fitted;
@@ -89,6 +91,7 @@ pub use crate::preprocess::{
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
+    contained::{contain, panic_is_contained},
     error::DataError,
     files::FileError,
     fitted::Fitted,

@@ -47,6 +47,7 @@ mod settings;
 mod shell;
 mod start;
 mod summary;
+mod temporary;
 mod tensorboard;
 mod time;
 

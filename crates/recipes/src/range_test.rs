@@ -5,7 +5,12 @@
 use serde::Serialize;
 use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
-use crate::{ExitCode, Failure, Start, config::Layer, registry::Recipe, run::temporary_folder};
+use crate::{
+    ExitCode, Failure, Start,
+    config::Layer,
+    registry::Recipe,
+    temporary::{nothing_kept, temporary_folder},
+};
 
 /// The test ends once the loss is this many times the lowest.
 const BREAKS_OUT: f64 = 4.0;
@@ -81,7 +86,7 @@ pub(crate) fn range_test(
         // The observer ends the run with an error.
         Err(_) if watch.is_over => step < range.steps || watch.broke_out(),
         Err(failure) if failure.exit_code == ExitCode::Diverged => true,
-        Err(failure) if failure.exit_code == ExitCode::Interrupted => return Err(interrupted()),
+        Err(failure) if failure.exit_code == ExitCode::Interrupted => return Err(nothing_kept()),
         Err(failure) => return Err(failure),
         Ok(_) => false,
     };
@@ -109,10 +114,6 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> 
     ];
     let schedule = Layer::recipe(recipe.name, recipe.toml).only("schedule");
     std::iter::once(schedule).chain(Layer::sets(&settings)).collect()
-}
-
-fn interrupted() -> Failure {
-    Failure::new(ExitCode::Interrupted, "interrupted; nothing was kept", "run the command again")
 }
 
 /// Keeps the losses, and ends the run when there are enough.

@@ -8,15 +8,15 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use store::{TensorFile, sha256_hex};
-use training::{Group, Stop, newest_step};
+use training::{Event, Group, Observer, ObserverError, StepReport, Stop, newest_step};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::Layer,
     metrics_csv::untimed_metrics,
     registry::Recipe,
-    run::temporary_folder,
     run_directory::{CHECKPOINTS, MODEL},
+    temporary::{nothing_kept, temporary_folder},
 };
 
 /// The result of the comparison.
@@ -41,72 +41,130 @@ pub(crate) struct Verdict {
 /// The fewest updates within which a run can be stopped twice.
 const FEWEST_STEPS: u64 = 3;
 
-/// Trains for `steps` updates, or as many as the run has if those are fewer, once straight and once with two stops,
-/// each in a temporary folder. All processes of a group do so together, and the first one
-/// compares.
-///
-/// # Errors
-///
-/// Whatever either run fails with; where it is too short to be stopped twice, or does not stop.
-pub(crate) fn verify(
-    recipe: &Recipe,
-    layers: &[Layer],
-    steps: u64,
-    group: &Group,
-) -> Result<Verdict, Failure> {
-    let folder = temporary_folder()?;
-    let given = layers.iter().rev().find_map(|layer| layer.value("training.max_steps"));
-    let given = given.and_then(|given| given.parse::<u64>().ok());
-    let run = |name: &str, resumes, stop_after: Option<u64>| -> Result<Summary, Failure> {
-        let mut layers = layers.to_vec();
-        if given.is_none_or(|given| given > steps) {
-            layers.push(Layer::max_steps(steps));
+/// Runs to compare: one straight, and one with two stops. All processes of a group train them together,
+/// and the first one compares.
+pub(crate) struct Runs<'a> {
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) layers: &'a [Layer],
+    /// Updates of each, or as many as its settings ask for if those are fewer.
+    pub(crate) steps: u64,
+    /// Asks to stop, and to compare nothing.
+    pub(crate) interrupt: Stop,
+    pub(crate) group: &'a Group,
+}
+
+impl Runs<'_> {
+    /// Trains both in a temporary folder, and compares them.
+    ///
+    /// - `progress`: is told the work, how much of it is done, and how much there is
+    ///
+    /// # Errors
+    ///
+    /// Whatever either run fails with; where they are too short for two stops, or do not stop;
+    /// [`ExitCode::Interrupted`].
+    pub(crate) fn verify(
+        &self,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Verdict, Failure> {
+        let folder = temporary_folder()?;
+        let [straight, resumed] = ["straight", "resumed"].map(|name| folder.path().join(name));
+        let ended = self.train(&straight, false, None, progress)?.ok_or_else(nothing_kept)?;
+        let steps = ended.steps;
+        if steps < FEWEST_STEPS {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                format!(
+                    "this run of `{}` ends after step {steps}, too soon for two stops",
+                    self.recipe.name
+                ),
+                "raise `training.epochs` or `training.max_steps`, or use more data",
+            ));
         }
-        let interrupt = Stop::default();
+        let stops = vec![steps / 3, steps * 2 / 3 + 1];
+        for (index, &stop_after) in stops.iter().enumerate() {
+            let ended = self.train(&resumed, index > 0, Some(stop_after), progress)?;
+            let newest = || newest_step(&resumed.join(CHECKPOINTS));
+            if ended.is_some() || (self.group.leads() && newest() != Some(stop_after)) {
+                return Err(did_not_stop(stop_after));
+            }
+        }
+        self.train(&resumed, true, None, progress)?;
+
+        let verdict = match self.group.leads() {
+            true => {
+                let verdict = compare(self.recipe, [&straight, &resumed], steps, stops)?;
+                serde_json::to_vec(&verdict).expect("plain data has a form in JSON")
+            }
+            false => Vec::new(),
+        };
+        let verdict = self.group.broadcast(verdict)?;
+        Ok(serde_json::from_slice(&verdict).expect("it was just written"))
+    }
+
+    /// Trains into this directory. The summary is none of a run that stopped after that step.
+    fn train(
+        &self,
+        directory: &Path,
+        resumes: bool,
+        stop_after: Option<u64>,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Option<Summary>, Failure> {
+        let mut layers = self.layers.to_vec();
+        let given = layers.iter().rev().find_map(|layer| layer.value("training.max_steps"));
+        let given = given.and_then(|given| given.parse::<u64>().ok());
+        if given.is_none_or(|given| given > self.steps) {
+            layers.push(Layer::max_steps(self.steps));
+        }
+        let interrupt = self.interrupt.inner();
         if let Some(step) = stop_after {
             interrupt.request_after(step);
         }
-        let mut nobody = ();
-        let new = Start::new(folder.path().join(name), &mut nobody);
-        let start = Start { interrupt, resumes, group: group.clone(), ..new };
-        (recipe.train)(layers, start)
-    };
-    let steps = run("straight", false, None)?.steps;
-    if steps < FEWEST_STEPS {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            format!(
-                "this run of `{}` ends after step {steps}, too soon for two stops",
-                recipe.name
-            ),
-            "raise `training.epochs` or `training.max_steps`, or use more data",
-        ));
-    }
-    let mut stops = Vec::new();
-    for (resumes, stop_after) in [(false, steps / 3), (true, steps * 2 / 3 + 1)] {
-        match run("resumed", resumes, Some(stop_after)) {
-            Err(failure) if failure.exit_code == ExitCode::Interrupted => {}
-            Err(failure) => return Err(failure),
-            Ok(_) => return Err(did_not_stop(stop_after)),
-        }
-        if group.leads() {
-            let checkpoints = folder.path().join("resumed").join(CHECKPOINTS);
-            if newest_step(&checkpoints) != Some(stop_after) {
-                return Err(did_not_stop(stop_after));
+        let task = if resumes { "resumed run" } else { "run to compare" };
+        let mut told = Told { task, step: 0, of: stop_after.unwrap_or(self.steps), progress };
+        let new = Start::new(directory.to_owned(), &mut told);
+        let start = Start { interrupt, resumes, group: self.group.clone(), ..new };
+        let ended = (self.recipe.train)(layers, start);
+        told.is_over();
+        match ended {
+            Err(failure) if failure.exit_code == ExitCode::Interrupted => {
+                if self.interrupt.requested() { Err(nothing_kept()) } else { Ok(None) }
             }
-            stops.push(stop_after);
+            ended => ended.map(Some),
         }
     }
-    run("resumed", true, None)?;
+}
 
-    let verdict = if group.leads() {
-        let verdict = compare(recipe, folder.path(), steps, stops)?;
-        serde_json::to_vec(&verdict).expect("plain data has a form in JSON")
-    } else {
-        Vec::new()
-    };
-    let verdict = group.broadcast(verdict)?;
-    Ok(serde_json::from_slice(&verdict).expect("it was just written"))
+/// Tells of the steps of a run as of any work that takes time.
+struct Told<'a> {
+    task: &'static str,
+    step: u64,
+    of: u64,
+    progress: &'a mut dyn FnMut(&str, usize, usize),
+}
+
+impl Told<'_> {
+    fn reach(&mut self, step: u64) {
+        self.step = step;
+        (self.progress)(self.task, step as usize, self.of as usize);
+    }
+
+    fn is_over(&mut self) {
+        self.of = self.step; // a run may have fewer steps than were asked for
+        self.reach(self.step);
+    }
+}
+
+impl Observer for Told<'_> {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        match event {
+            Event::Preparation { task, done, of } => (self.progress)(task, *done, *of),
+            &Event::Progress { step, .. } | &Event::Step(StepReport { step, .. }) => {
+                self.reach(step);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 fn did_not_stop(step: u64) -> Failure {
@@ -119,12 +177,12 @@ fn did_not_stop(step: u64) -> Failure {
 
 fn compare(
     recipe: &Recipe,
-    folder: &Path,
+    runs: [&Path; 2],
     steps: u64,
     stops: Vec<u64>,
 ) -> Result<Verdict, Failure> {
-    let straight = Outcome::read(&folder.join("straight"))?;
-    let resumed = Outcome::read(&folder.join("resumed"))?;
+    let [straight, resumed] = runs.map(Outcome::read);
+    let (straight, resumed) = (straight?, resumed?);
     Ok(Verdict {
         recipe: recipe.name.to_owned(),
         identical: straight == resumed,
@@ -217,8 +275,9 @@ mod tests {
 
     fn verify_mlp(recipe: &Recipe, settings: &[&str], steps: u64) -> Result<Verdict, Failure> {
         let small = ["data.samples=80", "training.batch_size=40"];
-        let layers = Layer::sets(&[&small[..], settings].concat());
-        verify(recipe, &layers, steps, &Group::alone())
+        let layers = &Layer::sets(&[&small[..], settings].concat());
+        let (interrupt, group) = (Stop::default(), &Group::alone());
+        Runs { recipe, layers, steps, interrupt, group }.verify(&mut |_, _, _| ())
     }
 
     #[test]

@@ -7,7 +7,6 @@ use burn::module::Module;
 use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
-use tempfile::TempDir;
 use training::{
     EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
     TrainerConfig, Work,
@@ -21,6 +20,7 @@ use crate::{
     odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
+    record::Record,
     run_directory::{Resolved, RunDirectory},
     settings::or_end_it,
     shell::quoted_path,
@@ -179,7 +179,7 @@ impl Run<'_> {
     ///
     /// # Errors
     ///
-    /// [`ExitCode::Interrupted`] where training was; otherwise where the system refuses.
+    /// [`ExitCode::Interrupted`] where training or the test was; otherwise where the system refuses.
     pub(crate) fn finish<B: Backend, M: Module<B>>(
         self,
         trained: Trained<M>,
@@ -200,6 +200,16 @@ impl Run<'_> {
                     quoted_path(self.path()),
                     or_end_it(self.path(), Some(trained.steps))
                 ),
+            ));
+        }
+        if test.is_some() && self.group().was_interrupted()? {
+            if let (Some(files), Some(model)) = (&self.files, &model) {
+                files.keep_model(model)?;
+            }
+            return Err(Failure::new(
+                ExitCode::Interrupted,
+                format!("interrupted while the test split was measured, in `{shown}`"),
+                format!("to measure it: recipes resume {}", quoted_path(self.path())),
             ));
         }
         let parameters = weights::count(&trained.model);
@@ -246,9 +256,17 @@ impl Observer for Run<'_> {
             }
             _ => {}
         }
-        if matches!(event, Event::Start { .. }) {
+        let told = match event {
+            Event::Start { .. } => Some(Vec::new()),
+            // Other settings, or another machine, may give rise to others.
+            Event::Resume { .. } => Record::read(self.path()).ok().map(|record| record.warnings),
+            _ => None,
+        };
+        if let Some(told) = told {
             for message in std::mem::take(&mut self.notes) {
-                self.observe(&Event::Warning { message })?;
+                if !told.contains(&message) {
+                    self.observe(&Event::Warning { message })?;
+                }
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
@@ -265,17 +283,6 @@ impl Observer for Run<'_> {
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
         self.files.as_mut()?.keeper()
     }
-}
-
-/// A folder for temporary runs, deleted on drop.
-pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
-    tempfile::tempdir().map_err(|error| {
-        Failure::new(
-            ExitCode::Unexpected,
-            format!("a temporary folder cannot be created: {error}"),
-            "set the environment variable TMPDIR to a writable folder",
-        )
-    })
 }
 
 #[cfg(test)]
@@ -358,6 +365,72 @@ mod tests {
         let mut nobody = ();
         let start = Start { resumes: true, ..Start::new(directory, &mut nobody) };
         assert_eq!((mlp::RECIPE.train)(layers, start).unwrap().epochs, 1);
+    }
+
+    /// Asks to stop once all epochs have ended.
+    struct StopsAtEnd(Stop);
+
+    impl Observer for StopsAtEnd {
+        fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+            if matches!(event, Event::End { .. }) {
+                self.0.request();
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stop_while_the_test_split_is_measured_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, directory] = ["table.csv", "run"].map(|name| folder.path().join(name));
+        let rows: String = (0..40).map(|row| format!("{row},{}\n", row % 2)).collect();
+        fs::write(&path, format!("x,y\n{rows}")).unwrap();
+        fs::write(folder.path().join("test.csv"), "x,y\n0.5,1\n1.5,0\n").unwrap();
+        let test = format!("data.test_path={}", folder.path().join("test.csv").display());
+        let path = format!("data.path={}", path.display());
+        let settings = ["data.source=csv", &path, &test, "data.target=y", "training.epochs=2"];
+        let interrupt = Stop::default();
+        let mut observer = StopsAtEnd(interrupt.clone());
+        let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
+        let failure = (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Interrupted);
+        assert!(failure.to_string().starts_with("interrupted while the test split"), "{failure}");
+        assert!(directory.join("model.safetensors").exists());
+        assert!(!directory.join("summary.json").exists());
+
+        let mut nobody = ();
+        let start = Start { resumes: true, ..Start::new(directory, &mut nobody) };
+        let summary = (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
+        assert_eq!(summary.status, EndStatus::Finished);
+        assert!(summary.test.is_some_and(|test| test["loss"].is_finite()));
+    }
+
+    /// What a run was told.
+    #[derive(Default)]
+    struct Warned(Vec<String>);
+
+    impl Observer for Warned {
+        fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+            if let Event::Warning { message } = event {
+                self.0.push(message.clone());
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_told_at_the_start_is_not_told_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("run");
+        let told = |resumes, epochs: &str| {
+            let mut warned = Warned::default();
+            let start = Start { resumes, ..Start::new(directory.clone(), &mut warned) };
+            let settings = ["training.minimum_improvement=0.1", epochs];
+            (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
+            warned.0
+        };
+        assert_eq!(told(false, "training.epochs=10").len(), 1);
+        assert_eq!(told(true, "training.epochs=11"), [""; 0]);
     }
 
     #[test]

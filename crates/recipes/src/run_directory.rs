@@ -4,7 +4,8 @@ use std::{
     error::Error,
     fs, io,
     path::{Path, PathBuf},
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 use backend::device::remove_without_memory;
@@ -45,6 +46,10 @@ pub(crate) const INITIAL: &str = "initial.safetensors";
 pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
+/// How often it is tried, and how long after each: those who ask whether a run is being written have
+/// its lock for a moment.
+const LOCK_ATTEMPTS: usize = 5;
+const ASKING: Duration = Duration::from_millis(10);
 
 /// A configuration in the two forms that a run stores.
 #[derive(Debug)]
@@ -390,14 +395,17 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
 }
 
 fn lock(path: &Path) -> Result<FileLock, Failure> {
-    let lock = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)?;
-    lock.ok_or_else(|| {
-        Failure::new(
-            ExitCode::UserData,
-            format!("the run directory `{}` is in use by another process", path.display()),
-            "wait until it has ended, or stop it first",
-        )
-    })
+    for _ in 0..LOCK_ATTEMPTS {
+        if let Some(lock) = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)? {
+            return Ok(lock);
+        }
+        thread::sleep(ASKING);
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("the run directory `{}` is in use by another process", path.display()),
+        "wait until it has ended, or stop it first",
+    ))
 }
 
 /// A new directory for a run, removed on drop if it is still empty.

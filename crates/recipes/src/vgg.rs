@@ -145,6 +145,8 @@ fn train<B: AutodiffBackend>(
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
         run.rests_on("its frozen weights", frozen.hash().to_owned());
+        // Those that are computed in other batches may be rounded otherwise.
+        run.rests_on("the features that it keeps", keeps.to_string());
     }
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch());

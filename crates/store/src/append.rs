@@ -2,16 +2,20 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
-use crate::{StoreError, fault};
+use crate::{
+    StoreError, fault,
+    whole::{parent, sync_directory},
+};
 
 /// A file that grows by one line or record at a time.
 ///
 /// They are handed to the system one by one, so a killed process loses none that was appended; a
-/// loss of power may cost the last ones, which is why checkpoints do not rely on logs.
+/// loss of power may cost the last ones, which is why checkpoints do not rely on logs. There may be one
+/// writer at a time: the file is not opened for appending alone, since Windows cuts no such file.
 #[derive(Debug)]
 pub struct AppendLog {
     file: File,
@@ -27,8 +31,9 @@ impl AppendLog {
     /// Where the file exists already or the system refuses.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let file = fault::point()
-            .and_then(|()| OpenOptions::new().append(true).create_new(true).open(path))
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
             .map_err(StoreError::io("create", path))?;
+        sync_directory(parent(path))?;
         Ok(Self { file, path: path.to_owned(), length: 0 })
     }
 
@@ -40,13 +45,13 @@ impl AppendLog {
     pub fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
         let truncate = || {
             fault::point()?;
-            let file = OpenOptions::new().append(true).open(path)?;
+            let mut file = OpenOptions::new().write(true).open(path)?;
             let found = file.metadata()?.len();
             if found < length {
                 let lost = format!("it has {found} bytes, and had {length}");
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, lost));
             }
-            file.set_len(length)?;
+            cut(&mut file, length)?;
             Ok(file)
         };
         let file = truncate().map_err(StoreError::io("truncate", path))?;
@@ -90,11 +95,17 @@ impl AppendLog {
             Ok(()) => self.length += bytes.len() as u64,
             Err(_) => {
                 // The first error is the one to report.
-                let _ = self.file.set_len(self.length);
+                let _ = cut(&mut self.file, self.length);
             }
         }
         appended.map_err(StoreError::io("append to", &self.path))
     }
+}
+
+/// Cuts a file to its first `length` bytes, behind which it is written to from now on.
+fn cut(file: &mut File, length: u64) -> io::Result<()> {
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length)).map(drop)
 }
 
 #[cfg(test)]

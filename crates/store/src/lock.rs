@@ -42,9 +42,10 @@ impl FileLock {
     }
 }
 
+/// For writing, not for appending alone: Windows locks no such file.
 fn open(path: &Path) -> Result<File, StoreError> {
     fault::point()
-        .and_then(|()| OpenOptions::new().append(true).create(true).open(path))
+        .and_then(|()| OpenOptions::new().write(true).create(true).truncate(false).open(path))
         .map_err(StoreError::io("open", path))
 }
 

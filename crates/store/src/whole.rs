@@ -126,7 +126,7 @@ pub fn create_new_directory(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Removes a file, or a directory with its contents; succeeds where there is neither.
+/// Removes a file, or a directory with its contents, durably; succeeds where there is neither.
 ///
 /// A directory is first renamed to `<path>.partial`, so that what is left of it after an interruption
 /// is not taken for the whole.
@@ -135,24 +135,30 @@ pub fn create_new_directory(path: &Path) -> Result<bool, StoreError> {
 ///
 /// Where the system refuses.
 pub fn remove(path: &Path) -> Result<(), StoreError> {
-    let removed = fault::point().and_then(|()| match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(metadata) if !metadata.is_dir() => fs::remove_file(path),
-        Ok(_) if path.extension().is_some_and(|extension| extension == PARTIAL) => {
-            fs::remove_dir_all(path)
-        }
-        Ok(_) => {
-            let partial = with_ending(path, PARTIAL);
-            if partial.exists() {
-                fs::remove_dir_all(&partial)?;
-            }
-            fs::rename(path, &partial)?;
-            fault::point()?;
-            fs::remove_dir_all(&partial)
-        }
+    let error = StoreError::io("remove", path);
+    let metadata = match fault::point().and_then(|()| fs::symlink_metadata(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata,
+    };
+    let removed = metadata.and_then(|metadata| match metadata.is_dir() {
+        true => remove_directory(path),
+        false => fs::remove_file(path),
     });
-    removed.map_err(StoreError::io("remove", path))
+    removed.map_err(error)?;
+    sync_directory(parent(path))
+}
+
+fn remove_directory(path: &Path) -> io::Result<()> {
+    if path.extension().is_some_and(|extension| extension == PARTIAL) {
+        return fs::remove_dir_all(path);
+    }
+    let partial = with_ending(path, PARTIAL);
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    fs::rename(path, &partial)?;
+    fault::point()?;
+    fs::remove_dir_all(&partial)
 }
 
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -306,11 +312,13 @@ mod tests {
             let result = remove(&path);
             if fault::disarm() {
                 result.unwrap();
-                assert_eq!(fault_at, 2, "rename, remove");
+                assert_eq!(fault_at, 3, "rename, remove, sync the directory");
                 break;
             }
             assert!(result.unwrap_err().to_string().contains("injected"));
-            assert!(path.join("file").exists() != with_ending(&path, PARTIAL).exists());
+            let places = [path.join("file"), with_ending(&path, PARTIAL)];
+            let left = if fault_at < 2 { 1 } else { 0 };
+            assert_eq!(places.iter().filter(|place| place.exists()).count(), left);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         remove(&path).unwrap();

@@ -16,9 +16,15 @@ use crate::progress::Handover;
 pub struct Stop {
     requested: Arc<AtomicBool>,
     after: Arc<AtomicU64>, // 0 for never
+    outer: Option<Box<Self>>,
 }
 
 impl Stop {
+    /// A stop of its own that is requested, too, where this one is.
+    pub fn inner(&self) -> Self {
+        Self { outer: Some(Box::new(self.clone())), ..Self::default() }
+    }
+
     /// Requests a stop.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
@@ -31,7 +37,7 @@ impl Stop {
 
     /// Whether a stop was requested.
     pub fn requested(&self) -> bool {
-        self.requested.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed) || self.outer.as_deref().is_some_and(Self::requested)
     }
 
     /// The flag itself, for a signal handler to set.
@@ -95,5 +101,16 @@ mod tests {
         assert_eq!(batches.next(), Some(1));
         epoch.in_update.set(false);
         assert_eq!(batches.next(), None);
+    }
+
+    #[test]
+    fn an_inner_stop_stops_what_is_within_alone() {
+        let outer = Stop::default();
+        let [first, second] = [outer.inner(), outer.inner()];
+        first.request_after(3);
+        first.note(3);
+        assert_eq!([&outer, &first, &second].map(Stop::requested), [false, true, false]);
+        outer.request();
+        assert!(second.requested());
     }
 }

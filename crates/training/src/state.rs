@@ -293,13 +293,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         squares.map_or(self.norm_before, f64::sqrt)
     }
 
-    /// Reads the losses summed on the device since the last call, and records the time spent with
-    /// them; waits for the device.
-    pub(crate) fn read_losses(&mut self, spent: Spent) {
+    /// Reads the losses summed on the device since the last call; waits for the device.
+    pub(crate) fn read_losses(&mut self) {
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
         for span in [&mut self.record.interval, &mut self.record.epoch] {
             span.loss_sum += loss;
+        }
+    }
+
+    /// Records the time spent on the steps since the last call.
+    pub(crate) fn spend(&mut self, spent: Spent) {
+        for span in [&mut self.record.interval, &mut self.record.epoch] {
             span.spent += spent;
         }
     }
@@ -335,9 +340,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 
     /// Whether the run has come to its end.
     pub(crate) fn is_over(&self, config: &TrainerConfig) -> bool {
-        let Record { step, epochs_ended, position, .. } = self.record;
-        let complete = epochs_ended >= config.epochs || step >= config.length().steps;
-        position == 0 && (complete || self.stops_early(config))
+        let complete = self.is_complete(config) || self.stops_early(config);
+        self.record.position == 0 && complete
+    }
+
+    /// Whether all epochs or updates were made.
+    pub(crate) fn is_complete(&self, config: &TrainerConfig) -> bool {
+        let Record { step, epochs_ended, .. } = self.record;
+        epochs_ended >= config.epochs || step >= config.length().steps
     }
 
     /// Whether the run ends within an epoch.
@@ -347,7 +357,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     }
 
     /// Whether the validation loss has not improved for too long.
-    pub(crate) fn stops_early(&self, config: &TrainerConfig) -> bool {
+    fn stops_early(&self, config: &TrainerConfig) -> bool {
         let epochs = self.record.early_stopping.epochs_since();
         config.patience.is_some_and(|patience| epochs >= patience)
     }

@@ -3,14 +3,13 @@
 use std::{
     fs::{self, File},
     io::{self, Cursor, Read},
-    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
 
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, metadata::Orientation};
 
 use super::{BadImage, Resize, jpeg, resize};
-use crate::{ImageShape, files::LARGEST_RATIO};
+use crate::{ImageShape, contained::contain, files::LARGEST_RATIO};
 
 /// The most bytes that a file, or the pixels in it, may have: the limit of the `image` crate, and
 /// the 179 million colour pixels from which on Pillow refuses a "decompression bomb".
@@ -47,7 +46,7 @@ pub(super) fn decode_pixels(
 /// Decoders and resizers may panic on hostile input, which must cost that image only. What they leave
 /// half done is dropped here, except the pixels, which nobody reads after an error.
 fn contain_panic(work: impl FnOnce() -> Result<(), BadImage>) -> Result<(), BadImage> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(BadImage::Panic))
+    contain(work).unwrap_or(Err(BadImage::Panic))
 }
 
 /// Opens a file that should be an image, to read no more of it than an image may have.

@@ -8,7 +8,6 @@
 use std::{
     any::Any,
     collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,7 +18,7 @@ use std::{
 use backend::Part;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::{DataError, ImageSource, images::allocate};
+use crate::{DataError, ImageSource, contained::contain, images::allocate};
 
 /// Batches that are read ahead of the one that is next.
 const AHEAD: usize = 2;
@@ -101,9 +100,9 @@ fn read_images(
         if abandoned.load(Ordering::Relaxed) {
             break;
         }
-        catch_unwind(AssertUnwindSafe(|| source.read(image, pixels))).unwrap_or_else(
-            |payload| Err(DataError::Panic { image, message: message(&*payload) }),
-        )?;
+        contain(|| source.read(image, pixels)).unwrap_or_else(|payload| {
+            Err(DataError::Panic { image, message: message(&*payload) })
+        })?;
     }
     Ok(pixels)
 }

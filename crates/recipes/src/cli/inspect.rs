@@ -40,6 +40,8 @@ const DRAWN: usize = 1000;
 const MOST_COLUMNS: usize = 30;
 /// Digits shown of a value.
 const DIGITS: usize = 6;
+/// The height and width of pictures.
+const PIXELS: usize = 64;
 /// Images in a row of the contact sheet.
 const COLUMNS: usize = 12;
 
@@ -57,13 +59,13 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns, where it should not decide itself
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
-    /// What a `text` is cut into: `lstm` reads words, `lstm-char` characters
-    #[arg(long, value_enum, default_value_t)]
-    tokens: Tokens,
-    /// The height and width that the pictures of a folder are brought to
-    #[arg(long, default_value_t = 64, value_name = "PIXELS")]
-    size: usize,
-    /// Write a picture of samples, a row for each class
+    /// What a `text` is cut into: `lstm` reads words, which is the default, `lstm-char` characters
+    #[arg(long, value_enum)]
+    tokens: Option<Tokens>,
+    /// The height and width that the pictures of an `image-folder` are brought to [default: 64]
+    #[arg(long, value_name = "PIXELS")]
+    size: Option<usize>,
+    /// Write a picture of samples, a row for each class, where they are images
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
     /// Replace the picture if it exists
@@ -98,9 +100,8 @@ enum Source {
 }
 
 /// What a text is cut into.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Tokens {
-    #[default]
     Words,
     Characters,
     Bytes,
@@ -145,6 +146,7 @@ pub(super) fn run(
     progress: Progress,
     output: &Output,
 ) -> Result<(), Failure> {
+    arguments.refuse_of_other_sources()?;
     let options = augmented::parse(&arguments.augment)?;
     if let Some(path) = &arguments.sheet {
         refuse_other_format(path, "--sheet", "PNG", &["png"])?;
@@ -163,11 +165,7 @@ pub(super) fn run(
             (images(source, &found)?, Some(found.train))
         }
     };
-    if let Some(path) = &arguments.sheet {
-        let Some(images) = images else {
-            let message = "only images have a contact sheet";
-            return Err(Failure::new(ExitCode::Usage, message, "leave `--sheet` out"));
-        };
+    if let (Some(path), Some(images)) = (&arguments.sheet, images) {
         let rows = images.classes().join(", ");
         inspection.notes.push(format!("the rows of `{}` from the top: {rows}", path.display()));
         let png = match &options {
@@ -185,6 +183,29 @@ impl InspectArguments {
             let message = "this source needs a path";
             Failure::new(ExitCode::Usage, message, "name the file or folder after the source")
         })
+    }
+
+    /// Refuses what would have no effect.
+    fn refuse_of_other_sources(&self) -> Result<(), Failure> {
+        let (is_csv, is_text) = (self.source == Source::Csv, self.source == Source::Text);
+        let is_drawn = matches!(self.source, Source::Digits | Source::Shapes);
+        let has_images = !is_csv && !is_text && self.source != Source::Npy;
+        let options = [
+            ("PATH", self.path.is_some(), !is_drawn),
+            ("--target", self.target.is_some(), is_csv),
+            ("--header", self.header.is_some(), is_csv),
+            ("--tokens", self.tokens.is_some(), is_text),
+            ("--size", self.size.is_some(), self.source == Source::ImageFolder),
+            ("--sheet", self.sheet.is_some(), has_images),
+        ];
+        match options.into_iter().find(|&(_, is_given, has_effect)| is_given && !has_effect) {
+            Some((option, ..)) => Err(Failure::new(
+                ExitCode::Usage,
+                format!("`{option}` has no effect on this source"),
+                "leave it out; `recipes data inspect --help` tells what is for which source",
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -214,7 +235,7 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
-    let (path, tokens) = (arguments.path.clone(), arguments.tokens.into());
+    let (path, tokens) = (arguments.path.clone(), arguments.tokens.unwrap_or(Tokens::Words).into());
     let options = TextOptions { path, tokens, ..TextOptions::default() };
     let corpus = read_text(&options)?;
     let mut beginning = vec![0; corpus.train.len().min(40)];
@@ -280,7 +301,7 @@ fn read_folder(
 ) -> Result<FoundImages, Failure> {
     let options = ImageFolderOptions {
         on_bad_image: OnBadImage::Skip, // so that every problem is found
-        ..ImageFolderOptions::new(arguments.path()?, [arguments.size; 2])
+        ..ImageFolderOptions::new(arguments.path()?, [arguments.size.unwrap_or(PIXELS); 2])
     };
     let folder = open_image_folder(&options)?;
     let mut notes = Vec::from_iter(folder.note());

@@ -119,7 +119,9 @@ fn run(
         Some(Command::Resume(options)) => {
             resume::run(&options, &arguments.common, output, began, group)
         }
-        Some(Command::VerifyResume(options)) => verify_resume::run(&options, output, group),
+        Some(Command::VerifyResume(options)) => {
+            verify_resume::run(&options, &arguments.common, output, group)
+        }
         Some(Command::Predict(options)) => predict::run(&options, output),
         Some(Command::Generate(options)) => generate::run(&options, output),
         Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, output),

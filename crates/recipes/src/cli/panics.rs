@@ -10,6 +10,7 @@ use std::{
 };
 
 use backend::device::{advice_on_memory, refused_bytes};
+use data::panic_is_contained;
 use training::TrainError;
 
 use crate::{ExitCode, Failure};
@@ -26,7 +27,9 @@ const OF_MEMORY: [&str; 5] =
 pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let usual = take_hook();
     set_hook(Box::new(move |panic| {
-        messages().push(message(panic));
+        if !panic_is_contained() {
+            messages().push(message(panic));
+        }
         if env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             usual(panic);
         }
@@ -91,6 +94,18 @@ mod tests {
         assert!(message.starts_with("a bug: the loader is odd, at "), "{message}");
         assert!(message.contains("panics.rs:"), "{message}");
         assert!(told(|| Ok(1)).is_ok_and(|one| one == 1));
+    }
+
+    #[test]
+    fn a_panic_that_costs_one_picture_is_no_cause_of_a_bug() {
+        let failed = told(|| -> Result<(), Failure> {
+            assert!(data::contain(|| panic!("a decoder is out of memory")).is_err());
+            panic!("the loader is odd")
+        });
+        let failure = failed.unwrap_err();
+        assert_eq!(failure.exit_code, ExitCode::Unexpected);
+        assert!(failure.to_string().contains("the loader is odd"), "{failure}");
+        assert!(!failure.to_string().contains("decoder"), "{failure}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) struct PredictArguments {
     /// CSV files, `-` for rows on standard input, `.npy` files of rows, image files, or folders of
     /// images
     #[arg(required = true, value_name = "INPUT")]
-    inputs: Vec<String>,
+    inputs: Vec<PathBuf>,
     /// Print CSV, one row per input
     #[arg(long)]
     csv: bool,
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
 
 fn predict_rows(
     model: &Model<Selected>,
-    inputs: &[String],
+    inputs: &[PathBuf],
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
@@ -144,7 +144,7 @@ fn predict_rows(
         refused |= match predict_table(model, preprocessing, input, printer) {
             // The next table may be one.
             Err(failure) if failure.exit_code == ExitCode::UserData => {
-                printer.refuse(input.clone(), failure)?;
+                printer.refuse(input.display().to_string(), failure)?;
                 true
             }
             ended => ended?,
@@ -157,12 +157,13 @@ fn predict_rows(
 fn predict_table(
     model: &Model<Selected>,
     preprocessing: &TablePreprocessing,
-    input: &str,
+    input: &Path,
     printer: &mut Printer<'_>,
 ) -> Result<bool, Failure> {
-    if is_npy(Path::new(input)) {
-        let rows = read_npy_rows(Path::new(input), preprocessing)?;
-        let (name, refused) = (|row: usize| format!("{input}[{row}]"), !rows.refused.is_empty());
+    if is_npy(input) {
+        let rows = read_npy_rows(input, preprocessing)?;
+        let name = |row: usize| format!("{}[{row}]", input.display());
+        let refused = !rows.refused.is_empty();
         print_rows(model, &rows.features, (rows.rows, rows.refused), name, printer)?;
         return Ok(refused);
     }
@@ -212,7 +213,7 @@ fn end(refused: bool) -> Result<(), Failure> {
 /// An image that cannot be read is skipped; it changes the exit code.
 fn predict_images(
     model: &Model<Selected>,
-    inputs: &[String],
+    inputs: &[PathBuf],
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().image()?;
@@ -243,19 +244,18 @@ fn predict_images(
 }
 
 /// The named files, and those in the named folders, ordered by name.
-fn image_files(inputs: &[String]) -> Result<Vec<PathBuf>, Failure> {
+fn image_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
-    for input in inputs {
-        let path = Path::new(input);
+    for path in inputs {
         if !path.is_dir() {
-            files.push(path.to_owned());
+            files.push(path.clone());
             continue;
         }
         let found = data::image_folder::image_files_in(path)?;
         if found.is_empty() {
             return Err(Failure::new(
                 ExitCode::UserData,
-                format!("the folder `{input}` has no images"),
+                format!("the folder `{}` has no images", path.display()),
                 "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them",
             ));
         }
@@ -406,15 +406,15 @@ fn without_model(record: &Record) -> Failure {
     Failure::new(ExitCode::UserData, message, help)
 }
 
-fn open(input: &str) -> Result<(String, Box<dyn Read>), Failure> {
-    if input == "-" {
+fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+    if input == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(stdin())));
     }
     match File::open(input) {
-        Ok(file) => Ok((input.to_owned(), Box::new(file))),
+        Ok(file) => Ok((input.display().to_string(), Box::new(file))),
         Err(error) => Err(Failure::new(
             ExitCode::UserData,
-            format!("cannot read `{input}`: {error}"),
+            format!("cannot read `{}`: {error}", input.display()),
             "check the path, or use `-` for standard input",
         )),
     }

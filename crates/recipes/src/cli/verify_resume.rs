@@ -3,14 +3,15 @@
 use training::Group;
 
 use super::{
-    arguments::{RecipeParser, at_least},
+    arguments::{Common, RecipeParser, at_least},
     output::Output,
     processes::check_alike,
+    signals::stop_on_signals,
     train::recipe_and_layers,
 };
 use crate::{
-    ExitCode, Failure,
-    resume_check::{self, Verdict},
+    Console, ExitCode, Failure,
+    resume_check::{Runs, Verdict},
 };
 
 #[derive(Debug, clap::Args)]
@@ -28,12 +29,16 @@ pub(super) struct VerifyArguments {
 
 pub(super) fn run(
     arguments: &VerifyArguments,
+    common: &Common,
     output: &Output,
     group: &Group,
 ) -> Result<(), Failure> {
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     check_alike(group, &layers)?;
-    let verdict = resume_check::verify(recipe, &layers, arguments.steps, group)?;
+    let mut console = Console::new(common.progress);
+    let interrupt = stop_on_signals(group.leads())?;
+    let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
+    let verdict = runs.verify(&mut console.progress())?;
     let printed = output.result(&verdict, describe);
     if verdict.identical {
         return printed;

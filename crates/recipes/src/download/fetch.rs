@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
@@ -39,18 +39,18 @@ pub(super) fn fetch(
     }
 
     let path = folder.join(format!("{}.part", file.name));
-    let options = || File::options().create(true).append(true).open(&path);
+    // Not for appending alone: Windows cuts no such file.
+    let options = || File::options().create(true).write(true).truncate(false).open(&path);
     let mut part = options().map_err(DownloadError::file(&path))?;
-    let length =
-        |part: &File| part.metadata().map(|file| file.len()).map_err(DownloadError::file(&path));
-    let mut have = length(&part)?;
+    let end = |part: &mut File| part.seek(SeekFrom::End(0)).map_err(DownloadError::file(&path));
+    let mut have = end(&mut part)?;
     let mut bytes = file.bytes;
     for _ in 0..MOST_CONNECTIONS {
         if bytes.is_some_and(|bytes| have >= bytes) {
             break;
         }
         let ended = go_on(agent, url, have, &mut bytes, &mut part, &path, progress);
-        let before = std::mem::replace(&mut have, length(&part)?);
+        let before = std::mem::replace(&mut have, end(&mut part)?);
         match ended {
             // A full disk stays full; a broken connection is retried if it brought anything.
             Err(error @ DownloadError::File { .. }) => return Err(error),
@@ -94,7 +94,7 @@ fn go_on(
         // The server has no more, so the file may be complete; the checksum decides.
         StatusCode::RANGE_NOT_SATISFIABLE if have > 0 => return Ok(()),
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
-            part.set_len(0).map_err(DownloadError::file(path))?;
+            part.set_len(0).and_then(|()| part.rewind()).map_err(DownloadError::file(path))?;
             have = 0;
             if response.status() == StatusCode::PARTIAL_CONTENT {
                 return Ok(());

@@ -8,12 +8,7 @@ use inference::Model;
 use serde::de::IgnoredAny;
 use training::Group;
 
-use super::{
-    EvaluationReport, Examined, hold_data,
-    mistakes::Sample,
-    or_elsewhere,
-    tally::{Tally, macro_f1},
-};
+use super::{EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally};
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
@@ -60,7 +55,7 @@ pub(super) fn examine(
         |logits, labels| tally.add(logits, labels),
     )?;
     let per_class = tally.scores(classes);
-    metrics.extend(macro_f1(&per_class).map(|f1| ("macro_f1".to_owned(), f1)));
+    metrics.extend(tally.metrics(&per_class));
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
         source.read(index, &mut pixels)?;

@@ -16,7 +16,7 @@ use super::{
     EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
     mistakes::{MOST, decoded_row, short},
     nothing, or_elsewhere,
-    tally::{Tally, macro_f1},
+    tally::Tally,
 };
 use crate::{
     Failure,
@@ -56,7 +56,7 @@ pub(super) fn examine(
     let mut metrics =
         evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
     let per_class = tally.scores(classes);
-    metrics.extend(macro_f1(&per_class).map(|f1| ("macro_f1".to_owned(), f1)));
+    metrics.extend(tally.metrics(&per_class));
     let width = preprocessing.width();
     let row = |index: usize| {
         let features = &table.features[index * width..][..width];

@@ -14,6 +14,9 @@ pub(super) struct Tally {
     seen: usize,
     /// Misclassified samples, the most confident first.
     worst: Vec<Mistaken>,
+    /// By how much the logit of the second of two classes exceeds that of the first, and whether the
+    /// second is the true one, for each sample.
+    margins: Vec<(f32, bool)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +44,8 @@ pub(crate) struct ClassScores {
 
 impl Tally {
     pub(super) fn new(classes: usize) -> Self {
-        Self { counts: vec![vec![0; classes]; classes], seen: 0, worst: Vec::new() }
+        let counts = vec![vec![0; classes]; classes];
+        Self { counts, seen: 0, worst: Vec::new(), margins: Vec::new() }
     }
 
     /// Counts the next batch of the split.
@@ -56,6 +60,9 @@ impl Tally {
             let prediction = first_largest(logits);
             self.seen += 1;
             self.counts[truth][prediction] += 1;
+            if let &[first, second] = logits {
+                self.margins.push((second - first, truth == 1));
+            }
             if prediction != truth {
                 let probability = probability(logits, prediction);
                 self.worst.push(Mistaken { index, truth, prediction, probability });
@@ -82,6 +89,13 @@ impl Tally {
         classes.iter().enumerate().map(scores).collect()
     }
 
+    /// The metrics that need all predictions: the macro F1, and of two classes the area under the ROC
+    /// curve.
+    pub(super) fn metrics(&self, scores: &[ClassScores]) -> impl Iterator<Item = (String, f64)> {
+        let metrics = [("macro_f1", macro_f1(scores)), ("roc_auc", roc_auc(&self.margins))];
+        metrics.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    }
+
     /// The worst mistakes, each with its sample, which `read` finds by its index in the split.
     ///
     /// # Errors
@@ -105,9 +119,26 @@ impl Tally {
 }
 
 /// The mean F1 of the classes that occur or are predicted; none where there is no class.
-pub(super) fn macro_f1(classes: &[ClassScores]) -> Option<f64> {
+fn macro_f1(classes: &[ClassScores]) -> Option<f64> {
     let scores: Vec<f64> = classes.iter().filter_map(|class| class.f1).collect();
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+}
+
+/// The area under the ROC curve: the probability that of one sample of each of two classes that of the
+/// second has the greater margin, where equal ones count half (Fawcett, "An introduction to ROC
+/// analysis", 2006, section 7). None where a class does not occur, or a margin is not a number.
+fn roc_auc(margins: &[(f32, bool)]) -> Option<f64> {
+    let mut margins = margins.to_vec();
+    margins.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let (mut firsts, mut seconds, mut half_wins) = (0_u64, 0_u64, 0_u64);
+    for equal in margins.chunk_by(|(a, _), (b, _)| a == b) {
+        let of_second = equal.iter().filter(|(_, second)| *second).count() as u64;
+        let of_first = equal.len() as u64 - of_second;
+        half_wins += of_second * (2 * firsts + of_first);
+        (firsts, seconds) = (firsts + of_first, seconds + of_second);
+    }
+    let is_defined = firsts * seconds > 0 && !margins.iter().any(|(margin, _)| margin.is_nan());
+    is_defined.then(|| half_wins as f64 / (2 * firsts * seconds) as f64)
 }
 
 /// The predicted class; of equal logits the first counts, as for the accuracy.
@@ -173,6 +204,26 @@ mod tests {
 
         let empty = Tally::new(2).scores(&["a", "b"].map(str::to_owned));
         assert_eq!(macro_f1(&empty), None);
+    }
+
+    #[test]
+    fn the_area_under_the_curve_is_the_share_of_pairs_in_order() {
+        let logits = [
+            [0.0, 2.0],
+            [0.0, 1.0],
+            [1.0, 2.0],
+            [3.0, 0.0], // of the second class
+            [-1.0, 0.0],
+            [2.0, 2.0],
+            [4.0, 0.0], // of the first
+        ];
+        let tally = tally(logits, [1, 1, 1, 1, 0, 0, 0]);
+        // Of 12 pairs 8 are in order, and 2 are equal.
+        assert_eq!(roc_auc(&tally.margins), Some(9.0 / 12.0));
+        assert_eq!(roc_auc(&[(0.0, true), (-0.0, false)]), Some(0.5));
+        assert_eq!(roc_auc(&[(1.0, true), (2.0, true)]), None);
+        assert_eq!(roc_auc(&[(1.0, true), (2.0, false), (f32::NAN, true)]), None);
+        assert_eq!(roc_auc(&[]), None);
     }
 
     #[test]

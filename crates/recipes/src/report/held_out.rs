@@ -36,8 +36,8 @@ pub(super) struct Written {
 }
 
 impl HeldOut {
-    /// What was measured of this model before, or else is measured now and kept with the run: a later
-    /// report needs no data.
+    /// What was measured of this model before, or else is measured now and kept with the run, unless it
+    /// has another model meanwhile: a later report needs no data.
     ///
     /// # Errors
     ///
@@ -47,9 +47,13 @@ impl HeldOut {
         if let Some(kept) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
             return Ok(kept);
         }
+        let written = || fs::metadata(run.join(MODEL)).and_then(|file| file.modified()).ok();
+        let before = written();
         let measured = Self::measure(run, progress)?;
-        // Where the run may only be read, a report is made nonetheless.
-        let _ = write_json(&run.join(EVALUATION), &measured);
+        if written() == before {
+            // Where the run may only be read, a report is made nonetheless.
+            let _ = write_json(&run.join(EVALUATION), &measured);
+        }
         Ok(measured)
     }
 

@@ -266,7 +266,9 @@ fn what_cannot_be_inspected_is_named() {
     };
     check("idx", 2, "error: this source needs a path");
     check("idx none", 3, "`none`");
-    check("text --sheet text.png", 2, "error: only images have a contact sheet");
+    check("text --sheet text.png", 2, "error: `--sheet` has no effect on this source");
+    check("digits folder", 2, "error: `PATH` has no effect on this source");
+    check("csv table.csv --tokens bytes", 2, "error: `--tokens` has no effect on this source");
     check(
         "digits --sheet digits.jpg",
         2,

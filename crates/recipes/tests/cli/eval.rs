@@ -12,9 +12,10 @@ fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
     let summary = folder.json(&format!("{run}/summary.json"));
     assert_eq!(report["split"], split, "{report}");
     let metrics = report["metrics"].as_object_mut().unwrap();
-    let macro_f1 = metrics.remove("macro_f1"); // which needs the confusion matrix
+    // These need all predictions at once.
+    let [macro_f1, roc_auc] = ["macro_f1", "roc_auc"].map(|name| metrics.remove(name));
     assert_eq!(report["metrics"], summary[split], "{report}");
-    report["macro_f1"] = macro_f1.into();
+    (report["macro_f1"], report["roc_auc"]) = (macro_f1.into(), roc_auc.into());
     report
 }
 
@@ -51,6 +52,7 @@ fn a_table_is_measured_with_its_classes() {
         (&f1(0).into(), &f1(1).into())
     );
     assert_eq!(report["macro_f1"], (f1(0) + f1(1)) / 2.0);
+    assert!(report["roc_auc"].as_f64().is_some_and(|area| area > 0.9), "{report}");
 
     let text = folder.run("eval run --data table.csv").succeeded().stdout;
     let note = "note: the run was trained on `table.csv`, so this is not its performance on new data; \
@@ -81,7 +83,7 @@ fn a_regression_has_errors_and_no_classes() {
     let report = check_again(&folder, "run", "validation");
     assert!(report["metrics"]["rmse"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["confusion"], serde_json::json!([]));
-    assert_eq!(report["macro_f1"], Value::Null);
+    assert_eq!([&report["macro_f1"], &report["roc_auc"]], [&Value::Null; 2]);
     let names: Vec<&String> = report["metrics"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["loss", "mae", "r2", "rmse"]);
 

@@ -189,14 +189,29 @@ impl Group {
         self.state.interrupt.replace(interrupt);
     }
 
-    /// The batches of a split to measure on. They end early where the run is interrupted during
-    /// validation or has been: nobody is told what was measured then.
+    /// The batches of a split to measure on. They end early where the run is interrupted meanwhile or
+    /// has been: nobody is told what was measured then.
     pub fn until_interrupted<I: IntoIterator>(
         &self,
         batches: I,
     ) -> impl Iterator<Item = I::Item> + use<I> {
         let interrupt = self.state.interrupt.borrow().clone();
         batches.into_iter().take_while(move |_| !interrupt.requested())
+    }
+
+    /// Whether an interruption may have ended [`until_interrupted`](Self::until_interrupted) early, in
+    /// any of the processes.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Another`], as for every collective operation.
+    pub fn was_interrupted(&self) -> Result<bool, GroupError> {
+        let interrupted = self.state.interrupt.borrow().requested();
+        if interrupted {
+            self.ask_to_stop();
+        }
+        self.meet()?;
+        Ok(interrupted || self.stops())
     }
 
     /// Whether they agreed to stop.

@@ -103,7 +103,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if !self.keeps || self.kept == Some(self.place()) || self.step_number() == 0 {
             return Ok(());
         }
-        let clock_ran = self.clock.stop();
+        let clock_ran = self.stop_clock();
         self.check_finite()?;
         let carried = self.state.carried_by_all(&self.config.group)?;
         if let Some(shelf) = self.shelf.take() {
@@ -124,6 +124,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     fn write_checkpoint(&mut self, shelf: &Shelf, carried: Tensors) -> Result<(), TrainError> {
         let Some(keeper) = self.observer.keeper() else { return Ok(()) };
         let mark = keeper.mark().map_err(TrainError::Observer)?;
+        self.record_time();
         self.state.record.seconds = self.clock.seconds();
         shelf.write(self.state.save(carried, &self.parameters, &self.config, mark))
     }

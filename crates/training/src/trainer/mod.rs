@@ -279,7 +279,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<(), E> {
         self.in_epoch = false;
         if self.stop.requested() {
-            self.clock.stop();
+            self.stop_clock();
             return Ok(());
         }
         let cut = self.checkpoint_in_cut_epoch()?;
@@ -317,10 +317,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// end of an epoch, with which it is reported. After an interruption nothing is written; one
     /// during the validation drops what was: the resumed run ends that epoch again.
     pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
-        if self.stop.requested() || !self.config.group.leads() {
+        let is_heard = self.config.group.leads() && self.observer.validates();
+        if self.stop.requested() || !is_heard {
             return;
         }
-        let clock_ran = self.clock.stop();
+        let clock_ran = self.stop_clock();
         let text = write(&self.state.evaluated());
         if clock_ran {
             self.clock.start();
@@ -337,15 +338,17 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     pub fn finish(mut self) -> Result<Trained<M::InnerModule>, TrainError> {
         let status = if !self.state.is_over(&self.config) {
             EndStatus::Interrupted
-        } else if self.state.stops_early(&self.config) {
-            EndStatus::StoppedEarly
-        } else {
+        } else if self.state.is_complete(&self.config) {
             EndStatus::Finished
+        } else {
+            EndStatus::StoppedEarly
         };
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
             self.read_losses()?; // which fails where training has diverged
             self.config.group.measure_until(self.stop.clone());
+        } else {
+            self.config.group.measure_until(self.interrupt.clone());
         }
         self.share_statistics()?;
         self.report_rest()?;

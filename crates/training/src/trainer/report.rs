@@ -9,7 +9,9 @@ use backend::{
 use burn::module::AutodiffModule;
 
 use crate::{
-    EndStatus, Event, Metrics, StepReport, TrainError, Trainer, progress::Span, state::NotFinite,
+    EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
+    progress::{Span, Spent},
+    state::NotFinite,
 };
 
 /// These updates run all operations that later ones do.
@@ -79,10 +81,24 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Reads from the device what was summed there since the last call.
     pub(super) fn read_losses(&mut self) -> Result<(), TrainError> {
         self.check_finite()?;
-        let mut spent = std::mem::take(&mut self.spent);
-        spent.waited = self.handover.take_waited();
-        self.state.read_losses(spent);
+        self.state.read_losses();
+        self.record_time();
         Ok(())
+    }
+
+    /// Records the time spent since the last call.
+    pub(super) fn record_time(&mut self) {
+        let spent = std::mem::take(&mut self.spent);
+        self.state.spend(Spent { waited: self.handover.take_waited(), ..spent });
+    }
+
+    /// Stops the clock once the device has done what was asked of it, which is what the clock measures;
+    /// returns whether it ran.
+    pub(super) fn stop_clock(&mut self) -> bool {
+        if !COMPUTES_AT_ONCE {
+            let _ = self.state.has_diverged(); // waits; those who ask for it report it
+        }
+        self.clock.stop()
     }
 
     /// Reports the log interval that ends with this step.

@@ -1,0 +1,44 @@
+//! Panics that cost no more than the work in which they happen.
+
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+};
+
+thread_local! {
+    static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work whose panic is an error like others: that of a decoder on hostile input, or of a source of
+/// images that is not ours. What it leaves half done is to be dropped.
+///
+/// # Errors
+///
+/// The payload of the panic.
+pub fn contain<T>(work: impl FnOnce() -> T) -> thread::Result<T> {
+    let outer = IS_CONTAINED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    IS_CONTAINED.set(outer);
+    done
+}
+
+/// Whether a panic of this thread would be an error like others, for a panic hook.
+pub fn panic_is_contained() -> bool {
+    IS_CONTAINED.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_within_is_contained_and_nothing_after_it() {
+        let panicked = contain(|| {
+            assert_eq!(contain(panic_is_contained).ok(), Some(true));
+            assert!(panic_is_contained(), "also after what was within");
+            panic!("odd");
+        });
+        assert!(panicked.is_err() && !panic_is_contained());
+    }
+}
