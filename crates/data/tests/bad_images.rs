@@ -10,7 +10,9 @@ use std::{
 
 use data::{
     DataError, ImageShape, ImageSource,
-    image_folder::{ImageFolderOptions, Resize, decode_image, open_image_folder, read_image},
+    image_folder::{
+        ImageFolderOptions, Resize, decode_image, image_files_in, open_image_folder, read_image,
+    },
 };
 use proptest::{prelude::*, sample::Index};
 use tempfile::TempDir;
@@ -265,6 +267,11 @@ mod unix {
         let train = open_image_folder(&ImageFolderOptions::new(root.path(), [8, 8])).unwrap().train;
         assert_eq!(train.labels(), [0, 0, 1, 1]);
         assert!(train.notes()[0].contains("a/circle"), "{:?}", train.notes());
+        // To predict, classes are followed as they are to train on, and no further.
+        let linked = tempfile::tempdir().unwrap();
+        unix::fs::symlink(root.path().join("a"), linked.path().join("a")).unwrap();
+        let found = image_files_in(linked.path()).unwrap();
+        assert_eq!(found, ["a/1.png", "a/2.png"].map(|file| linked.path().join(file)));
         let error = train.load(&mut |_, _| {}).unwrap_err().to_string();
         assert!(error.contains("b/2.png` cannot be read"), "{error}");
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use data::{
     DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, SharedFiles,
     Subset,
-    cifar10::read_cifar10,
+    cifar10::{read_cifar10, read_cifar10_test},
     classes_without_validation, divide,
     drawn::{digits, shapes},
-    idx::read_idx,
+    idx::{read_idx, read_idx_test},
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
         open_image_folder, shared_images,
@@ -20,7 +20,7 @@ use store::sha256_hex;
 
 use crate::{
     Failure,
-    config::{Drawing, ImageConfig, ImageData, ImageOrigin, Normalise},
+    config::{Drawing, FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
     initial_weights::TrainedWeights,
     plan::{FrozenLayers, Outline, Plan},
 };
@@ -61,7 +61,7 @@ impl ImageSet {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint(data, seed)?;
         let fit = |source| fit(source, data);
-        let mut notes = Vec::from_iter(data.note_on_size());
+        let mut notes = Vec::from_iter(data.note_on_size(FOLDER_SIDE));
         notes.extend(found.notes);
         let train = fit(found.train);
         let (train, validation) = match found.validation {
@@ -186,6 +186,17 @@ pub(crate) fn read_given(
         };
         return measured_of_folder(open_image_folder(&options)?, data, progress);
     }
+    // Those to train on need not be there.
+    let path = data.path.clone().unwrap_or_default();
+    let test = match data.source {
+        ImageOrigin::Idx => read_idx_test(&path)?,
+        ImageOrigin::Cifar10 => read_cifar10_test(&path)?,
+        _ => None,
+    };
+    if let Some(test) = test {
+        let source = fit(Arc::new(test), data);
+        return Ok(GivenImages { source, split: Some("test"), notes: Vec::new() });
+    }
     let Found { train, validation, test, notes, .. } = Found::read(data, seed, progress)?;
     let (source, split) = to_measure(train, validation, test);
     Ok(GivenImages { source: fit(source, data), split, notes })
@@ -297,7 +308,7 @@ impl Found {
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
             ImageOrigin::ImageFolder => {
-                return Self::read_folder(data, progress);
+                return Self::read_folder(data, seed, progress);
             }
         };
         Ok(Self {
@@ -310,7 +321,11 @@ impl Found {
         })
     }
 
-    fn read_folder(data: &ImageData, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    fn read_folder(
+        data: &ImageData,
+        seed: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
         let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), 0);
         let mut decode = |folder: ImageFolder| {
@@ -324,6 +339,11 @@ impl Found {
         let splits = [Some(&train), validation.as_ref(), test.as_ref()];
         let shared = shared_images(splits.map(|split| split.map(|split| split.folder())));
         notes.extend(shared.iter().map(SharedFiles::note));
+        notes.extend(train.note_on_labels());
+        if validation.is_none() {
+            let (trained, held_out) = divide(train.labels(), data.held_out(), seed)?;
+            notes.extend(train.note_on_copies(&trained, &held_out));
+        }
         let source = |split| split as Source;
         let (validation, test) = (validation.map(source), test.map(source));
         Ok(Self { train, validation, test, notes, shared, skipped })

@@ -21,6 +21,7 @@ mod features;
 mod image_evaluation;
 pub mod image_set;
 pub mod initial_weights;
+mod memory;
 mod plan;
 mod pretrained;
 mod table_evaluation;
@@ -75,7 +76,8 @@ pub use crate::{
     console::{Console, Progress},
     environment::COMMIT,
     failure::{ExitCode, Failure},
-    plan::{MemoryBytes, Plan, PlannedLayer},
+    memory::MemoryBytes,
+    plan::{Plan, PlannedLayer},
     start::Start,
     summary::Summary,
 };

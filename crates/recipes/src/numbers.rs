@@ -10,6 +10,9 @@ const DIGITS_OF_DEVIATION: f64 = 4.0;
 /// More digits carry no information.
 const DIGITS_OF_F64: f64 = 17.0;
 
+/// With so many decimals a percentage differs from 100 wherever its share differs from 1.
+const PERCENT_DECIMALS: usize = 15;
+
 /// A count with commas between the thousands.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -31,9 +34,19 @@ pub(crate) fn counted(number: u64, unit: &str) -> String {
     format!("{} {unit}{ending}", grouped(number as f64))
 }
 
-/// A share as `99.1 %`.
+/// A share as `99.1 %`, with more digits where it would read as none or all and is neither.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    let percentage = 100.0 * share;
+    let with = |decimals: usize| format!("{percentage:.decimals$}");
+    let text = match with(1).as_str() {
+        "0.0" if share > 0.0 => significant(percentage, 1),
+        "100.0" if share < 1.0 => {
+            let needed = (2..PERCENT_DECIMALS).find(|&some| !with(some).starts_with("100"));
+            with(needed.unwrap_or(PERCENT_DECIMALS))
+        }
+        text => text.to_owned(),
+    };
+    format!("{text} %")
 }
 
 /// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.
@@ -113,6 +126,18 @@ pub(crate) fn told_apart(value: f64, digits: usize, deviation: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_that_is_not_all_or_none_does_not_read_as_such() {
+        assert_eq!([0.0, 1.0].map(percent), ["0.0 %", "100.0 %"]);
+        assert_eq!([0.9994, 0.9995].map(percent), ["99.9 %", "99.95 %"]);
+        assert_eq!([0.9997, 0.999_997].map(percent), ["99.97 %", "99.9997 %"]);
+        assert_eq!([0.0003, 0.0006].map(percent), ["0.03 %", "0.1 %"]);
+        assert_eq!([0.000_04, 3.57e-35].map(percent), ["0.004 %", "4e-33 %"]);
+        assert_eq!(percent(1.0 - f64::EPSILON / 2.0), "99.99999999999999 %");
+        assert_eq!(percent(f64::from(1.0 - f32::EPSILON / 2.0)), "99.99999 %");
+        assert_eq!(percent(f64::NAN), "NaN %");
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use data::image_folder::training_folder;
+
 use crate::{
     ExitCode, Failure,
     config::Layer,
@@ -70,7 +72,8 @@ pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
     failure
 }
 
-/// Whether a run was trained on these data: they are where its own are, or a copy of its one file.
+/// Whether a run was trained on these data: they are where its own are, or its folder's training split, or
+/// a copy of its one file.
 ///
 /// - `layers`: its settings, the last one first to count
 pub(crate) fn trained_on(layers: &[Layer], data: &Path) -> bool {
@@ -78,7 +81,9 @@ pub(crate) fn trained_on(layers: &[Layer], data: &Path) -> bool {
     let place = |path: &Path| fs::canonicalize(path).ok();
     let length =
         |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
-    let is_same = place(&own).is_some() && place(&own) == place(data);
+    let trained = [Some(own.clone()), training_folder(&own)];
+    let is_same = place(data)
+        .is_some_and(|data| trained.iter().flatten().any(|own| place(own).as_ref() == Some(&data)));
     let as_long = length(&own).is_some() && length(&own) == length(data);
     is_same
         || (as_long && fs::read(&own).is_ok_and(|own| fs::read(data).is_ok_and(|data| own == data)))
@@ -140,5 +145,19 @@ mod tests {
             !trained_on(&layers, &path("other.csv")) && !trained_on(&layers, &path("none.csv"))
         );
         assert!(!trained_on(&[], &path("a.csv")));
+    }
+
+    #[test]
+    fn a_run_on_splits_was_trained_on_its_training_split() {
+        let folder = tempfile::tempdir().unwrap();
+        for class in ["Train/a", "Train/b", "test/a"] {
+            fs::create_dir_all(folder.path().join(class)).unwrap();
+        }
+        let layers = Layer::sets(&[format!("data.path={}", folder.path().display())]);
+        let on = |data: &str| trained_on(&layers, &folder.path().join(data));
+        assert_eq!(
+            ["", "Train", "test", "Train/a", "none"].map(on),
+            [true, true, false, false, false]
+        );
     }
 }

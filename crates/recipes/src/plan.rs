@@ -1,18 +1,18 @@
 //! A description of a run and its costs, before it begins.
 
-use backend::device::COMPUTES_AT_ONCE;
 use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
 
-use crate::{Failure, config::Training, features::IMAGES_AT_A_TIME, odd_settings::odd};
+use crate::{
+    Failure,
+    config::Training,
+    memory::{Footprint, MemoryBytes},
+    odd_settings::odd,
+};
 
 /// Points of the learning-rate schedule.
 const POINTS: u64 = 200;
-/// Bytes of the program where it computes on the CPU.
-const PROGRAM_BYTES: usize = if COMPUTES_AT_ONCE { 15_000_000 } else { 0 };
-/// Bytes of an f32.
-const VALUE_BYTES: usize = size_of::<f32>();
 
 /// A run that has not begun.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,30 +61,6 @@ pub struct PlannedLayer {
     pub layer: Layer,
     /// Whether its parameters are trained.
     pub trained: bool,
-}
-
-/// Bytes on the device while training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct MemoryBytes {
-    /// All parameters.
-    pub weights: usize,
-    /// A gradient for each that is trained.
-    pub gradients: usize,
-    /// The optimizer's state.
-    pub optimizer: usize,
-    /// The weights' moving average, if there is one.
-    pub average: usize,
-    /// The best epoch's weights, if they are kept.
-    pub best: usize,
-    /// What the layers keep of the samples computed at a time, or of the pictures whose frozen features
-    /// are computed at a time, whichever is more. A backend may keep more, or less.
-    pub activations: usize,
-    /// The samples on the device.
-    pub data: usize,
-    /// The program itself, where the device is the CPU.
-    pub program: usize,
-    /// The sum of these.
-    pub total: usize,
 }
 
 /// What a recipe knows of a run before it begins.
@@ -141,6 +117,17 @@ impl Outline<'_> {
             |layers: &[Layer]| layers.iter().map(|layer| layer.parameters).sum::<usize>();
         let trainable_parameters = parameters(trained);
 
+        let memory = Footprint {
+            sample: &self.sample,
+            layers: &layers,
+            frozen: self.frozen,
+            batch: self.training.micro_batch.unwrap_or(batch_size),
+            samples: self.samples,
+            trainer: &self.trainer,
+            validates: self.validates,
+        };
+        let memory = memory.bytes(self.data_bytes);
+
         let length = self.trainer.length();
         let epochs = length.steps / length.steps_per_epoch.max(1);
         let rest = length.steps % length.steps_per_epoch.max(1);
@@ -158,7 +145,7 @@ impl Outline<'_> {
             trainable_parameters,
             multiply_adds: multiply_adds(&layers),
             training_multiply_adds,
-            memory_bytes: self.memory(&layers, parameters(&layers), trainable_parameters),
+            memory_bytes: memory,
             batch_size,
             epochs: epochs + u64::from(rest > 0),
             steps_per_epoch: length.steps_per_epoch,
@@ -171,42 +158,6 @@ impl Outline<'_> {
             sample: self.sample,
             notes,
         })
-    }
-
-    fn memory(&self, layers: &[Layer], parameters: usize, trainable: usize) -> MemoryBytes {
-        let optimizer = self.trainer.optimizer.kind.slot_names().len();
-        let averages = usize::from(self.trainer.ema.is_some());
-        let best = usize::from(self.trainer.keep_best && self.validates);
-        let batch = self.training.micro_batch.unwrap_or(self.training.batch_size);
-        let mut memory = MemoryBytes {
-            weights: parameters * VALUE_BYTES,
-            gradients: trainable * VALUE_BYTES,
-            optimizer: optimizer * trainable * VALUE_BYTES,
-            average: averages * trainable * VALUE_BYTES,
-            best: best * trainable * VALUE_BYTES,
-            activations: self.activations(batch.min(self.samples), layers) * VALUE_BYTES,
-            data: self.data_bytes,
-            program: PROGRAM_BYTES,
-            total: 0,
-        };
-        let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
-        let network = weights + gradients + optimizer + average + best;
-        memory.total = network + activations + memory.data + memory.program;
-        memory
-    }
-
-    /// Values kept until the backward pass of so many samples. Those of a frozen layer are freed once
-    /// the next layer has run.
-    fn activations(&self, samples: usize, layers: &[Layer]) -> usize {
-        let mut values = vec![self.sample.iter().product::<usize>()];
-        values.extend(layers.iter().map(|layer| layer.kept));
-        let (frozen, trained) = values.split_at(self.frozen.count);
-        let passing = frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0);
-        let trained = trained.iter().sum::<usize>();
-        match self.frozen.kept {
-            true => (samples * trained).max(IMAGES_AT_A_TIME.min(self.samples) * passing),
-            false => samples * (passing + trained),
-        }
     }
 
     fn learning_rates(&self) -> Vec<(u64, f64)> {

@@ -16,6 +16,7 @@ use crate::{
     numbers::{counted, grouped},
     run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
     settings::leaves,
+    shell::quoted_path,
     summary,
 };
 
@@ -320,7 +321,12 @@ fn not_a_run(directory: &Path) -> Failure {
     } else {
         format!("there is no run directory `{shown}`")
     };
-    let help = "name the run directory that `recipes train` printed at its end";
+    let run =
+        directory.parent().filter(|above| directory.is_file() && above.join(CONFIG).is_file());
+    let help = match run {
+        Some(run) => format!("name the run that the file belongs to: {}", quoted_path(run)),
+        None => "name the run directory that `recipes train` printed at its end".to_owned(),
+    };
     Failure::new(ExitCode::UserData, message, help)
 }
 
@@ -391,6 +397,15 @@ mod tests {
         let message = |path: &Path| Record::read(path).unwrap_err().to_string();
         assert!(message(folder.path()).ends_with("is not a run: it has no `config.toml`"));
         assert!(message(&folder.path().join("none")).starts_with("there is no run directory"));
+        let run = tempfile::tempdir().unwrap();
+        fs::write(run.path().join(CONFIG), "").unwrap();
+        fs::write(run.path().join("model.safetensors"), "").unwrap();
+        let failure = Record::read(&run.path().join("model.safetensors")).unwrap_err();
+        let help = failure.problems[0].help.clone().unwrap();
+        assert_eq!(
+            help,
+            format!("name the run that the file belongs to: {}", quoted_path(run.path()))
+        );
         fs::write(folder.path().join(CONFIG), "recipe = ").unwrap();
         assert!(message(folder.path()).contains("config.toml` cannot be read"));
         fs::write(folder.path().join(CONFIG), b"\xff").unwrap();

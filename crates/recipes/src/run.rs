@@ -17,6 +17,7 @@ use crate::{
     config::{self, Config},
     environment::Environment,
     initial_weights::TrainedWeights,
+    memory::Footprint,
     odd_settings::odd,
     peaks::known_peaks,
     plan::FrozenLayers,
@@ -35,6 +36,8 @@ pub(crate) struct Run<'a> {
     rests_on: BTreeMap<String, String>, // hashes of the data and of what else the result depends on
     seed: u64,
     batch_size: usize,
+    micro_batch: Option<usize>,
+    frozen: FrozenLayers,
     notes: Vec<String>,
     skipped: usize,
     seconds_preparing: f64,          // from the start to the first event
@@ -100,6 +103,8 @@ impl<'a> Start<'a> {
             rests_on: BTreeMap::from([("its data".to_owned(), data.to_owned())]),
             seed: config.training.seed,
             batch_size: config.training.batch_size,
+            micro_batch: config.training.micro_batch,
+            frozen: FrozenLayers::default(),
             notes,
             skipped: 0,
             seconds_preparing: 0.0,
@@ -143,8 +148,13 @@ impl Run<'_> {
         self.start.interrupt.clone()
     }
 
+    /// Records which layers are not trained.
+    pub(crate) fn freezes(&mut self, layers: FrozenLayers) {
+        self.frozen = layers;
+    }
+
     /// Adds what the trainer needs besides its settings: what the run rests on, and how much there is to
-    /// compute if the whole network is trained. Settings that make little sense are noted.
+    /// compute. Settings that make little sense are noted, and what does not fit into memory.
     ///
     /// - `sample`: the shape of a sample, as [`Architecture::layers`](models::Architecture::layers)
     ///   takes it
@@ -156,8 +166,19 @@ impl Run<'_> {
     ) -> TrainerConfig {
         self.notes.extend(odd(&config, self.batch_size, precision()));
         let architecture = &description.architecture;
-        let of_sample =
-            FrozenLayers::default().training_multiply_adds(&architecture.layers(sample));
+        let layers = architecture.layers(sample);
+        let memory = Footprint {
+            sample,
+            layers: &layers,
+            frozen: self.frozen,
+            batch: self.micro_batch.unwrap_or(self.batch_size) / self.start.group.share().of,
+            // At least: the last batch of an epoch may be smaller.
+            samples: config.steps_per_epoch.saturating_sub(1) * self.batch_size + 1,
+            trainer: &config,
+            validates: true,
+        };
+        self.notes.extend(memory.bytes(0).advice(device::memory_bytes()));
+        let of_sample = self.frozen.training_multiply_adds(&layers);
         let losses = architecture.losses_of_a_sample(sample) as f64;
         TrainerConfig {
             rests_on: self.rests_on.clone(),
@@ -289,11 +310,17 @@ impl Observer for Run<'_> {
 mod tests {
     use std::fs;
 
-    use data::csv_table::{CsvOptions, TargetColumn, read_csv};
+    use data::{ImagePreprocessing, ImageShape, Resize};
+    use inference::Preprocessing;
+    use models::{Architecture, MlpConfig};
     use store::fault;
 
     use super::*;
-    use crate::{config::Layer, metrics_csv::untimed_metrics, mlp};
+    use crate::{
+        config::{Layer, TableData},
+        metrics_csv::untimed_metrics,
+        mlp,
+    };
 
     /// Two epochs of two steps, with a checkpoint after every step.
     fn train(directory: &Path, resumes: bool) -> Result<Summary, Failure> {
@@ -312,18 +339,24 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_exists_may_share_files() {
-        let mut nobody = ();
-        let mut start = Start::new("run".into(), &mut nobody);
+    fn what_does_not_fit_into_memory_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();
-        let options = CsvOptions::new(path.clone(), TargetColumn::Index(-1));
-        let options = CsvOptions { test_path: Some(path), ..options };
-        let shared = read_csv(&options, 0).unwrap().shared;
-        assert_eq!(start.keep_apart(&shared).unwrap_err().exit_code, ExitCode::UserData);
-        start.resumes = true;
-        start.keep_apart(&shared).unwrap();
+        let mut nobody = ();
+        let start = Start::new(folder.path().join("run"), &mut nobody);
+        let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(Vec::new()).unwrap();
+        let mut run = start.open(&config, "data", &[]).unwrap();
+        let hidden = vec![1_000_000; 2]; // a matrix of 4 TB
+        let network = MlpConfig { inputs: 1, hidden, outputs: 1, embeddings: vec![], dropout: 0.0 };
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let description = Description {
+            recipe: "mlp".to_owned(),
+            architecture: Architecture::Mlp(network),
+            preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
+            classes: Vec::new(),
+        };
+        run.complete(config.trainer(10), &description, &[1]);
+        let told = run.notes.iter().any(|note| note.contains("of memory at least, and there are"));
+        assert_eq!(told, device::memory_bytes().is_some(), "{:?}", run.notes);
     }
 
     #[test]
@@ -340,12 +373,12 @@ mod tests {
         assert!(!directory.exists());
     }
 
-    /// Asks the run to stop when it has begun.
-    struct StopsAtStart(Stop);
+    /// Asks the run to stop at such an event.
+    struct StopsAt(Stop, fn(&Event) -> bool);
 
-    impl Observer for StopsAtStart {
+    impl Observer for StopsAt {
         fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
-            if matches!(event, Event::Start { .. }) {
+            if self.1(event) {
                 self.0.request();
             }
             Ok(())
@@ -357,7 +390,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("run");
         let interrupt = Stop::default();
-        let mut observer = StopsAtStart(interrupt.clone());
+        let start = |event: &Event| matches!(event, Event::Start { .. });
+        let mut observer = StopsAt(interrupt.clone(), start);
         let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
         let layers = Layer::sets(&["training.epochs=1"]);
         let failure = (mlp::RECIPE.train)(layers.clone(), start).unwrap_err();
@@ -365,18 +399,6 @@ mod tests {
         let mut nobody = ();
         let start = Start { resumes: true, ..Start::new(directory, &mut nobody) };
         assert_eq!((mlp::RECIPE.train)(layers, start).unwrap().epochs, 1);
-    }
-
-    /// Asks to stop once all epochs have ended.
-    struct StopsAtEnd(Stop);
-
-    impl Observer for StopsAtEnd {
-        fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
-            if matches!(event, Event::End { .. }) {
-                self.0.request();
-            }
-            Ok(())
-        }
     }
 
     #[test]
@@ -390,7 +412,8 @@ mod tests {
         let path = format!("data.path={}", path.display());
         let settings = ["data.source=csv", &path, &test, "data.target=y", "training.epochs=2"];
         let interrupt = Stop::default();
-        let mut observer = StopsAtEnd(interrupt.clone());
+        let end = |event: &Event| matches!(event, Event::End { .. });
+        let mut observer = StopsAt(interrupt.clone(), end);
         let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
         let failure = (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);

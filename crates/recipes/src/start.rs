@@ -126,3 +126,27 @@ impl<'a> Start<'a> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use data::csv_table::{CsvOptions, TargetColumn, read_csv};
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_exists_may_share_files() {
+        let mut nobody = ();
+        let mut start = Start::new("run".into(), &mut nobody);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();
+        let options = CsvOptions::new(path.clone(), TargetColumn::Index(-1));
+        let options = CsvOptions { test_path: Some(path), ..options };
+        let shared = read_csv(&options, 0).unwrap().shared;
+        assert_eq!(start.keep_apart(&shared).unwrap_err().exit_code, ExitCode::UserData);
+        start.resumes = true;
+        start.keep_apart(&shared).unwrap();
+    }
+}

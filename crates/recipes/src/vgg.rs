@@ -49,7 +49,7 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     // The data, in the size and the colours that the network takes.
-    let backbone = fitted_backbone(&mut config)?;
+    let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
     config.choose_arithmetic::<B>(device)?;
@@ -98,6 +98,7 @@ fn train<B: AutodiffBackend>(
     // The features that cannot change are computed once.
     let samples = images.samples();
     let mut notes = images.notes;
+    notes.extend(note);
     notes.extend(config.notes(&*images.train));
     let shape = frozen.shape();
     let keeps = settings.keeps(frozen_blocks, &shape, samples, data.residency, &mut notes);
@@ -152,13 +153,10 @@ fn train<B: AutodiffBackend>(
     let trainer_config = config.trainer(train.steps_per_epoch());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
     let sample = [channels, size, size];
+    let layers = description.architecture.layers(&sample);
+    let kept = matches!(train, Features::Kept { .. });
+    run.freezes(FrozenLayers { count: blocks(&layers, frozen_blocks), kept });
     let mut trainer_config = run.complete(trainer_config, &description, &sample);
-    if frozen_blocks > 0 {
-        let layers = description.architecture.layers(&sample);
-        let kept = matches!(train, Features::Kept { .. });
-        let frozen_layers = FrozenLayers { count: blocks(&layers, frozen_blocks), kept };
-        trainer_config.work = run.work(frozen_layers.training_multiply_adds(&layers));
-    }
     if settings.fine_tune && frozen_blocks > 0 {
         let prefix = "features".to_owned();
         trainer_config.groups =
@@ -182,8 +180,11 @@ fn train<B: AutodiffBackend>(
     run.finish(trained.map(|model| model.after(front)), &description, test)
 }
 
-/// The backbone; from now on `config` asks for images of the size and colours that it takes.
-fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure> {
+/// The backbone; from now on `config` asks for images of the size and colours that it takes, which is
+/// noted where the size was left open.
+fn fitted_backbone(
+    config: &mut ImageConfig<Model>,
+) -> Result<(VggConfig, Option<String>), Failure> {
     let backbone = config.model.network(config.data.size)?;
     let (name, channels) = (config.model.backbone, backbone.channels);
     if let Some(given) = config.data.channels.filter(|&given| given != channels) {
@@ -193,9 +194,10 @@ fn fitted_backbone(config: &mut ImageConfig<Model>) -> Result<VggConfig, Failure
             "leave it out: grey pictures are brought to as many channels",
         ));
     }
+    let note = config.data.note_on_size(backbone.size);
     config.data.size = Some(backbone.size);
     config.data.channels = Some(backbone.channels);
-    Ok(backbone)
+    Ok((backbone, note))
 }
 
 /// The layers of the first so many blocks, each of which ends with a pool.
@@ -211,7 +213,7 @@ fn changes_images(augment: &AugmentOptions) -> bool {
 
 /// What a run would be. Weights that would have to be downloaded are not looked at.
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
-    let backbone = fitted_backbone(&mut config)?;
+    let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let images = ImageSet::read(data, training.seed, progress)?;
     refuse_shared(&images.shared)?;
@@ -228,6 +230,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
     let mut notes = images.notes.clone();
+    notes.extend(note);
     notes.extend(config.notes(&*images.train));
     let keeps = features.is_some_and(|shape| {
         settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)

@@ -27,6 +27,8 @@ const BATCH_RECORDS: usize = 10_000;
 
 const TRAINING_BATCHES: usize = 5;
 
+const TEST: &str = "test_batch";
+
 /// The folder that the archive unpacks to.
 const ARCHIVE_FOLDER: &str = "cifar-10-batches-bin";
 
@@ -48,18 +50,35 @@ const CLASSES: [&str; 10] =
 /// Where no batch is found, one is missing between two others, or one is damaged; names the file,
 /// and the record.
 pub fn read_cifar10(folder: &Path) -> Result<ImageSplits, DataError> {
-    let below = folder.join(ARCHIVE_FOLDER);
-    let mut folder = Folder::open(folder)?;
-    if below.is_dir() && folder.find(&batch_names(1))?.is_none() {
-        folder = Folder::open(&below)?;
-    }
+    let path = place(folder, &batch_names(1))?;
+    let folder = Folder::open(&path)?;
     let classes = read_classes(&folder)?;
     let train = read_images(&training_batches(&folder)?, &classes)?;
-    let test = match folder.find(&names("test_batch"))? {
-        Some(path) => Some(read_images(&[path], &classes)?),
-        None => None,
-    };
-    Ok(ImageSplits { train, test })
+    Ok(ImageSplits { train, test: read_test(&folder, &classes)? })
+}
+
+/// Reads the images of the test split and their labels, without those to train on; none where there is
+/// no test split.
+///
+/// # Errors
+///
+/// As [`read_cifar10`].
+pub fn read_cifar10_test(folder: &Path) -> Result<Option<ImagesInMemory>, DataError> {
+    let path = place(folder, &names(TEST))?;
+    let folder = Folder::open(&path)?;
+    read_test(&folder, &read_classes(&folder)?)
+}
+
+/// The folder that has a file of one of these names, or else the one that an archive unpacks to.
+fn place(folder: &Path, names: &[String]) -> Result<PathBuf, DataError> {
+    let below = folder.join(ARCHIVE_FOLDER);
+    let is_below = below.is_dir() && Folder::open(folder)?.find(names)?.is_none();
+    Ok(if is_below { below } else { folder.to_owned() })
+}
+
+fn read_test(folder: &Folder, classes: &[String]) -> Result<Option<ImagesInMemory>, DataError> {
+    let found = folder.find(&names(TEST))?;
+    found.map(|path| read_images(&[path], classes)).transpose()
 }
 
 /// The usual names of a batch, in the order in which they are looked for.

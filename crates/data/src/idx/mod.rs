@@ -32,9 +32,30 @@ pub fn read_idx(folder: &Path) -> Result<ImageSplits, DataError> {
     let images = names("train-images", 3);
     let train = read_split(&folder, [&images, &names("train-labels", 1)], None)?
         .ok_or_else(|| folder.missing(&images))?;
-    let names = [&names("t10k-images", 3)[..], &names("t10k-labels", 1)];
-    let test = read_split(&folder, names, Some(&train))?;
+    if let Some((&label, others)) = train.labels.split_first()
+        && others.iter().all(|&other| other == label)
+    {
+        let path = folder.find(&names("train-labels", 1))?.unwrap_or_default();
+        return Err(IdxError::SingleClass { path, label: label as u8 }.into());
+    }
+    let test =
+        read_split(&folder, test_names().each_ref().map(<[String; 4]>::as_slice), Some(&train))?;
     Ok(ImageSplits { train, test })
+}
+
+/// Reads the images of the test split and their labels, without those to train on; none where there is
+/// no test split.
+///
+/// # Errors
+///
+/// As [`read_idx`].
+pub fn read_idx_test(folder: &Path) -> Result<Option<ImagesInMemory>, DataError> {
+    let names = test_names();
+    read_split(&Folder::open(folder)?, names.each_ref().map(<[String; 4]>::as_slice), None)
+}
+
+fn test_names() -> [[String; 4]; 2] {
+    [names("t10k-images", 3), names("t10k-labels", 1)]
 }
 
 /// The usual names of a file, in the order in which they are looked for.
@@ -74,12 +95,6 @@ fn read_split(
         None => (0..class_count(&labels)).map(|label| label.to_string()).collect(),
     };
     check_labels(&labels_path, &labels, classes.len())?;
-    if train.is_none()
-        && let Some((&label, others)) = labels.split_first()
-        && others.iter().all(|&other| other == label)
-    {
-        return Err(IdxError::SingleClass { path: labels_path, label }.into());
-    }
     let labels = labels.into_iter().map(u32::from).collect();
     Ok(Some(ImagesInMemory { shape, pixels, labels, classes }))
 }

@@ -32,6 +32,7 @@ mod resize;
 
 // All of them.
 mod cache;
+mod copies;
 mod pass;
 mod source;
 
@@ -124,11 +125,26 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
     })
 }
 
-/// The images of a folder and of those below it, in the order of their paths.
+/// The images of a folder and of those below it, in the order of their paths. As where they are
+/// trained on, links to folders are followed in the folder itself.
 ///
 /// # Errors
 ///
 /// Where a folder cannot be read.
 pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    Ok(listing::list_class(folder, &mut Default::default())?)
+    let ignored = &mut Default::default();
+    let mut files = listing::list_class(folder, ignored)?;
+    for entry in listing::entries(folder)? {
+        if entry.is_symlink() && entry.is_dir() {
+            files.extend(listing::list_class(&entry, ignored)?);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The folder with the classes to train on of a folder that may have splits; none where that cannot be
+/// told.
+pub fn training_folder(folder: &Path) -> Option<PathBuf> {
+    layout::find_splits(folder).ok().map(|splits| splits.train)
 }

@@ -97,6 +97,11 @@ impl ImageFolder {
         &self.listing.files[index]
     }
 
+    /// The hash of each file's content, as far as they were read.
+    pub(super) fn known_hashes(&self) -> &[Option<String>] {
+        self.hashes.get().map_or(&[], Vec::as_slice)
+    }
+
     /// Reads all files for their hashes, by which a cache is found and splits are compared; does
     /// nothing if they are known. `progress` is called as by [`load`](Self::load).
     ///
@@ -363,9 +368,9 @@ impl ImageSource for PreparedImages {
 /// - `splits`: those to train on, to validate on and to test on
 pub fn shared_images(splits: [Option<&ImageFolder>; 3]) -> Vec<SharedFiles> {
     let known = splits.map(|split| -> Vec<shared::Known<'_>> {
-        let Some(ImageFolder { listing, hashes, .. }) = split else { return Vec::new() };
-        let hashes = hashes.get().into_iter().flatten().map(Option::as_deref);
-        listing.files.iter().map(PathBuf::as_path).zip(hashes).collect()
+        let Some(folder) = split else { return Vec::new() };
+        let hashes = folder.known_hashes().iter().map(Option::as_deref);
+        folder.listing.files.iter().map(PathBuf::as_path).zip(hashes).collect()
     });
     shared::find(shared::OF_A_FOLDER, known.each_ref().map(Vec::as_slice))
 }

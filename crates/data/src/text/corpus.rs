@@ -10,7 +10,9 @@ use super::{
     options::TextOptions,
     tokens::{Ids, Tokens, check_length},
 };
-use crate::{DataError, SharedFiles, TokenKind, Vocabulary, preprocess::words::Words};
+use crate::{
+    DataError, SharedFiles, TokenKind, Vocabulary, VocabularyError, preprocess::words::Words,
+};
 
 /// The different characters that a note names before it says "and others".
 const NAMED: usize = 10;
@@ -102,7 +104,12 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         (None, TokenKind::Characters) => Vocabulary::characters(&text_of(train.text)),
         (None, TokenKind::Bytes) => Vocabulary::bytes(),
         (None, TokenKind::Words) => Vocabulary::words(&text_of(train.text), options.vocabulary)
-            .map_err(|source| TextError::Vocabulary { text: train.name.clone(), source })?,
+            .map_err(|source| match Words::of(&text_of(content)).count() {
+                words @ 1.. if source == VocabularyError::NoWord => {
+                    TextError::TooShortToDivide { text: name.clone(), words }
+                }
+                _ => TextError::Vocabulary { text: train.name.clone(), source },
+            })?,
     };
     let read = [Some(&texts.text), texts.validation.as_ref(), texts.test.as_ref()];
     let mut notes: Vec<String> =
@@ -275,6 +282,23 @@ mod tests {
         assert_eq!(corpus.train.len(), 6);
         let left_out = "x is read without 1 of its characters, which the vocabulary lacks ('d')";
         assert_eq!(corpus.notes, ["x has 6 tokens", left_out]);
+    }
+
+    #[test]
+    fn a_text_of_too_few_words_to_divide_is_told_from_one_without_any() {
+        let check = |text: &str, validation: f64, expected: &str, help: &str| {
+            let options = TextOptions { validation, ..options(TokenKind::Words, 9, 1) };
+            let error = encode(text, &options).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+            assert!(error.help().contains(help), "{}", error.help());
+        };
+        let longer = "use a longer text; ";
+        check("hi", 0.1, "x has 1 word, too few to divide", longer);
+        check(&"a".repeat(5000), 0.1, "x has 1 word, too few to divide", "data.tokens=characters");
+        check("oh, hi", 0.9, "x has 3 words, too few to divide", longer);
+        check("hi", 0.0, "x has 1 tokens, a sequence of 1", "use a longer text");
+        let none = "the training part of x: the text has no word";
+        check(" \t ", 0.1, none, "use a text that has words");
     }
 
     #[test]

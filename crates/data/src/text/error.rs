@@ -19,6 +19,18 @@ pub enum TextError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder whose texts lie in folders within it.
+    #[error(
+        "`{}` has no file whose name ends in `.txt`, and folders within it, such as `{}`, are not read",
+        path.display(),
+        within.display()
+    )]
+    TextsWithin {
+        /// The folder.
+        path: PathBuf,
+        /// The first of the folders within it that has such a file.
+        within: PathBuf,
+    },
     /// Without a single character.
     #[error("`{}` is empty", path.display())]
     Empty {
@@ -95,6 +107,14 @@ pub enum TextError {
         /// Tokens of a window.
         sequence_length: usize,
     },
+    /// So few words that none of them comes before the part to validate on.
+    #[error("{text} has {words} word{}, too few to divide into a part to train on and one to validate on", if *words == 1 { "" } else { "s" })]
+    TooShortToDivide {
+        /// The text.
+        text: String,
+        /// Its words and punctuation marks.
+        words: usize,
+    },
     /// The words of the text do not make such a vocabulary.
     #[error("{text}: {source}")]
     Vocabulary {
@@ -113,6 +133,11 @@ impl TextError {
                 "a run may be resumed and read its text again; write it to a file".into()
             }
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
+            Self::TextsWithin { .. } => {
+                "name one of the folders, or put the files into one; texts are not told apart as classes, \
+                 the network learns one text and to continue it"
+                    .into()
+            }
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),
             Self::NotPlain { conversion, .. } => (*conversion).into(),
             Self::NotUtf8 { utf16: true, .. } => {
@@ -140,6 +165,11 @@ impl TextError {
             Self::TooShortForStreams { .. } => {
                 "use a longer text, or train with a smaller `training.batch_size` or \
                  `data.sequence_length`"
+                    .into()
+            }
+            Self::TooShortToDivide { .. } => {
+                "use a longer text; one that has no spaces is cut into characters by \
+                 `data.tokens=characters`"
                     .into()
             }
             Self::Vocabulary { source, .. } => source.help(),

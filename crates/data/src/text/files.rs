@@ -56,6 +56,9 @@ pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     }
 }
 
+/// How deep in a folder texts are looked for that it has not itself.
+const LEVELS: usize = 2;
+
 /// The `.txt` files of a folder, and the names of what else is there. Hidden files are ignored:
 /// some systems keep metadata in `._NAME.txt`.
 fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
@@ -64,22 +67,51 @@ fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;
         let (path, name) = (entry.path(), entry.file_name());
-        let text = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
-        if name.as_encoded_bytes().starts_with(b".") {
+        if is_hidden(&path) {
             continue;
         }
-        if text && path.is_file() {
+        if is_text(&path) {
             files.push(path);
         } else {
             others.push(name.to_string_lossy().into_owned());
         }
     }
     if files.is_empty() {
-        return Err(TextError::NoTextFiles { path: folder.to_owned() }.into());
+        let path = folder.to_owned();
+        return Err(match folder_of_texts(folder, LEVELS) {
+            Some(within) => TextError::TextsWithin { path, within },
+            None => TextError::NoTextFiles { path },
+        }
+        .into());
     }
     files.sort_unstable();
     others.sort_unstable();
     Ok((files, others))
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn is_text(path: &Path) -> bool {
+    let ending = path.extension();
+    let named = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("txt"));
+    named && !is_hidden(path) && path.is_file()
+}
+
+/// The first folder with a text that lies at most so many levels within a folder, the nearest one.
+fn folder_of_texts(folder: &Path, levels: usize) -> Option<PathBuf> {
+    let paths_in = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<PathBuf>>()
+    };
+    let deeper = levels.checked_sub(1)?;
+    let mut folders = paths_in(folder);
+    folders.retain(|path| path.is_dir() && !is_hidden(path));
+    folders.sort_unstable();
+    let has_text = |folder: &&PathBuf| paths_in(folder).iter().any(|path| is_text(path));
+    let nearest = folders.iter().find(has_text).cloned();
+    nearest.or_else(|| folders.iter().find_map(|folder| folder_of_texts(folder, deeper)))
 }
 
 fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
@@ -158,6 +190,37 @@ mod tests {
         for bytes in [&b"\xff\xfea\0\r\n"[..], b"na\xefve\r\n", b"a\0b"] {
             assert_eq!(read_all(&[("a", bytes)], TokenKind::Bytes), (bytes.to_vec(), None));
         }
+    }
+
+    #[test]
+    fn texts_in_folders_within_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = || {
+            let error = read(folder.path(), TokenKind::Words).unwrap_err();
+            let path = folder.path().display().to_string();
+            let shown = error.to_string().replace(&path, "FOLDER").replace('\\', "/");
+            (shown, error.help().unwrap())
+        };
+        let none = "`FOLDER` has no file whose name ends in `.txt`";
+        let write = |name: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "a text").unwrap();
+        };
+        for name in ["notes.md", "other/a.md", ".hidden/a.txt", "a/b/c/deep.txt"] {
+            write(name);
+            assert_eq!(told().0, none, "{name}");
+        }
+        let check = |within: &str| {
+            let (error, help) = told();
+            let expected = format!("{none}, and folders within it, such as `FOLDER/{within}`, are");
+            assert!(error.starts_with(&expected), "{error}");
+            assert!(help.contains("name one of the folders") && help.contains("classes"), "{help}");
+        };
+        write("train/pos/1.txt");
+        check("train/pos");
+        write("z/2.TXT");
+        check("z");
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use data::{ImageShape, ImagesInMemory, cifar10::read_cifar10};
+use data::{
+    ImageShape, ImagesInMemory,
+    cifar10::{read_cifar10, read_cifar10_test},
+};
 use proptest::prelude::*;
 
 use crate::{
@@ -87,6 +90,12 @@ fn batches_are_found_plain_or_packed() {
         assert_eq!(splits.test.map(|test| test.labels[0]), test);
     };
     check(&[("data_batch_1.bin", one.clone())], &[3], None);
+    // To measure on, the test split does alone.
+    for name in ["test_batch.bin", "cifar-10-batches-bin/test_batch"] {
+        let tested = read_cifar10_test(folder(&[(name, two.clone())]).path()).unwrap().unwrap();
+        assert_eq!((tested.labels, tested.classes.len()), (vec![0, 9], 10));
+    }
+    assert_eq!(read_cifar10_test(folder(&[("data_batch_1", one.clone())]).path()).unwrap(), None);
     check(
         &[
             ("cifar-10-batches-bin/data_batch_2", two.clone()),

@@ -1,6 +1,9 @@
 //! The IDX source: MNIST itself, small files, and what is no IDX file.
 
-use data::{ImageShape, ImageSplits, ImagesInMemory, idx::read_idx};
+use data::{
+    ImageShape, ImageSplits, ImagesInMemory,
+    idx::{read_idx, read_idx_test},
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 use store::sha256_hex;
@@ -83,6 +86,11 @@ fn files_are_found_plain_or_packed() {
     assert_eq!(read_idx(folder(&mixed).path()).unwrap(), whole);
     let alone = ImageSplits { train, test: None };
     assert_eq!(read_idx(folder(&idx_files()[..2]).path()).unwrap(), alone);
+
+    // To measure on, the test split does alone, with the classes that it has.
+    let tested = read_idx_test(folder(&idx_files()[2..]).path()).unwrap().unwrap();
+    assert_eq!((&tested.labels[..], &tested.classes[..]), (&[1][..], &classes[..2]));
+    assert_eq!(read_idx_test(folder(&idx_files()[..2]).path()).unwrap(), None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use data::{
     ImageSource, Subset,
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
-        open_image_folder, shared_images,
+        open_image_folder, shared_images, training_folder,
     },
     refuse_shared,
 };
@@ -291,6 +291,7 @@ fn images_of_two_splits_are_found_by_their_content() {
     assert!(told.starts_with("1 of the 3 files read for the validation split are also "), "{told}");
     assert!(told.contains("val/b/4.png`") && told.contains("train/b/2.png`"), "{told}");
     refuse_shared(&shared(root.path())).unwrap();
+    assert_eq!(training_folder(root.path()), Some(root.path().join("train")));
 
     let root = folder(&train);
     #[cfg(unix)]

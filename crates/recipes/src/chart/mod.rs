@@ -40,8 +40,9 @@ const MIDDLE: f64 = (LEFT + RIGHT) / 2.0;
 const CENTRE: f64 = (TOP + BOTTOM) / 2.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
-/// The approximate width of a letter.
-const LETTER: f64 = 7.0;
+/// The place of a line's mark in the legend, before its name, and the gap after that.
+const MARK: f64 = 23.0;
+const GAP: f64 = 14.0;
 /// Lines with their own colours; further ones repeat these, dashed.
 const COLOURS: usize = 8;
 /// Lines with up to so many points have them marked, with their values on hover.
@@ -156,7 +157,8 @@ impl Chart {
         }
         let (mut left, mut centre) = (LEFT, BOTTOM + AXIS_HEIGHT + LEGEND_ROW / 2.0);
         let place = |line: &Line| {
-            let width = 34.0 + LETTER * line.name.chars().count() as f64;
+            let letters: f64 = printable(&line.name).chars().map(width_of).sum();
+            let width = MARK + letters + GAP;
             if left > LEFT && left + width > WIDTH {
                 (left, centre) = (LEFT, centre + LEGEND_ROW);
             }
@@ -181,6 +183,18 @@ fn across(scale: &Scale, value: f64) -> f64 {
 
 fn down(scale: &Scale, value: f64) -> f64 {
     TOP + (1.0 - scale.place(value)) * (BOTTOM - TOP)
+}
+
+/// The width of a letter in the widest of the usual fonts.
+fn width_of(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '\'' | '/' | '|' => 4.5,
+        'f' | 't' | 'r' | '-' | '(' | ')' | '[' | ']' | '!' => 5.3,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 13.0,
+        'A'..='Z' => 10.2,
+        '\0'..='~' => 8.4,
+        _ => 13.0,
+    }
 }
 
 /// The CSS classes of a line's colour.
@@ -264,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn names_in_the_legend_do_not_touch_the_next_mark() {
+        let names = ["smoothed", "www mmm", "a\u{1b}", "模型", "loss"];
+        let chart = chart(names.map(|name| line(name, &[])).into());
+        let places = chart.legend();
+        // As wide as in DejaVu Sans.
+        for (index, width) in [(0, 65.0), (1, 74.1)] {
+            let end = places[index].0 + MARK + width;
+            assert!(places[index + 1].0 >= end + 8.0, "{places:?}");
+        }
+        let svg = chart.inline();
+        assert!(svg.contains(&format!("x=\"{:.1}\"", places[1].0 + MARK)), "{svg}");
+    }
+
+    #[test]
     fn a_long_line_keeps_its_ends_and_its_peaks() {
         // A falling zigzag, neither of whose ends is the lowest or the highest of its neighbours.
         let zigzag = |x: u32| {
@@ -287,6 +315,9 @@ mod tests {
         }
         assert!(!chart.inline().contains("<style>"));
         assert!(chart.svg().contains("prefers-color-scheme"));
+        // Programs other than browsers would draw nothing, or all in black.
+        let plain = STYLE.split("@media").next().unwrap();
+        assert!(!STYLE.contains("var(") && !plain.contains(": auto"));
         assert!(chart.svg().starts_with("<svg xmlns=") && chart.svg().ends_with("</svg>"));
     }
 }

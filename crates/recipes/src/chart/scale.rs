@@ -1,5 +1,7 @@
 //! Maps values to places along an axis, and chooses its ticks.
 
+use std::ops::RangeInclusive;
+
 use crate::numbers::grouped;
 
 /// The largest magnitude that has a place; the span of two such values is finite.
@@ -13,6 +15,10 @@ const TICKS: f64 = 5.0;
 const NEGLIGIBLE: f64 = 1e-9;
 /// The most powers of ten that are all marked on a logarithmic axis; of more, only some are.
 const MOST_POWERS: i32 = 8;
+
+/// Where shares lie.
+const SHARES: RangeInclusive<f64> = 0.0..=1.0;
+const ANY: RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
 
 /// An axis.
 #[derive(Debug)]
@@ -30,6 +36,14 @@ pub(super) struct Tick {
     pub(super) text: String,
 }
 
+/// How the values at the ticks of an axis are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Notation {
+    Decimal,
+    /// With a power of ten.
+    Exponent,
+}
+
 /// A distance between ticks: `mantissa * 10^exponent`, the mantissa 1, 2 or 5.
 #[derive(Clone, Copy)]
 struct Step {
@@ -40,13 +54,14 @@ struct Step {
 impl Scale {
     /// An axis that begins at the least value and ends at the greatest.
     pub(super) fn tight(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let (low, high, step) = linear(values);
+        let (low, high, step) = linear(values, ANY);
         Self { low, high, logarithmic: false, ticks: step.ticks(low, high) }
     }
 
-    /// An axis that begins and ends at a tick.
+    /// An axis that begins and ends at a tick, within 0 and 1 where the values, perhaps shares, are.
     pub(super) fn rounded(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let (low, high, step) = linear(values);
+        let shares = values.clone().all(|value| SHARES.contains(&value));
+        let (low, high, step) = linear(values, if shares { SHARES } else { ANY });
         let size = step.size();
         let (low, high) = ((low / size + NEGLIGIBLE).floor(), (high / size - NEGLIGIBLE).ceil());
         let (low, high) = (low * size, high.max(low + 1.0) * size);
@@ -80,13 +95,18 @@ impl Scale {
 }
 
 /// The ends of a linear axis, and the step of its ticks.
-fn linear(values: impl Iterator<Item = f64> + Clone) -> (f64, f64, Step) {
-    let whole = values.clone().all(|value| value.fract() == 0.0);
+///
+/// - `within`: where the axis may lie
+fn linear(
+    values: impl Iterator<Item = f64> + Clone,
+    within: RangeInclusive<f64>,
+) -> (f64, f64, Step) {
+    let whole = within == ANY && values.clone().all(|value| value.fract() == 0.0);
     let (low, high) = bounds(values).unwrap_or((0.0, 1.0));
     let largest = low.abs().max(high.abs());
     let (low, high) = if high - low <= (NEGLIGIBLE * largest).max(LEAST_LOGARITHMIC) {
         let margin = if largest <= LEAST_LOGARITHMIC { 1.0 } else { largest / 2.0 };
-        (low - margin, high + margin)
+        ((low - margin).max(*within.start()), (high + margin).min(*within.end()))
     } else {
         (low, high)
     };
@@ -106,12 +126,14 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 fn powers(low: f64, high: f64, mantissas: &[f64]) -> Vec<Tick> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let every = ((last - first) / MOST_POWERS).unsigned_abs() as usize + 1;
-    (first..=last)
+    let steps: Vec<Step> = (first..=last)
         .step_by(every)
         .flat_map(|exponent| mantissas.iter().map(move |&mantissa| Step { mantissa, exponent }))
-        .map(|step| step.tick(1.0, step.size()))
-        .filter(|tick| (low..=high).contains(&tick.value))
-        .collect()
+        .filter(|step| (low..=high).contains(&step.value(1.0)))
+        .collect();
+    let decimal = steps.iter().all(|step| step.notation(step.size()) == Notation::Decimal);
+    let notation = if decimal { Notation::Decimal } else { Notation::Exponent };
+    steps.iter().map(|step| step.tick(1.0, notation)).collect()
 }
 
 impl Step {
@@ -135,21 +157,31 @@ impl Step {
         let size = self.size();
         let first = (low / size - NEGLIGIBLE).ceil() as i64;
         let last = (high / size + NEGLIGIBLE).floor() as i64;
-        let largest = low.abs().max(high.abs());
-        (first..=last).map(|index| self.tick(index as f64, largest)).collect()
+        let notation = self.notation(low.abs().max(high.abs()));
+        (first..=last).map(|index| self.tick(index as f64, notation)).collect()
     }
 
-    /// The tick at `multiple` steps from 0, with as many digits as the step has; in powers of ten
-    /// where the step is tiny, or the `largest` value of the axis is huge.
-    fn tick(self, multiple: f64, largest: f64) -> Tick {
+    /// How an axis up to `largest` is written: in powers of ten where the step is tiny, or that huge.
+    fn notation(self, largest: f64) -> Notation {
+        if self.exponent >= -4 && largest < 1e6 { Notation::Decimal } else { Notation::Exponent }
+    }
+
+    fn value(self, multiple: f64) -> f64 {
         let digits = multiple * self.mantissa;
         // Parsing the decimal digits avoids the rounding error of a product.
-        let value = format!("{digits}e{}", self.exponent).parse().unwrap_or(digits);
-        let text = match self.exponent {
-            _ if digits == 0.0 => "0".to_owned(),
-            -4..0 if largest < 1e6 => format!("{value:.*}", -self.exponent as usize),
-            0.. if largest < 1e6 => grouped(value),
-            _ => format!("{value:e}"),
+        format!("{digits}e{}", self.exponent).parse().unwrap_or(digits)
+    }
+
+    /// The tick at `multiple` steps from 0; as decimals it has as many digits as the step.
+    fn tick(self, multiple: f64, notation: Notation) -> Tick {
+        let value = self.value(multiple);
+        let text = match notation {
+            _ if multiple == 0.0 => "0".to_owned(),
+            Notation::Decimal if self.exponent < 0 => {
+                format!("{value:.*}", self.exponent.unsigned_abs() as usize)
+            }
+            Notation::Decimal => grouped(value),
+            Notation::Exponent => format!("{value:e}"),
         };
         Tick { value, text }
     }
@@ -190,11 +222,29 @@ mod tests {
         let scale = |low, high| Scale::logarithmic([low, high].into_iter());
         assert_eq!(
             texts(&scale(1e-6, 10.0)),
-            ["1e-6", "1e-5", "0.0001", "0.001", "0.01", "0.1", "1", "10"]
+            ["1e-6", "1e-5", "1e-4", "1e-3", "1e-2", "1e-1", "1e0", "1e1"]
         );
+        assert_eq!(texts(&scale(1e-4, 1.0)), ["0.0001", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(texts(&scale(1e5, 1e7)), ["1e5", "1e6", "1e7"]);
         assert_eq!(texts(&scale(0.15, 6.0)), ["0.2", "0.5", "1", "2", "5"]);
         assert_eq!(texts(&scale(2.1, 2.9)), ["2.2", "2.4", "2.6", "2.8"]);
         assert!(texts(&scale(1e-300, 1e300)).len() <= 12);
+    }
+
+    #[test]
+    fn shares_have_an_axis_of_shares() {
+        let ends = |values: &[f64]| {
+            let texts = texts(&Scale::rounded(values.iter().copied())).join(" ");
+            let (first, last) = (texts.split(' ').next(), texts.split(' ').next_back());
+            format!("{} to {}", first.unwrap(), last.unwrap())
+        };
+        assert_eq!(ends(&[1.0; 3]), "0.5 to 1.0");
+        assert_eq!(ends(&[0.0; 3]), "0 to 1.0");
+        assert_eq!(ends(&[0.9; 3]), "0.4 to 1.0");
+        assert_eq!(ends(&[0.0, 1.0]), "0 to 1.0");
+        assert_eq!(ends(&[0.97, 0.999]), "0.970 to 1.000");
+        assert_eq!(ends(&[0.97, 1.001]), "0.970 to 1.005");
+        assert_eq!(ends(&[3.0; 2]), "1 to 5");
     }
 
     #[test]

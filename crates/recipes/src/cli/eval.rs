@@ -23,6 +23,8 @@ use crate::{
     Console, Failure, Progress,
     evaluation::{ClassScores, EvaluationReport, examine},
     numbers::{counted, measure, percent},
+    report::MOST_IN_MATRIX,
+    shell::quoted_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +45,7 @@ pub(super) struct EvalArguments {
 const MOST_CLASSES: usize = 20;
 /// The longest line of that table with class names over its columns.
 const LINE: usize = 100;
-/// The most letters of a class name; longer ones are cut.
+/// The most letters of a class name; longer ones are cut in the middle.
 const LONGEST_NAME: usize = 40;
 
 pub(super) fn run(
@@ -62,7 +64,7 @@ pub(super) fn run(
         InputKind::Text => "token",
         InputKind::Rows | InputKind::Images => "sample",
     };
-    output.result(&report, |report| describe(report, unit, data))
+    output.result(&report, |report| describe(report, unit, arguments))
 }
 
 /// A model with its weights as they are in an export of that precision.
@@ -79,8 +81,8 @@ fn model_rounded(
 }
 
 /// - `unit`: what is counted
-fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> String {
-    let given = data.map(|path| path.display().to_string()).unwrap_or_default();
+fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) -> String {
+    let given = arguments.data.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let measured = match (report.split.as_ref(), report.given_split.as_ref()) {
         ("given", None) => format!("`{given}`"),
         ("given", Some(split)) => format!("the {split} split of `{given}`"),
@@ -100,8 +102,23 @@ fn describe(report: &EvaluationReport, unit: &str, data: Option<&Path>) -> Strin
     if report.classes.len() <= MOST_CLASSES {
         let names: Vec<String> = report.classes.iter().map(|class| shortened(class)).collect();
         text += &confusion(&names, &report.confusion);
+    } else {
+        text += &without_confusion(report.classes.len(), arguments);
     }
     text
+}
+
+/// Where the confusion matrix is, since it is not printed.
+fn without_confusion(classes: usize, arguments: &EvalArguments) -> String {
+    // A report has the run's own data and model.
+    let same = arguments.data.is_none() && arguments.precision == Precision::F32;
+    let page = match same && classes <= MOST_IN_MATRIX {
+        true => format!("`recipes report {}` shows it, and ", quoted_path(&arguments.run)),
+        false => String::new(),
+    };
+    format!(
+        "\n  the confusion matrix of {classes} classes is not printed: {page}`--json` has it whole\n"
+    )
 }
 
 fn scores(classes: &[ClassScores]) -> String {
@@ -114,11 +131,15 @@ fn scores(classes: &[ClassScores]) -> String {
     aligned(&rows, 1)
 }
 
+/// The name, or its two ends: names that are long often begin, or end, alike.
 fn shortened(name: &str) -> String {
-    match name.chars().count() {
-        ..=LONGEST_NAME => name.to_owned(),
-        _ => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LONGEST_NAME {
+        return name.to_owned();
     }
+    let (first, last) = (LONGEST_NAME / 2, (LONGEST_NAME - 1) / 2);
+    let (first, last) = (&letters[..first], &letters[letters.len() - last..]);
+    first.iter().chain(&['…']).chain(last).collect()
 }
 
 /// Counts as a table: a row for each true class, a column for each predicted one. Where the class
@@ -159,7 +180,7 @@ mod tests {
         );
         let long = "a class whose name would fill a line of its own, or at least one half of it";
         let long = shortened(long);
-        assert_eq!(long, "a class whose name would fill a line of…");
+        assert_eq!(long, "a class whose name w…east one half of it");
         assert_eq!(
             confusion(&classes(&["cat", &long]), &[vec![5, 0], vec![1, 7]]),
             format!(

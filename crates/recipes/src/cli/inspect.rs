@@ -20,9 +20,10 @@ use data::{
         open_image_folder, shared_images,
     },
     npy::{NpyOptions, read_npy},
-    text::{TextOptions, read_text},
+    text::{Streams, TextOptions, read_text},
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     augmented,
@@ -31,6 +32,7 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Progress,
     class_weights::counts,
+    lstm, lstm_char,
     numbers::{counted, grouped, percent, significant},
 };
 
@@ -59,7 +61,8 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns, where it should not decide itself
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
-    /// What a `text` is cut into: `lstm` reads words, which is the default, `lstm-char` characters
+    /// What a `text` is cut into: words, which is the default, as `lstm` reads it, or characters or
+    /// bytes, as `lstm-char` does
     #[arg(long, value_enum)]
     tokens: Option<Tokens>,
     /// The height and width that the pictures of an `image-folder` are brought to [default: 64]
@@ -236,7 +239,14 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     let (path, tokens) = (arguments.path.clone(), arguments.tokens.unwrap_or(Tokens::Words).into());
-    let options = TextOptions { path, tokens, ..TextOptions::default() };
+    let (recipe, reads_streams) = match tokens {
+        TokenKind::Words => (lstm::RECIPE, false),
+        TokenKind::Characters | TokenKind::Bytes => (lstm_char::RECIPE, true),
+    };
+    let settings = recipe.settings();
+    let own = |key| settings.get(key).and_then(Value::as_u64).expect("the recipe has it") as usize;
+    let sequence_length = own("data.sequence_length");
+    let options = TextOptions { path, tokens, sequence_length, ..TextOptions::default() };
     let corpus = read_text(&options)?;
     let mut beginning = vec![0; corpus.train.len().min(40)];
     corpus.train.read(0, &mut beginning);
@@ -246,13 +256,20 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
         format!("it begins: {beginning}"),
     ];
     notes.extend(corpus.notes);
+    let samples = corpus.train.len();
+    // Told, not refused: what the text holds is known all the same.
+    let streams = || Streams::new(corpus.train, own("training.batch_size"), sequence_length);
+    if let Some(error) = reads_streams.then(streams).and_then(Result::err) {
+        let (recipe, help) = (recipe.name, error.help());
+        notes.push(format!("`{recipe}` refuses it with its own settings: {error}; {help}"));
+    }
     let validation = corpus.validation.map(|tokens| ("validation", tokens.len()));
     Ok(Inspection {
         source: Source::Text,
-        samples: corpus.train.len(),
-        splits: [("train", corpus.train.len())].into_iter().chain(validation).collect(),
+        samples,
+        splits: [("train", samples)].into_iter().chain(validation).collect(),
         classes: BTreeMap::new(),
-        shape: vec![options.sequence_length],
+        shape: vec![sequence_length],
         columns: Vec::new(),
         range: None,
         skipped: 0,
@@ -322,6 +339,7 @@ fn read_folder(
         held_out.each_ref().map(|images| images.as_ref().map(PreparedImages::folder));
     let shared = shared_images([Some(train.folder()), validation, test]);
     notes.extend(shared.iter().map(SharedFiles::note));
+    notes.extend(train.note_on_labels());
     Ok(FoundImages { train: Arc::new(train), others, skipped, notes })
 }
 

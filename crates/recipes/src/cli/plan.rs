@@ -165,25 +165,21 @@ fn memory(planned: &Planned) -> String {
     let memory = planned.plan.memory_bytes;
     let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
     let (data, program, total) = (memory.data, memory.program, memory.total);
-    // What makes each smaller.
-    let network = "choose a smaller network";
-    let batch = "lower `training.batch_size`, or keep it and set `training.micro_batch`";
-    let samples = "`data.residency = \"host\"` keeps images off the device, else use fewer samples";
     let parts = [
-        ("weights", weights, network),
-        ("gradients", gradients, network),
-        ("optimizer", optimizer, "`optimizer.kind = \"sgd\"` needs least"),
-        ("average of the weights", average, "leave `training.ema` out"),
-        ("weights of the best epoch", best, "`output.model = \"final\"` does without"),
-        ("activations", activations, batch),
-        ("data", data, samples),
-        ("program", program, "train on another machine"),
+        ("weights", weights),
+        ("gradients", gradients),
+        ("optimizer", optimizer),
+        ("average of the weights", average),
+        ("weights of the best epoch", best),
+        ("activations", activations),
+        ("data", data),
+        ("program", program),
     ];
     let mut text = "\nmemory while training, at least\n".to_owned();
     let mut line = |name: &str, bytes: usize| {
         text += &format!("  {name:<25}  {:>10}\n", size(bytes as f64));
     };
-    for (name, bytes, _) in parts.into_iter().filter(|&(_, bytes, _)| bytes > 0) {
+    for (name, bytes) in parts.into_iter().filter(|&(_, bytes)| bytes > 0) {
         line(name, bytes);
     }
     line("total", total);
@@ -192,12 +188,10 @@ fn memory(planned: &Planned) -> String {
         Some(bytes) => format!("  of {} on {device}\n", size(bytes as f64)),
         None => format!("  the memory of {device} is unknown\n"),
     };
-    if planned.device_memory_bytes.is_some_and(|bytes| total as u64 > bytes)
-        && let Some((name, _, help)) = parts.into_iter().max_by_key(|&(_, bytes, _)| bytes)
-    {
-        text += &format!("  this does not fit; the largest part is `{name}`: {help}\n");
-    }
-    text
+    text + &memory
+        .advice(planned.device_memory_bytes)
+        .map(|advice| format!("  {advice}\n"))
+        .unwrap_or_default()
 }
 
 fn time(training_multiply_adds: f64, speed: Option<Speed>) -> String {

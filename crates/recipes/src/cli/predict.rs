@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::{Display, LowerExp},
     fs::File,
     io::{Read, stdin},
     path::{Path, PathBuf},
@@ -76,6 +77,9 @@ const IMAGES_AT_A_TIME: usize = 64;
 
 /// The digits shown of a predicted value; more where values lie close together.
 const DIGITS: usize = 6;
+
+/// Smaller numbers have an exponent in CSV, as they do in JSON.
+const LEAST_DECIMAL: f64 = 1e-5;
 
 /// Lines are printed once this many bytes have gathered.
 const BUFFERED_BYTES: usize = 1 << 16;
@@ -247,6 +251,13 @@ fn predict_images(
 fn image_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in inputs {
+        if path == Path::new("-") {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                "standard input is read for the rows of a table only",
+                "name image files, or folders of them",
+            ));
+        }
         if !path.is_dir() {
             files.push(path.clone());
             continue;
@@ -330,20 +341,25 @@ fn columns(top: usize) -> Vec<String> {
 /// The cells of these columns, or the class and the probability of each of `classes`.
 fn cells(line: &Line<'_>, classes: &[String]) -> (String, Vec<String>) {
     match line {
-        Line::Value { input, value } => (input.clone(), vec![value.to_string()]),
+        Line::Value { input, value } => (input.clone(), vec![cell(*value)]),
         Line::Class { input, class, top, .. } if !classes.is_empty() => {
             let of: HashMap<&str, f32> =
                 top.iter().map(|named| (named.class, named.probability)).collect();
-            let probabilities = classes.iter().map(|class| of[class.as_str()].to_string());
+            let probabilities = classes.iter().map(|class| cell(of[class.as_str()]));
             let cells = [(*class).to_owned()].into_iter().chain(probabilities);
             (input.clone(), cells.collect())
         }
         Line::Class { input, top, .. } => {
-            let of =
-                |named: &Probability<'_>| [named.class.to_owned(), named.probability.to_string()];
+            let of = |named: &Probability<'_>| [named.class.to_owned(), cell(named.probability)];
             (input.clone(), top.iter().flat_map(of).collect())
         }
     }
+}
+
+/// A number in as few digits as determine it, with an exponent instead of many zeros.
+fn cell<N: Into<f64> + Display + LowerExp + Copy>(number: N) -> String {
+    let size = number.into().abs();
+    if size > 0.0 && size < LEAST_DECIMAL { format!("{number:e}") } else { number.to_string() }
 }
 
 /// A line of text, also where a file's name or a class has several.
@@ -423,6 +439,20 @@ fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiny_numbers_have_an_exponent_in_csv() {
+        let tiny = 3.569_004_6e-35_f32;
+        assert_eq!(
+            [tiny, 1.5e-45, 0.25, 0.0, 1.0].map(cell),
+            ["3.5690046e-35", "1e-45", "0.25", "0", "1"]
+        );
+        assert_eq!(cell(tiny).parse(), Ok(tiny));
+        assert_eq!(
+            [0.000_012_5, -2.5e-7, 1234.5].map(cell::<f64>),
+            ["0.0000125", "-2.5e-7", "1234.5"]
+        );
+    }
 
     #[test]
     fn a_prediction_is_a_line_whatever_the_name() {

@@ -19,7 +19,7 @@ use super::{
     train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
-    Console, Failure, Start,
+    Console, Failure, Start, Summary,
     config::Layer,
     paths::{self, or_moved},
     record::{Record, config_of},
@@ -28,6 +28,7 @@ use crate::{
     run_directory::refuse_if_in_use,
     settings::longer,
     shell::quoted_path,
+    summary::of_finished,
 };
 
 #[derive(Debug, clap::Args)]
@@ -65,8 +66,11 @@ pub(super) fn run(
             format!("the run is already finished\n{text}to make it longer: {longer}\n")
         });
     }
+    let mut stopped_early = None;
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
+        let before = of_finished(directory).ok().flatten();
+        stopped_early = before.filter(|before| before.status == EndStatus::StoppedEarly);
     }
     if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
         print_note(&format!(
@@ -102,8 +106,25 @@ pub(super) fn run(
     let ended = Ended::of(ended?, directory);
     if group.leads() {
         EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
+        if let Some(before) = stopped_early {
+            note_still_stopped(directory, &before, &ended.summary);
+        }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// Says how to go on where a run that had stopped early was resumed, and stopped at the same step.
+fn note_still_stopped(directory: &Path, before: &Summary, now: &Summary) {
+    if now.status != EndStatus::StoppedEarly || now.steps != before.steps {
+        return;
+    }
+    let Ok(record) = Record::read(directory) else { return };
+    print_note(&format!(
+        "the run had stopped early after step {}, and by its `training.patience` does not go on; to \
+         make it longer: {}",
+        now.steps,
+        longer(directory, &record.settings, now)
+    ));
 }
 
 /// Says that an exported file has the model from before the run was resumed.

@@ -39,7 +39,7 @@ pub(super) fn run(
     let interrupt = stop_on_signals(group.leads())?;
     let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
     let verdict = runs.verify(&mut console.progress())?;
-    let printed = output.result(&verdict, describe);
+    let printed = output.result(&verdict, |verdict| describe(verdict, arguments.steps));
     if verdict.identical {
         return printed;
     }
@@ -50,7 +50,8 @@ pub(super) fn run(
     ))
 }
 
-fn describe(verdict: &Verdict) -> String {
+/// - `asked`: the steps that each run was to have at most
+fn describe(verdict: &Verdict, asked: u64) -> String {
     let Verdict { recipe, identical, largest_difference, steps, stops, straight, resumed } =
         verdict;
     let stops: Vec<String> = stops.iter().map(u64::to_string).collect();
@@ -59,10 +60,32 @@ fn describe(verdict: &Verdict) -> String {
     } else {
         format!("different: weights differ by up to {largest_difference:e}")
     };
+    let why_fewer = if *steps < asked { " (all that the run has)" } else { "" };
     format!(
-        "{recipe}, {steps} steps\n  \
+        "{recipe}, {steps} steps{why_fewer}\n  \
          uninterrupted                   {straight}\n  \
          {:<30}  {resumed}\n{verdict}\n",
         format!("stopped after steps {}", stops.join(" and ")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_fewer_steps_than_asked_for_says_why() {
+        let verdict = Verdict {
+            recipe: "cnn".to_owned(),
+            identical: true,
+            largest_difference: 0.0,
+            steps: 10,
+            stops: vec![3, 7],
+            straight: "a".to_owned(),
+            resumed: "a".to_owned(),
+        };
+        let first = |asked| describe(&verdict, asked).lines().next().unwrap_or_default().to_owned();
+        assert_eq!(first(12), "cnn, 10 steps (all that the run has)");
+        assert_eq!(first(10), "cnn, 10 steps");
+    }
 }

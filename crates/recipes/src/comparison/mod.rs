@@ -1,5 +1,6 @@
 //! Finished runs side by side; those that differ only in their seed are one row.
 
+mod differences;
 mod row;
 
 use std::{
@@ -13,12 +14,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use training::EndStatus;
 
-use self::row::Row;
+use self::{
+    differences::{differences, remove_ignored},
+    row::Row,
+};
 use crate::{
     ExitCode, Failure, Summary,
     chart::{self, Chart},
     record::{End, Record},
-    report::{overlaid, same, shown},
+    report::{overlaid, shown},
     run_directory::ordered,
     shell::quoted_path,
 };
@@ -27,8 +31,6 @@ use crate::{
 const SEED: &str = "training.seed";
 /// The key of what is no setting, but tells runs apart as one does.
 const EARLIER_LENGTH: &str = "earlier length";
-/// The digits of a hash that tell data apart.
-const DIGITS: usize = 8;
 
 /// The results of runs, and the settings in which they differ.
 #[derive(Debug, Serialize)]
@@ -44,7 +46,7 @@ pub(crate) struct Comparison {
 struct Finished {
     record: Record,
     summary: Summary,
-    /// Without the seed; with the device, the backend, the number of ranks, and the earlier lengths
+    /// Without the seed and what its source ignores; with the device, the backend, the number of ranks, and the earlier lengths
     /// that its learning rates followed.
     settings: BTreeMap<String, Value>,
 }
@@ -177,6 +179,7 @@ impl Finished {
         let mut settings = record.settings.clone();
         settings.remove(SEED);
         settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
+        remove_ignored(&mut settings);
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
@@ -289,34 +292,6 @@ pub(crate) fn told(value: &Value) -> String {
         Value::String(text) if text.is_empty() => "-".to_owned(),
         value => shown(value),
     }
-}
-
-/// The settings that differ, without those that only some rows have, at their recipe's own values;
-/// and the data, by the beginning of their hash, where rows differ in nothing else.
-fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
-    let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
-    let keys = rows.iter().flat_map(|row| row.settings.keys());
-    let values = |key: &String| -> Vec<Value> {
-        rows.iter().map(|row| row.settings.get(key).cloned().unwrap_or_default()).collect()
-    };
-    let keys: BTreeMap<String, Vec<Value>> = keys.map(|key| (key.clone(), values(key))).collect();
-    let differ = |values: &Vec<Value>| values.iter().any(|value| !same(value, &values[0]));
-    let is_lacking = |key: &String, values: &Vec<Value>| {
-        let mut own = values.iter().zip(&defaults);
-        let own = own.all(|(value, defaults)| value.is_null() || defaults.get(key) == Some(value));
-        own && values.iter().any(Value::is_null)
-    };
-    let keys = keys.into_iter();
-    let mut found: BTreeMap<String, Vec<Value>> =
-        keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect();
-    let settings: Vec<_> = rows.iter().map(|row| &row.settings).collect();
-    if (1..rows.len()).any(|place| settings[..place].contains(&settings[place])) {
-        let beginning =
-            |row: &Row| row.data.as_str().map(|hash| hash.chars().take(DIGITS).collect());
-        let hashes = rows.iter().map(|row| beginning(row).map_or(Value::Null, Value::String));
-        found.insert("data".to_owned(), hashes.collect());
-    }
-    found
 }
 
 #[cfg(test)]

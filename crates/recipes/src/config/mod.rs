@@ -75,7 +75,7 @@ pub use self::{
 };
 pub(crate) use self::{
     problem::usual_name,
-    schema::{check_dropout, check_widths, is_no_dropout},
+    schema::{FOLDER_SIDE, check_dropout, check_widths, is_no_dropout},
 };
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.

@@ -20,6 +20,7 @@ use self::held_out::HeldOut;
 pub(crate) use self::{
     changes::{same, shown},
     curves::overlaid,
+    page::MOST_IN_MATRIX,
     verdict::{Verdict, stable, stopped_early},
 };
 use crate::{

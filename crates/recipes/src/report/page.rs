@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The most classes for which the confusion matrix is shown.
-const MOST_CLASSES: usize = 30;
+pub(crate) const MOST_IN_MATRIX: usize = 30;
 /// The longest class name that heads a column; longer ones are numbered.
 const SHORT_NAME: usize = 4;
 /// The most epochs whose generated text is shown.
@@ -237,7 +237,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
 fn measures(held_out: &HeldOut) -> Measures<'_> {
     let report = held_out.report();
     let mistakes = &held_out.examined.mistakes;
-    let few = (1..=MOST_CLASSES).contains(&report.classes.len());
+    let few = (1..=MOST_IN_MATRIX).contains(&report.classes.len());
     let named = report.classes.iter().all(|class| class.chars().count() <= SHORT_NAME);
     let matrix = if few { matrix(report, named) } else { Vec::new() };
     let columns = report.classes.iter().enumerate();

@@ -228,10 +228,15 @@ fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
 
 fn overfits(record: &Record) -> Option<String> {
     let epochs = validated(record);
-    let (best, train_then, least) = *epochs.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (place, &(best, train_then, least)) =
+        epochs.iter().enumerate().min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2))?;
     let (_, train_now, now) = *epochs.last()?;
-    let rises = epochs.len() >= FEWEST_EPOCHS && now > least * (1.0 + OVERFITS);
-    if !rises || train_now >= train_then {
+    // Not one or two epochs that were worse by chance, nor a loss that is unstable.
+    let rises = |&(_, train, validation): &(&EpochRecord, f64, f64)| {
+        train < train_then && validation > least * (1.0 + OVERFITS)
+    };
+    let since = epochs.get(place + 1..)?;
+    if since.len() < FEWEST_EPOCHS || !since.iter().rev().take(FEWEST_EPOCHS).all(rises) {
         return None;
     }
     let remedy = match record.setting("output.model") {
@@ -359,7 +364,7 @@ mod tests {
     #[test]
     fn overfitting_is_told_where_it_is_more_than_noise() {
         let validation = json!({"validation": {"loss": 0.3}});
-        let rises = [(0.5, 0.4), (0.3, 0.2), (0.1, 0.3)];
+        let rises = [(0.5, 0.4), (0.3, 0.2), (0.32, 0.21), (0.2, 0.25), (0.15, 0.28), (0.1, 0.3)];
         let (_, notes) = told(&record(&rises, validation.clone()));
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(
@@ -369,9 +374,14 @@ mod tests {
             ),
             "{notes:?}"
         );
-        for noise in [[(0.5, 0.4), (0.3, 0.2), (0.1, 0.21)], [(0.5, 0.4), (0.3, 0.2), (0.4, 0.3)]] {
-            assert_eq!(told(&record(&noise, validation.clone())).1, [""; 0]);
-        }
+        let noise = |last: [(f64, f64); 3]| {
+            let losses = [&[(0.5, 0.4), (0.3, 0.2)], &last[..]].concat();
+            assert_eq!(told(&record(&losses, validation.clone())).1, [""; 0], "{losses:?}");
+        };
+        noise([(0.2, 0.25), (0.15, 0.25), (0.1, 0.21)]);
+        noise([(0.2, 30.0), (20.0, 40.0), (0.1, 30.0)]);
+        let (_, notes) = told(&record(&rises[..4], validation));
+        assert_eq!(notes, [""; 0], "two epochs show no trend");
     }
 
     #[test]

@@ -220,14 +220,42 @@ fn data_are_inspected_and_pictured() {
 
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
-    folder.write("text.txt", "Abc é! ".repeat(60));
-    for (tokens, different, samples) in [("characters", 6, 378), ("bytes", 256, 432)] {
+    folder.write("text.txt", "Abc é! ".repeat(700));
+    for (tokens, different, samples) in [("characters", 6, 4410), ("bytes", 256, 5040)] {
         let inspect = format!("data inspect text text.txt --tokens {tokens}");
         let text = folder.run(&inspect).succeeded().stdout;
         assert!(text.contains(&format!("{different} different tokens")), "{text}");
+        assert!(!text.contains("refuses it"), "{text}");
         let found = folder.run(&format!("{inspect} --json")).succeeded().json();
         assert_eq!(found["samples"], samples, "{found}");
     }
+}
+
+#[test]
+fn a_text_is_inspected_with_the_sequence_length_of_the_recipe_that_reads_it() {
+    let folder = Folder::new();
+    let text = |characters: usize| folder.write("text.txt", "Abc, de! ".repeat(characters / 9));
+    let inspect = |tokens: &str| format!("data inspect text text.txt --tokens {tokens}");
+    let train = "train lstm-char --set data.path=text.txt --set data.tokens=";
+    text(340);
+    for tokens in ["characters", "bytes"] {
+        let short = "the validation part of `text.txt` has 34 tokens, a sequence of 64 and its";
+        folder.run(&inspect(tokens)).refused(3, short);
+        folder.run(&format!("{train}{tokens}")).refused(3, short);
+    }
+    text(3600);
+    for (tokens, length) in [("words", 20), ("characters", 64)] {
+        let found = folder.run(&format!("{} --json", inspect(tokens))).succeeded().json();
+        assert_eq!(found["shape"], serde_json::json!([length]), "{found}");
+    }
+    // Long enough for one stream, but not for as many as a batch has rows.
+    let few = "the training part of `text.txt` has 3240 tokens, too few for 64 streams of 64";
+    folder.run(&format!("{train}characters")).refused(3, few);
+    let told = folder.run(&inspect("characters")).succeeded().stdout;
+    let note = format!("note: `lstm-char` refuses it with its own settings: {few}");
+    assert!(told.contains(&note), "{told}");
+    let told = folder.run(&inspect("words")).succeeded().stdout;
+    assert!(!told.contains("refuses it"), "{told}");
 }
 
 #[test]

@@ -73,6 +73,43 @@ fn a_table_is_measured_with_its_classes() {
 }
 
 #[test]
+fn many_classes_are_told_apart_and_their_matrix_is_found() {
+    let folder = Folder::new();
+    let class = |class: usize| format!("class with a rather long descriptive name {class:02}");
+    for (classes, in_report) in [(31, false), (30, true)] {
+        let row = |row: usize| format!("{},{}\n", row % classes, class(row % classes));
+        let rows: String = (0..20 * classes).map(row).collect();
+        folder.write("table.csv", format!("a,class\n{rows}"));
+        let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
+        let run = format!("run{classes}");
+        folder
+            .run(&format!("train mlp {data} --max-steps 2 --progress quiet --run-dir {run}"))
+            .succeeded();
+        let text = folder.run(&format!("eval {run}")).succeeded().stdout;
+        for number in 0..classes {
+            let name = format!("  class with a rather …descriptive name {number:02}  ");
+            assert_eq!(text.matches(&name).count(), 1, "{name}\n{text}");
+        }
+        let elsewhere = format!("`recipes report {run}` shows it, and ");
+        let page = if in_report { &elsewhere } else { "" };
+        let told = format!(
+            "\n  the confusion matrix of {classes} classes is not printed: {page}`--json` has it whole\n"
+        );
+        assert!(text.ends_with(&told), "{text}");
+        folder.run(&format!("report {run}")).succeeded();
+        let page = folder.read(&format!("{run}/report.html"));
+        assert_eq!(page.contains("Confusion matrix"), in_report);
+        let report = folder.run(&format!("eval {run} --json")).succeeded().json();
+        assert_eq!(report["confusion"].as_array().unwrap().len(), classes);
+    }
+    // A report measures neither other data nor a rounded model.
+    for other in ["--data table.csv", "--precision f16"] {
+        let text = folder.run(&format!("eval run30 {other}")).succeeded().stdout;
+        assert!(text.ends_with("classes is not printed: `--json` has it whole\n"), "{text}");
+    }
+}
+
+#[test]
 fn a_regression_has_errors_and_no_classes() {
     let folder = Folder::new();
     let rows: String = (0..100).map(|row| format!("{},{}\n", row % 10, 30 * (row % 10))).collect();

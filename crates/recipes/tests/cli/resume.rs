@@ -416,6 +416,23 @@ fn the_way_to_make_a_run_longer_is_told_and_works() {
 }
 
 #[test]
+fn more_epochs_for_a_run_that_stopped_early_say_what_makes_it_longer() {
+    let folder = Folder::new();
+    let early = "--set training.patience=1 --set training.minimum_improvement=100";
+    let train = format!("train mlp --set data.labels=linear --set training.epochs=6 {early}");
+    folder.run(&format!("{train} --progress quiet --run-dir run")).succeeded();
+    let ran = folder.run("resume run --set training.epochs=9 --progress quiet").succeeded();
+    let note = "note: the run had stopped early after step ";
+    assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
+    let command = ran.stderr.split("to make it longer: recipes ").nth(1).unwrap().trim();
+    assert_eq!(command, "resume run --set training.patience=");
+    let ran = folder.run("resume run --set training.patience=2 --progress quiet").succeeded();
+    assert!(!ran.stderr.contains(note), "it went on to another step: {}", ran.stderr);
+    folder.run(command).succeeded();
+    assert_eq!(folder.json("run/summary.json")["epochs"], 9);
+}
+
+#[test]
 fn a_model_of_a_run_that_is_not_finished_is_named_as_such() {
     let folder = Folder::new();
     let rows: String = (0..150).map(|row| format!("{},{}\n", row, ["a", "b"][row % 2])).collect();

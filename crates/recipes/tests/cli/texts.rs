@@ -91,6 +91,26 @@ fn what_cannot_be_written_is_explained() {
 }
 
 #[test]
+fn texts_that_hold_nothing_to_learn_are_explained() {
+    let folder = Folder::new();
+    for class in ["pos", "neg"] {
+        std::fs::create_dir_all(folder.path("reviews").join(class)).unwrap();
+        folder.write(&format!("reviews/{class}/1.txt"), "It was a film. ".repeat(40));
+    }
+    let within = "`reviews` has no file whose name ends in `.txt`, and folders within it, such as";
+    let ran = folder.run("train lstm --set data.path=reviews").refused(3, within);
+    assert!(ran.stderr.contains("not told apart as classes"), "{}", ran.stderr);
+    folder.run("train lstm --set data.path=reviews/pos --max-steps 2 --run-dir run").succeeded();
+
+    folder.write("hi.txt", "hi");
+    let short = "`hi.txt` has 1 word, too few to divide";
+    let ran = folder.run("train lstm --set data.path=hi.txt").refused(3, short);
+    assert!(!ran.stderr.contains("no word"), "{}", ran.stderr);
+    folder.write("blank.txt", "  ");
+    folder.run("train lstm --set data.path=blank.txt").refused(3, "the text has no word");
+}
+
+#[test]
 fn words_are_learnt_from_the_primer_and_unknown_ones_are_named() {
     let folder = Folder::new();
     let train = "train lstm --max-steps 4 --json --progress quiet --run-dir run";

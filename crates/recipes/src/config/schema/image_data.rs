@@ -101,7 +101,7 @@ const MAX_SIDE: usize = 4096;
 const MAX_WORKERS: usize = 256;
 
 /// The side that a folder's pictures are resized to, in pixels, unless told otherwise.
-const FOLDER_SIDE: usize = 64;
+pub(crate) const FOLDER_SIDE: usize = 64;
 
 impl Check for ImageData {
     fn check(&self, checker: &mut Checker<'_>) {
@@ -146,13 +146,12 @@ impl ImageData {
         }
     }
 
-    /// What the user should know if the size of a folder's pictures was left open.
-    pub(crate) fn note_on_size(&self) -> Option<String> {
+    /// What the user should know if the size of a folder's pictures was left open, and this is chosen.
+    pub(crate) fn note_on_size(&self, side: usize) -> Option<String> {
         let is_open = self.source == ImageOrigin::ImageFolder && self.size.is_none();
         is_open.then(|| {
             format!(
-                "pictures are resized to {FOLDER_SIDE}x{FOLDER_SIDE}; `--set data.size=N` chooses \
-                 another side"
+                "pictures are resized to {side}x{side}; `--set data.size=N` chooses another side"
             )
         })
     }

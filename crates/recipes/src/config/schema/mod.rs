@@ -19,7 +19,10 @@ use ::training::{
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::dense_layers::{check_dropout, check_widths, is_no_dropout};
+pub(crate) use self::{
+    dense_layers::{check_dropout, check_widths, is_no_dropout},
+    image_data::FOLDER_SIDE,
+};
 pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},

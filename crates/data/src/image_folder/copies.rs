@@ -1,0 +1,118 @@
+//! Pictures that are there more than once, by the contents of their files.
+
+use std::collections::HashMap;
+
+use super::{ImageFolder, PreparedImages};
+use crate::ImageSource;
+
+impl PreparedImages {
+    /// What the user should know where files with one content are in folders of different classes.
+    pub fn note_on_labels(&self) -> Option<String> {
+        let (folder, labels) = (self.folder(), self.labels());
+        let mut first = HashMap::new();
+        let pairs = contents(folder).filter_map(|(image, content)| {
+            let original = *first.entry(content).or_insert(image);
+            (labels[image] != labels[original]).then_some((image, original))
+        });
+        let (count, image, original) = counted(pairs)?;
+        let (shown, original) = (folder.path(image).display(), folder.path(original).display());
+        Some(match count {
+            1 => format!(
+                "`{shown}` is the same picture as `{original}`, and of another class; one of the two \
+                 is in the wrong folder"
+            ),
+            _ => format!(
+                "{count} pictures are the same as one of another class, such as `{shown}` and \
+                 `{original}`; one of each two is in the wrong folder"
+            ),
+        })
+    }
+
+    /// What the user should know where images that are held out are copies of some that are trained on.
+    ///
+    /// - `trained`, `held_out`: places of images
+    pub fn note_on_copies(&self, trained: &[usize], held_out: &[usize]) -> Option<String> {
+        let folder = self.folder();
+        let known: HashMap<usize, &str> = contents(folder).collect();
+        let content = |image: &usize| Some((*known.get(image)?, *image));
+        let originals: HashMap<&str, usize> = trained.iter().rev().filter_map(content).collect();
+        let copies = held_out.iter().filter_map(content);
+        let (count, image, original) =
+            counted(copies.filter_map(|(known, image)| Some((image, *originals.get(known)?))))?;
+        Some(format!(
+            "{count} of the {} pictures held out are copies of pictures that are trained on, such as \
+             `{}`, which is the same as `{}`; results there look better than they are",
+            held_out.len(),
+            folder.path(image).display(),
+            folder.path(original).display()
+        ))
+    }
+}
+
+/// The images whose contents are known, and what tells these.
+fn contents(folder: &ImageFolder) -> impl Iterator<Item = (usize, &str)> {
+    let known = folder.known_hashes().iter().enumerate();
+    known.filter_map(|(image, hash)| Some((image, hash.as_deref()?)))
+}
+
+/// How many pairs there are, and the first.
+fn counted(mut pairs: impl Iterator<Item = (usize, usize)>) -> Option<(usize, usize, usize)> {
+    let (image, original) = pairs.next()?;
+    Some((1 + pairs.count(), image, original))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::{
+        ImageShape,
+        image_folder::{ImageFolderOptions, open_image_folder},
+        picture,
+    };
+
+    /// Notes on pictures, each a file and its shade of grey: those on labels, and on the copies among
+    /// the last two, of those before.
+    fn notes(pictures: &[(&str, u8)]) -> [Option<String>; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 1, height: 2, width: 2 };
+        for (file, grey) in pictures {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, picture(shape, &[vec![vec![*grey; shape.bytes()]]], 1)).unwrap();
+        }
+        let options = ImageFolderOptions::new(folder.path(), [2, 2]);
+        let listed = open_image_folder(&options).unwrap().train;
+        let (images, _) = listed.load(&mut |_, _| {}).unwrap();
+        let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
+        let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
+        let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
+        [images.note_on_labels(), images.note_on_copies(&trained, &held_out)]
+            .map(|note| note.map(shown))
+    }
+
+    #[test]
+    fn copies_that_tell_a_false_tale_are_told() {
+        let different = [("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 3), ("b/2.png", 4)];
+        assert_eq!(notes(&different), [None, None]);
+        let within = [("a/1.png", 1), ("a/2.png", 1), ("b/1.png", 3), ("b/2.png", 3)];
+        assert_eq!(notes(&within), [None, None], "where no label and no split differs");
+
+        let [labels, copies] =
+            notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 4)]);
+        let labels = labels.unwrap();
+        let told = "`b/1.png` is the same picture as `a/1.png`, and of another class; ";
+        assert!(labels.starts_with(told), "{labels}");
+        assert_eq!(
+            copies.unwrap(),
+            "1 of the 2 pictures held out are copies of pictures that are trained on, such as \
+             `b/1.png`, which is the same as `a/1.png`; results there look better than they are"
+        );
+
+        let [labels, _] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);
+        let labels = labels.unwrap();
+        let told =
+            "2 pictures are the same as one of another class, such as `b/1.png` and `a/1.png`";
+        assert!(labels.starts_with(told), "{labels}");
+    }
+}

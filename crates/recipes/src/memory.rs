@@ -1,0 +1,158 @@
+//! How much memory a run takes on the device, and what makes it less.
+
+use backend::device::COMPUTES_AT_ONCE;
+use models::Layer;
+use serde::Serialize;
+use training::TrainerConfig;
+
+use crate::{features::IMAGES_AT_A_TIME, numbers::size, plan::FrozenLayers};
+
+/// Bytes of the program where it computes on the CPU.
+const PROGRAM_BYTES: usize = if COMPUTES_AT_ONCE { 15_000_000 } else { 0 };
+/// Bytes of an f32.
+const VALUE_BYTES: usize = size_of::<f32>();
+
+/// Bytes on the device while training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryBytes {
+    /// All parameters.
+    pub weights: usize,
+    /// A gradient for each that is trained.
+    pub gradients: usize,
+    /// The optimizer's state.
+    pub optimizer: usize,
+    /// The weights' moving average, if there is one.
+    pub average: usize,
+    /// The best epoch's weights, if they are kept.
+    pub best: usize,
+    /// What the layers keep of the samples computed at a time, or of the pictures whose frozen features
+    /// are computed at a time, whichever is more. A backend may keep more, or less.
+    pub activations: usize,
+    /// The samples on the device.
+    pub data: usize,
+    /// The program itself, where the device is the CPU.
+    pub program: usize,
+    /// The sum of these.
+    pub total: usize,
+}
+
+impl MemoryBytes {
+    /// What makes the largest part smaller, where a device with so many bytes lacks memory: the copies
+    /// of the network, what it keeps of the samples, or the data.
+    pub(crate) fn advice(&self, available: Option<u64>) -> Option<String> {
+        let available = available.filter(|&available| self.total as u64 > available)?;
+        let Self { weights, gradients, optimizer, average, best, activations, data, .. } = *self;
+        let network = weights + gradients + optimizer + average + best;
+        let (name, help) = if network >= activations.max(data) {
+            (
+                "the network, of which there are several copies",
+                "choose a smaller one, or for images a smaller `data.size`; `optimizer.kind = \"sgd\"` \
+                 and `output.model = \"final\"` need fewer copies",
+            )
+        } else if activations >= data {
+            (
+                "what its layers keep of a batch",
+                "lower `training.batch_size`, or keep it and set `training.micro_batch`",
+            )
+        } else {
+            (
+                "the data",
+                "`data.residency = \"host\"` keeps images off the device, else use fewer samples",
+            )
+        };
+        Some(format!(
+            "the run needs {} of memory at least, and there are {}; most of it takes {name}: {help}",
+            size(self.total as f64),
+            size(available as f64)
+        ))
+    }
+}
+
+/// What the memory of a run follows from, besides its data.
+pub(crate) struct Footprint<'a> {
+    /// The shape of a sample.
+    pub(crate) sample: &'a [usize],
+    pub(crate) layers: &'a [Layer],
+    pub(crate) frozen: FrozenLayers,
+    /// Samples computed at a time.
+    pub(crate) batch: usize,
+    /// Samples in all.
+    pub(crate) samples: usize,
+    pub(crate) trainer: &'a TrainerConfig,
+    /// Whether there is a split for validation.
+    pub(crate) validates: bool,
+}
+
+impl Footprint<'_> {
+    /// - `data`: bytes of the samples on the device
+    pub(crate) fn bytes(&self, data: usize) -> MemoryBytes {
+        let Self { trainer, layers, .. } = self;
+        let parameters =
+            |layers: &[Layer]| layers.iter().map(|layer| layer.parameters).sum::<usize>();
+        let trainable = parameters(&layers[self.frozen.count..]) * VALUE_BYTES;
+        let mut memory = MemoryBytes {
+            weights: parameters(layers) * VALUE_BYTES,
+            gradients: trainable,
+            optimizer: trainer.optimizer.kind.slot_names().len() * trainable,
+            average: usize::from(trainer.ema.is_some()) * trainable,
+            best: usize::from(trainer.keep_best && self.validates) * trainable,
+            activations: self.activations() * VALUE_BYTES,
+            data,
+            program: PROGRAM_BYTES,
+            total: 0,
+        };
+        let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
+        let network = weights + gradients + optimizer + average + best;
+        memory.total = network + activations + memory.data + memory.program;
+        memory
+    }
+
+    /// Values kept until the backward pass of a batch. Those of a frozen layer are freed once the next
+    /// layer has run.
+    fn activations(&self) -> usize {
+        let mut values = vec![self.sample.iter().product::<usize>()];
+        values.extend(self.layers.iter().map(|layer| layer.kept));
+        let (frozen, trained) = values.split_at(self.frozen.count);
+        let passing = frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0);
+        let trained = trained.iter().sum::<usize>();
+        let batch = self.batch.min(self.samples);
+        match self.frozen.kept {
+            true => (batch * trained).max(IMAGES_AT_A_TIME.min(self.samples) * passing),
+            false => batch * (passing + trained),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_on_what_takes_most() {
+        let memory = |[weights, optimizer, activations, data]: [usize; 4]| MemoryBytes {
+            weights,
+            optimizer,
+            activations,
+            data,
+            total: weights + optimizer + activations + data,
+            ..MemoryBytes::default()
+        };
+        let check = |parts, expected: &str| {
+            let memory = memory(parts);
+            assert_eq!(memory.advice(Some(memory.total as u64)), None);
+            assert_eq!(memory.advice(None), None);
+            let advice = memory.advice(Some(memory.total as u64 - 1)).unwrap();
+            assert!(advice.contains(expected), "{advice}");
+        };
+        // Neither part of the network is the largest alone.
+        check(
+            [4, 8, 10, 1],
+            "most of it takes the network, of which there are several copies: choose",
+        );
+        check(
+            [4, 4, 10, 1],
+            "most of it takes what its layers keep of a batch: lower `training.batch",
+        );
+        check([1, 2, 3, 9], "most of it takes the data: `data.residency");
+    }
+}
