@@ -134,8 +134,8 @@ impl TextError {
             }
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
             Self::TextsWithin { .. } => {
-                "name one of the folders, or put the files into one; texts are not told apart as classes, \
-                 the network learns one text and to continue it"
+                "name one of the folders, or put the files into one; texts are not \
+                 classified: the network learns to continue a text"
                     .into()
             }
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),

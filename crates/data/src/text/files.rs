@@ -215,7 +215,10 @@ mod tests {
             let (error, help) = told();
             let expected = format!("{none}, and folders within it, such as `FOLDER/{within}`, are");
             assert!(error.starts_with(&expected), "{error}");
-            assert!(help.contains("name one of the folders") && help.contains("classes"), "{help}");
+            assert!(
+                help.contains("name one of the folders") && help.contains("not classified"),
+                "{help}"
+            );
         };
         write("train/pos/1.txt");
         check("train/pos");

@@ -95,11 +95,11 @@ fn texts_that_hold_nothing_to_learn_are_explained() {
     let folder = Folder::new();
     for class in ["pos", "neg"] {
         std::fs::create_dir_all(folder.path("reviews").join(class)).unwrap();
-        folder.write(&format!("reviews/{class}/1.txt"), "It was a film. ".repeat(40));
+        folder.write(&format!("reviews/{class}/1.txt"), "It was a film. ".repeat(80));
     }
     let within = "`reviews` has no file whose name ends in `.txt`, and folders within it, such as";
     let ran = folder.run("train lstm --set data.path=reviews").refused(3, within);
-    assert!(ran.stderr.contains("not told apart as classes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("texts are not classified"), "{}", ran.stderr);
     folder.run("train lstm --set data.path=reviews/pos --max-steps 2 --run-dir run").succeeded();
 
     folder.write("hi.txt", "hi");
