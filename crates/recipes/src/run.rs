@@ -428,32 +428,20 @@ mod tests {
         assert!(summary.test.is_some_and(|test| test["loss"].is_finite()));
     }
 
-    /// What a run was told.
-    #[derive(Default)]
-    struct Warned(Vec<String>);
-
-    impl Observer for Warned {
-        fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
-            if let Event::Warning { message } = event {
-                self.0.push(message.clone());
-            }
-            Ok(())
-        }
-    }
-
     #[test]
     fn what_was_told_at_the_start_is_not_told_again() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("run");
         let told = |resumes, epochs: &str| {
-            let mut warned = Warned::default();
-            let start = Start { resumes, ..Start::new(directory.clone(), &mut warned) };
+            let mut nobody = ();
+            let start = Start { resumes, ..Start::new(directory.clone(), &mut nobody) };
             let settings = ["training.minimum_improvement=0.1", epochs];
             (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
-            warned.0
+            Record::read(&directory).unwrap().warnings
         };
-        assert_eq!(told(false, "training.epochs=10").len(), 1);
-        assert_eq!(told(true, "training.epochs=11"), [""; 0]);
+        let warnings = told(false, "training.epochs=10");
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(told(true, "training.epochs=11"), warnings);
     }
 
     #[test]
