@@ -1,4 +1,4 @@
-//! Metrics over a whole split, from sums that stay on the device until the end.
+//! Metrics over a whole split, from sums that are read from the device now and then.
 
 use std::{collections::BTreeMap, convert::Infallible, iter};
 
@@ -29,11 +29,19 @@ pub enum Summary {
     },
 }
 
+/// Batches whose sums stay on the device: few enough that rounding to f32 does not add up, and many
+/// enough that waiting for the device costs nothing.
+const BATCHES_ON_DEVICE: usize = 256;
+
 /// Sums over the samples of a split: the loss, and any other scores.
 #[derive(Debug)]
 pub struct Evaluation<B: Backend> {
     metrics: Vec<(&'static str, Summary)>,
+    /// Over the batches since the last time that they were read.
     sums: Vec<Tensor<B, 1>>,
+    batches: usize,
+    /// Over the batches before.
+    read: Vec<f64>,
     samples: usize,
 }
 
@@ -43,7 +51,7 @@ impl<B: Backend> Evaluation<B> {
         let mut all = vec![("loss", Summary::Mean)];
         all.extend_from_slice(metrics);
         let sums = vec![Tensor::zeros([1], device); all.len()];
-        Self { metrics: all, sums, samples: 0 }
+        Self { read: vec![0.0; all.len()], metrics: all, sums, batches: 0, samples: 0 }
     }
 
     /// Adds a batch.
@@ -64,6 +72,18 @@ impl<B: Backend> Evaluation<B> {
             // Not with `sum`, which on a GPU may add in another order each time.
             *sum = sum.clone() + scores.sum_dim(0);
         }
+        self.batches += 1;
+        if self.batches == BATCHES_ON_DEVICE {
+            self.read_sums();
+        }
+    }
+
+    fn read_sums(&mut self) {
+        for (read, sum) in self.read.iter_mut().zip(&mut self.sums) {
+            *read += sum.clone().into_scalar().elem::<f64>();
+            *sum = sum.zeros_like();
+        }
+        self.batches = 0;
     }
 
     /// The metrics by name, read from the device; NaN where there was no sample.
@@ -80,11 +100,11 @@ impl<B: Backend> Evaluation<B> {
     ///
     /// That of `add`.
     pub fn finish_together<E>(
-        self,
+        mut self,
         add: impl FnOnce(&mut [f64]) -> Result<(), E>,
     ) -> Result<BTreeMap<String, f64>, E> {
-        let sums = self.sums.into_iter().map(|sum| sum.into_scalar().elem());
-        let mut sums: Vec<f64> = iter::once(self.samples as f64).chain(sums).collect();
+        self.read_sums();
+        let mut sums: Vec<f64> = iter::once(self.samples as f64).chain(self.read).collect();
         add(&mut sums)?;
         let samples = sums[0];
         let named = self.metrics.into_iter().zip(&sums[1..]);
@@ -149,6 +169,20 @@ mod tests {
         let errors = [("mae", 12.0), ("r2", 0.5), ("rmse", 20.0)];
         let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity].into_iter().chain(errors);
         assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).collect());
+    }
+
+    #[test]
+    fn small_losses_count_however_many_came_before() {
+        let device = Device::default();
+        let mut evaluation = Evaluation::<Selected>::new(&[], &device);
+        let losses = [(BATCHES_ON_DEVICE, 131_072.0), (100, 1.0)];
+        for (batches, loss) in losses {
+            for _ in 0..batches {
+                evaluation.add(Tensor::from_floats([loss], &device), []);
+            }
+        }
+        // In f32, 1 is lost beside 2^25.
+        assert_eq!(evaluation.finish()["loss"], (33_554_432.0 + 100.0) / 356.0);
     }
 
     /// A perfect loss of 0 would be the best one for good.

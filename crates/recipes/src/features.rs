@@ -13,7 +13,7 @@ use models::{Pass, Vgg, weights};
 use serde_json::Value;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex, sha256_hex_of_values};
 
-use crate::{Failure, Start};
+use crate::{Failure, Start, cache_folder::cache_folder, config::ImageData};
 
 /// Images that go through the network at a time.
 pub(crate) const IMAGES_AT_A_TIME: usize = 64;
@@ -40,6 +40,10 @@ impl<B: Backend> Frozen<B> {
         Self { network, preprocessing, hash, device: device.clone() }
     }
 
+    pub(crate) fn preprocessing(&self) -> &ImagePreprocessing {
+        &self.preprocessing
+    }
+
     /// The hash of its weights.
     pub(crate) fn hash(&self) -> &str {
         &self.hash
@@ -63,9 +67,32 @@ impl<B: Backend> Frozen<B> {
         self.network
     }
 
+    /// Opens a split whose features are `network`'s, and which is kept or computed; also returns a
+    /// sentence on where kept ones came from.
+    pub(crate) fn open<'a, C: Backend<Device = B::Device>>(
+        &self,
+        split: Split<C>,
+        network: &'a dyn Fn(Tensor<C, 4>) -> Tensor<C, 4>,
+        data: &ImageData,
+        start: &mut Start<'_>,
+    ) -> Result<(Features<'a, C>, Option<String>), Failure> {
+        let Split { images, batching, augmentation, keeps } = split;
+        let batching = start.shared(batching);
+        if keeps {
+            let directory = cache_folder().map(|folder| folder.join("features"));
+            let (table, note) = self.features(&images, directory.as_deref(), start)?;
+            drop(images); // and their pixels with them
+            let rows = TableLoader::new(table, Task::Multiclass, batching, &self.device)?;
+            return Ok((Features::Kept { rows, shape: self.shape() }, Some(note)));
+        }
+        let (residency, workers) = (data.residency, data.workers);
+        let images = ImageLoader::new(images, batching, residency, workers, &self.device)?;
+        Ok((Features::Computed { images: Box::new(images), augmentation, network }, None))
+    }
+
     /// The features of all images of a split in their order: read from `directory`, or computed and,
     /// if possible, kept there. Also returns a sentence on where they came from.
-    pub(crate) fn features(
+    fn features(
         &self,
         split: &Arc<dyn ImageSource>,
         directory: Option<&Path>,
@@ -150,6 +177,16 @@ impl<B: Backend> Frozen<B> {
     }
 }
 
+/// Images of which features are needed.
+pub(crate) struct Split<B: Backend> {
+    pub(crate) images: Arc<dyn ImageSource>,
+    pub(crate) batching: Batching,
+    /// What is done to the images first, unless features are kept: then nothing is random.
+    pub(crate) augmentation: Augmentation<B>,
+    /// Whether their features are computed once and kept on the device.
+    pub(crate) keeps: bool,
+}
+
 /// Where features come from while a head is trained on them.
 pub(crate) enum Features<'a, B: Backend> {
     /// They lie on the device.
@@ -211,18 +248,9 @@ impl<B: Backend> Features<'_, B> {
     }
 }
 
-/// Features as rows, ready for the loader.
-pub(crate) fn rows<B: Backend>(
-    table: Table,
-    batching: Batching,
-    device: &B::Device,
-) -> Result<TableLoader<B>, DataError> {
-    TableLoader::new(table, Task::Multiclass, batching, device)
-}
-
 fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatch<B> {
     let TableTargets::Classes(labels) = batch.targets else {
-        unreachable!("`rows` made a table of several classes");
+        unreachable!("`open` made a table of several classes");
     };
     let [channels, height, width] = shape;
     let images = batch.features.reshape([-1, channels as i32, height as i32, width as i32]);

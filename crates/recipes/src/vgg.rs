@@ -5,22 +5,22 @@ use std::sync::Arc;
 use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
-    ImageLoader, ImageSource,
+    ImageSource,
     augment::{AugmentOptions, Augmentation, Augmented},
     refuse_shared,
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, Initializer, Layer, Pass, VggClassifier, VggClassifierConfig, VggConfig, weights,
+    Architecture, Initializer, Layer, Pass, Vgg, VggClassifier, VggClassifierConfig, VggConfig,
+    weights,
 };
 use training::{Group, Metrics, ParameterGroup, Trainer};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
     backbone::Model,
-    cache_folder::cache_folder,
     config::ImageConfig,
-    features::{Features, Frozen, rows},
+    features::{Features, Frozen, Split},
     image_evaluation::{EVALUATION_BATCH, EvaluationBatch, ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
@@ -58,30 +58,10 @@ fn train<B: AutodiffBackend>(
     start.keep_apart(&images.shared)?;
     let classes = images.classes().to_vec();
 
-    // Step 1: choose a pretrained backbone.
-    let group = start.group.clone();
-    let pretrained = group.first_of_host_first(|| {
-        let progress = &mut start.progress();
-        Pretrained::<B::InnerBackend>::open(settings, &backbone, progress, device)
-    })?;
-    let preprocessing = match &pretrained {
-        Some(pretrained) => pretrained.preprocessing(images.train.shape(), data.resize),
-        None => images.preprocessing(data)?,
-    };
-
-    // Step 2: freeze it, except the last block if that is to be tuned. What is frozen stays outside
-    // the trainer, on the backend that records nothing.
+    // Steps 1 and 2: choose a pretrained backbone, and freeze it.
     let frozen_blocks = settings.frozen_blocks(&backbone);
-    let blank = || backbone.build::<B::InnerBackend>(&Initializer::blank(device));
-    let (front, tail) = match pretrained {
-        None => (blank().split(0).0, backbone.init::<B>(seed, device)),
-        Some(pretrained) => {
-            let (front, tail) = pretrained.network.split(frozen_blocks);
-            let recorded = backbone.build::<B>(&Initializer::blank(device)).split(frozen_blocks).1;
-            (front, weights::load(recorded, weights::to_tensors(&tail))?)
-        }
-    };
-    let frozen = Frozen::new(front, preprocessing.clone(), device);
+    let (frozen, tail) = frozen_and_trained::<B>(&config, &backbone, &images, &mut start, device)?;
+    let preprocessing = frozen.preprocessing().clone();
 
     // Step 3: add a new head.
     let head = settings.head(&backbone, classes.len());
@@ -93,53 +73,33 @@ fn train<B: AutodiffBackend>(
         preprocessing: Preprocessing::Image(preprocessing.clone()),
     };
 
-    let loss = ImageLoss::new(&config, &*images.train, device);
-
     // The features that cannot change are computed once.
+    let loss = ImageLoss::new(&config, &*images.train, device);
     let samples = images.samples();
     let mut notes = images.notes;
     notes.extend(note);
     notes.extend(config.notes(&*images.train));
-    let shape = frozen.shape();
-    let keeps = settings.keeps(frozen_blocks, &shape, samples, data.residency, &mut notes);
-    let folder = cache_folder().map(|folder| folder.join("features"));
-    let batching = start.shared(training.batching(data.order));
-    let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
-    let train = if keeps && !changes_images(augment) {
-        let (table, note) = frozen.features(&images.train, folder.as_deref(), &mut start)?;
-        notes.push(note);
-        drop(images.train); // and its pixels with it
-        Features::Kept { rows: rows(table, batching, device)?, shape }
-    } else {
-        let (residency, workers) = (data.residency, data.workers);
-        Features::Computed {
-            images: Box::new(ImageLoader::<B>::new(
-                images.train,
-                batching,
-                residency,
-                workers,
-                device,
-            )?),
-            augmentation: Augmentation::new(augment, &preprocessing, seed, device),
-            network: &forward,
-        }
+    let keeps = settings.keeps(frozen_blocks, &frozen.shape(), samples, data.residency, &mut notes);
+    let split = Split {
+        images: images.train,
+        batching: training.batching(data.order),
+        augmentation: Augmentation::new(augment, &preprocessing, seed, device),
+        keeps: keeps && !changes_images(augment),
     };
+    let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
+    let (train, note) = frozen.open(split, &forward, data, &mut start)?;
+    notes.extend(note);
     let inner_forward = |images| frozen.forward(images);
-    let mut held_out = |split: Arc<dyn ImageSource>| {
-        let batching = start.shared(training.evaluation_batching(EVALUATION_BATCH));
-        if keeps {
-            let (table, _) = frozen.features(&split, folder.as_deref(), &mut start)?;
-            return Ok(Features::Kept { rows: rows(table, batching, device)?, shape });
-        }
-        let (residency, workers) = (data.residency, data.workers);
-        Ok::<_, Failure>(Features::Computed {
-            images: Box::new(ImageLoader::new(split, batching, residency, workers, device)?),
-            augmentation: Augmentation::new(&AugmentOptions::default(), &preprocessing, 0, device),
-            network: &inner_forward,
-        })
+    let mut held_out = |images| {
+        let batching = training.evaluation_batching(EVALUATION_BATCH);
+        let nothing = AugmentOptions::default();
+        let augmentation = Augmentation::new(&nothing, &preprocessing, 0, device);
+        let split = Split { images, batching, augmentation, keeps };
+        Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut start)?.0)
     };
     let validation = held_out(images.validation)?;
     let test = images.test.map(&mut held_out).transpose()?;
+    let group = start.group.clone();
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
     let mut run = start.open(&config, &images.fingerprint, &notes)?;
@@ -178,6 +138,32 @@ fn train<B: AutodiffBackend>(
     drop((train, validation));
     let front = frozen.into_network();
     run.finish(trained.map(|model| model.after(front)), &description, test)
+}
+
+/// The pretrained backbone in two: what is frozen, which stays outside the trainer on the backend that
+/// records nothing, and what is trained, which is the last block if that is to be tuned.
+fn frozen_and_trained<B: AutodiffBackend>(
+    config: &ImageConfig<Model>,
+    backbone: &VggConfig,
+    images: &ImageSet,
+    start: &mut Start<'_>,
+    device: &B::Device,
+) -> Result<(Frozen<B::InnerBackend>, Vgg<B>), Failure> {
+    let ImageConfig { data, model: settings, training, .. } = config;
+    let pretrained = start.group.clone().first_of_host_first(|| {
+        Pretrained::<B::InnerBackend>::open(settings, backbone, &mut start.progress(), device)
+    })?;
+    let Some(pretrained) = pretrained else {
+        let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
+        let frozen = Frozen::new(blank.split(0).0, images.preprocessing(data)?, device);
+        return Ok((frozen, backbone.init::<B>(training.seed, device)));
+    };
+    let preprocessing = pretrained.preprocessing(images.train.shape(), data.resize);
+    let frozen_blocks = settings.frozen_blocks(backbone);
+    let (front, tail) = pretrained.network.split(frozen_blocks);
+    let recorded = backbone.build::<B>(&Initializer::blank(device)).split(frozen_blocks).1;
+    let trained = weights::load(recorded, weights::to_tensors(&tail))?;
+    Ok((Frozen::new(front, preprocessing, device), trained))
 }
 
 /// The backbone; from now on `config` asks for images of the size and colours that it takes, which is
