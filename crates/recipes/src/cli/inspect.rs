@@ -170,7 +170,9 @@ pub(super) fn run(
     };
     if let (Some(path), Some(images)) = (&arguments.sheet, images) {
         let rows = images.classes().join(", ");
-        inspection.notes.push(format!("the rows of `{}` from the top: {rows}", path.display()));
+        let columns = options.as_ref().map_or("", |_| "; only the first column is not augmented");
+        let told = format!("the rows of `{}` from the top: {rows}{columns}", path.display());
+        inspection.notes.push(told);
         let png = match &options {
             None => contact_sheet(&*images, COLUMNS)?,
             Some(options) => augmented::sheet(images, options, COLUMNS)?,

@@ -157,10 +157,11 @@ fn describe(
     }
     match tried {
         Some(found) => {
-            let settings = arguments.settings.iter().chain(&found);
-            let settings: String =
-                settings.map(|setting| format!(" --set {}", quoted(setting))).collect();
-            text += &format!("try: recipes train {}{settings}\n", quoted(&arguments.recipe));
+            text += &format!(
+                "try: recipes train {}{}\n",
+                quoted(&arguments.recipe),
+                as_arguments(&arguments.settings, &found)
+            );
         }
         None if test.broke_out || rises(&losses) => {
             text += "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
@@ -168,6 +169,15 @@ fn describe(
         None => text += "the loss never fell: raise `--to` or `--steps`\n",
     }
     text
+}
+
+/// The settings given and those found, which replace the given ones of the same keys, as a command has
+/// them.
+fn as_arguments(given: &[String], found: &[String]) -> String {
+    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let is_kept = |given: &&String| found.iter().all(|found| key(found) != key(given));
+    let settings = given.iter().filter(is_kept).chain(found);
+    settings.map(|setting| format!(" --set {}", quoted(setting))).collect()
 }
 
 /// The learning rate in the recipe's own settings.
@@ -232,6 +242,10 @@ mod tests {
         let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];
         assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");
         assert_eq!(tried(&["schedule.kind=one_cycle"]), "optimizer.learning_rate=3.0e-2");
+        let given = ["optimizer.learning_rate = 0.1", "data.size=8"].map(str::to_owned);
+        let found = ["optimizer.learning_rate=1e-2".to_owned()];
+        let command = " --set data.size=8 --set optimizer.learning_rate=1e-2";
+        assert_eq!(as_arguments(&given, &found), command);
     }
 
     #[test]
