@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc, time::Instant};
 use backend::{Backend, NAME, Part, convolution};
 use burn::tensor::Tensor;
 use data::{
-    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
-    Table, TableBatch, TableLoader, TableTargets, Targets, Task,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
+    Residency, Table, TableBatch, TableLoader, TableTargets, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -25,6 +25,8 @@ const VERSION: u32 = 2;
 pub(crate) struct Frozen<B: Backend> {
     network: Vgg<B>,
     preprocessing: ImagePreprocessing,
+    /// Of an image's features: `[channels, height, width]`.
+    shape: [usize; 3],
     /// The hash of its weights.
     hash: String,
     device: B::Device,
@@ -36,8 +38,11 @@ impl<B: Backend> Frozen<B> {
         preprocessing: ImagePreprocessing,
         device: &B::Device,
     ) -> Self {
-        let hash = hash_of(&network);
-        Self { network, preprocessing, hash, device: device.clone() }
+        let ImageShape { channels, height, width } = preprocessing.shape();
+        let image = Tensor::zeros([1, channels, height, width], device);
+        let [_, channels, height, width] = network.forward(image, &mut Pass::evaluation()).dims();
+        let (shape, hash) = ([channels, height, width], hash_of(&network));
+        Self { network, preprocessing, shape, hash, device: device.clone() }
     }
 
     pub(crate) fn preprocessing(&self) -> &ImagePreprocessing {
@@ -57,10 +62,7 @@ impl<B: Backend> Frozen<B> {
 
     /// The shape of an image's features: `[channels, height, width]`.
     pub(crate) fn shape(&self) -> [usize; 3] {
-        let shape = self.preprocessing.shape();
-        let image = Tensor::zeros([1, shape.channels, shape.height, shape.width], &self.device);
-        let [_, channels, height, width] = self.forward(image).dims();
-        [channels, height, width]
+        self.shape
     }
 
     pub(crate) fn into_network(self) -> Vgg<B> {
@@ -83,7 +85,7 @@ impl<B: Backend> Frozen<B> {
             let (table, note) = self.features(&images, directory.as_deref(), start)?;
             drop(images); // and their pixels with them
             let rows = TableLoader::new(table, Task::Multiclass, batching, &self.device)?;
-            return Ok((Features::Kept { rows, shape: self.shape() }, Some(note)));
+            return Ok((Features::Kept { rows, shape: self.shape }, Some(note)));
         }
         let (residency, workers) = (data.residency, data.workers);
         let images = ImageLoader::new(images, batching, residency, workers, &self.device)?;
@@ -102,7 +104,7 @@ impl<B: Backend> Frozen<B> {
         let key = self.key(split.as_ref())?;
         let path = directory.map(|directory| directory.join(format!("{key}.safetensors")));
         let images = split.labels().len();
-        let count = self.shape().iter().product();
+        let count = self.shape.iter().product();
         let group = start.group.clone();
         group.check_same("other data", &key)?;
         let found = path.as_ref().and_then(|path| Some((read(path, images, count)?, path)));

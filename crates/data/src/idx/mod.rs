@@ -38,8 +38,7 @@ pub fn read_idx(folder: &Path) -> Result<ImageSplits, DataError> {
         let path = folder.find(&names("train-labels", 1))?.unwrap_or_default();
         return Err(IdxError::SingleClass { path, label: label as u8 }.into());
     }
-    let test =
-        read_split(&folder, test_names().each_ref().map(<[String; 4]>::as_slice), Some(&train))?;
+    let test = read_test(&folder, Some(&train))?;
     Ok(ImageSplits { train, test })
 }
 
@@ -50,12 +49,15 @@ pub fn read_idx(folder: &Path) -> Result<ImageSplits, DataError> {
 ///
 /// As [`read_idx`].
 pub fn read_idx_test(folder: &Path) -> Result<Option<ImagesInMemory>, DataError> {
-    let names = test_names();
-    read_split(&Folder::open(folder)?, names.each_ref().map(<[String; 4]>::as_slice), None)
+    read_test(&Folder::open(folder)?, None)
 }
 
-fn test_names() -> [[String; 4]; 2] {
-    [names("t10k-images", 3), names("t10k-labels", 1)]
+fn read_test(
+    folder: &Folder,
+    train: Option<&ImagesInMemory>,
+) -> Result<Option<ImagesInMemory>, DataError> {
+    let names = [&names("t10k-images", 3)[..], &names("t10k-labels", 1)];
+    read_split(folder, names, train)
 }
 
 /// The usual names of a file, in the order in which they are looked for.

@@ -2,26 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::{ImageFolder, PreparedImages};
-use crate::ImageSource;
+use super::PreparedImages;
+use crate::{
+    ImageSource,
+    shared::{self, Known, OF_A_FOLDER},
+};
 
 impl PreparedImages {
     /// What the user should know where files with one content are in folders of different classes.
     pub fn note_on_labels(&self) -> Option<String> {
         let (folder, labels) = (self.folder(), self.labels());
         let mut first = HashMap::new();
-        let pairs = contents(folder).filter_map(|(image, content)| {
-            let original = *first.entry(content).or_insert(image);
+        let hashes = folder.known_hashes().iter().enumerate();
+        let mut pairs = hashes.filter_map(|(image, hash)| {
+            let original = *first.entry(hash.as_deref()?).or_insert(image);
             (labels[image] != labels[original]).then_some((image, original))
         });
-        let (count, image, original) = counted(pairs)?;
+        let (image, original) = pairs.next()?;
         let (shown, original) = (folder.path(image).display(), folder.path(original).display());
-        Some(match count {
+        Some(match 1 + pairs.count() {
             1 => format!(
                 "`{shown}` is the same picture as `{original}`, and of another class; one of the two \
                  is in the wrong folder"
             ),
-            _ => format!(
+            count => format!(
                 "{count} pictures are the same as one of another class, such as `{shown}` and \
                  `{original}`; one of each two is in the wrong folder"
             ),
@@ -32,33 +36,22 @@ impl PreparedImages {
     ///
     /// - `trained`, `held_out`: places of images
     pub fn note_on_copies(&self, trained: &[usize], held_out: &[usize]) -> Option<String> {
-        let folder = self.folder();
-        let known: HashMap<usize, &str> = contents(folder).collect();
-        let content = |image: &usize| Some((*known.get(image)?, *image));
-        let originals: HashMap<&str, usize> = trained.iter().rev().filter_map(content).collect();
-        let copies = held_out.iter().filter_map(content);
-        let (count, image, original) =
-            counted(copies.filter_map(|(known, image)| Some((image, *originals.get(known)?))))?;
+        let (folder, hashes) = (self.folder(), self.folder().known_hashes());
+        let hash = |image: usize| hashes.get(image).and_then(Option::as_deref);
+        let known = |images: &[usize]| -> Vec<Known<'_>> {
+            images.iter().map(|&image| (folder.path(image), hash(image))).collect()
+        };
+        let shared = shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?;
+        let [copy, original] = shared.example;
         Some(format!(
-            "{count} of the {} pictures held out are copies of pictures that are trained on, such as \
+            "{} of the {} pictures held out are copies of pictures that are trained on, such as \
              `{}`, which is the same as `{}`; results there look better than they are",
-            held_out.len(),
-            folder.path(image).display(),
-            folder.path(original).display()
+            shared.count,
+            shared.total,
+            copy.display(),
+            original.display()
         ))
     }
-}
-
-/// The images whose contents are known, and what tells these.
-fn contents(folder: &ImageFolder) -> impl Iterator<Item = (usize, &str)> {
-    let known = folder.known_hashes().iter().enumerate();
-    known.filter_map(|(image, hash)| Some((image, hash.as_deref()?)))
-}
-
-/// How many pairs there are, and the first.
-fn counted(mut pairs: impl Iterator<Item = (usize, usize)>) -> Option<(usize, usize, usize)> {
-    let (image, original) = pairs.next()?;
-    Some((1 + pairs.count(), image, original))
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ use super::{
 use crate::{
     Console, ExitCode, Failure, Progress,
     class_weights::counts,
+    config::FOLDER_SIDE,
     lstm, lstm_char,
     numbers::{counted, grouped, percent, significant},
 };
@@ -42,8 +43,6 @@ const DRAWN: usize = 1000;
 const MOST_COLUMNS: usize = 30;
 /// Digits shown of a value.
 const DIGITS: usize = 6;
-/// The height and width of pictures.
-const PIXELS: usize = 64;
 /// Images in a row of the contact sheet.
 const COLUMNS: usize = 12;
 
@@ -320,7 +319,7 @@ fn read_folder(
 ) -> Result<FoundImages, Failure> {
     let options = ImageFolderOptions {
         on_bad_image: OnBadImage::Skip, // so that every problem is found
-        ..ImageFolderOptions::new(arguments.path()?, [arguments.size.unwrap_or(PIXELS); 2])
+        ..ImageFolderOptions::new(arguments.path()?, [arguments.size.unwrap_or(FOLDER_SIDE); 2])
     };
     let folder = open_image_folder(&options)?;
     let mut notes = Vec::from_iter(folder.note());

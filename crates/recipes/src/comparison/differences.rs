@@ -5,19 +5,25 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::row::Row;
-use crate::report::same;
+use crate::{
+    config::{SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS},
+    report::same,
+};
 
-/// Settings that only this source reads: a run on files has them at its recipe's values, which say
-/// nothing of it.
+/// The source that alone reads some settings: a run on files has these at its recipe's values, which
+/// say nothing of it.
 const SYNTHETIC: &str = "synthetic";
-const SYNTHETIC_KEYS: [&str; 4] = ["data.drawing", "data.features", "data.labels", "data.samples"];
 /// The digits of a hash that tell data apart.
 const DIGITS: usize = 8;
+
+fn synthetic_keys() -> impl Iterator<Item = &'static str> {
+    SYNTHETIC_IMAGE_KEYS.into_iter().chain(SYNTHETIC_TABLE_KEYS)
+}
 
 /// Removes the settings that have no effect on a run, because its source does not read them.
 pub(super) fn remove_ignored(settings: &mut BTreeMap<String, Value>) {
     if settings.get("data.source").is_some_and(|source| source != SYNTHETIC) {
-        settings.retain(|key, _| !SYNTHETIC_KEYS.contains(&key.as_str()));
+        settings.retain(|key, _| synthetic_keys().all(|synthetic| synthetic != key));
     }
 }
 
@@ -115,7 +121,7 @@ mod tests {
         for recipe in RECIPES {
             let own = recipe.settings();
             let source = if own.contains_key("data.labels") { "csv" } else { "cifar10" };
-            for key in SYNTHETIC_KEYS.into_iter().filter(|&key| own.contains_key(key)) {
+            for key in synthetic_keys().filter(|&key| own.contains_key(key)) {
                 let other = match own[key].as_str() {
                     None => "77",
                     Some("digits") => "shapes",
@@ -129,6 +135,6 @@ mod tests {
                 refused.insert(key);
             }
         }
-        assert_eq!(refused, SYNTHETIC_KEYS.into());
+        assert_eq!(refused, synthetic_keys().collect());
     }
 }

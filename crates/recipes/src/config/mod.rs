@@ -75,7 +75,10 @@ pub use self::{
 };
 pub(crate) use self::{
     problem::usual_name,
-    schema::{FOLDER_SIDE, check_dropout, check_widths, is_no_dropout},
+    schema::{
+        FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
+        is_no_dropout,
+    },
 };
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.

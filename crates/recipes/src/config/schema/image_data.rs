@@ -93,7 +93,7 @@ pub enum Normalise {
 }
 
 /// Keys for synthetic images only.
-const SYNTHETIC_KEYS: [&str; 2] = ["data.drawing", "data.samples"];
+pub(crate) const SYNTHETIC_KEYS: [&str; 2] = ["data.drawing", "data.samples"];
 /// Keys for files only.
 const FOLDER_KEYS: [&str; 2] = ["data.on_bad_image", "data.cache"];
 /// The longest side, in pixels, and the most threads; a higher value is a slip.

@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     dense_layers::{check_dropout, check_widths, is_no_dropout},
-    image_data::FOLDER_SIDE,
+    image_data::{FOLDER_SIDE, SYNTHETIC_KEYS as SYNTHETIC_IMAGE_KEYS},
+    table_data::SYNTHETIC_KEYS as SYNTHETIC_TABLE_KEYS,
 };
 pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},

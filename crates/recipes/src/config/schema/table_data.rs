@@ -84,7 +84,7 @@ const CSV_KEYS: [&str; 6] = [
     "model.embedding",
 ];
 /// Keys for synthetic samples only.
-const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
+pub(crate) const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
 
 impl Check for TableData {
     fn check(&self, checker: &mut Checker<'_>) {
