@@ -37,16 +37,23 @@ pub(crate) fn counted(number: u64, unit: &str) -> String {
 /// A share as `99.1 %`, with more digits where it would read as none or all and is neither.
 pub(crate) fn percent(share: f64) -> String {
     let percentage = 100.0 * share;
-    let with = |decimals: usize| format!("{percentage:.decimals$}");
-    let text = match with(1).as_str() {
+    let text = match format!("{percentage:.1}").as_str() {
         "0.0" if share > 0.0 => significant(percentage, 1),
-        "100.0" if share < 1.0 => {
-            let needed = (2..PERCENT_DECIMALS).find(|&some| !with(some).starts_with("100"));
-            with(needed.unwrap_or(PERCENT_DECIMALS))
-        }
-        text => text.to_owned(),
+        _ => format!("{percentage:.*}", percent_decimals(share, 1)),
     };
     format!("{text} %")
+}
+
+/// The decimals, `fewest` or more, with which a percentage reads as none or all only where it is.
+pub(crate) fn percent_decimals(share: f64, fewest: usize) -> usize {
+    let reads_as = |decimals: usize, end: f64| {
+        let text = format!("{:.decimals$}", 100.0 * share);
+        text.parse::<f64>().is_ok_and(|percentage| percentage == end)
+    };
+    let misleads = |decimals: usize| {
+        share > 0.0 && reads_as(decimals, 0.0) || share < 1.0 && reads_as(decimals, 100.0)
+    };
+    (fewest..PERCENT_DECIMALS).find(|&decimals| !misleads(decimals)).unwrap_or(PERCENT_DECIMALS)
 }
 
 /// Bytes as `884 bytes`, `3.5 kB`, `1.2 GB`.

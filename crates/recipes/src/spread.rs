@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::numbers::{grouped, is_share, rounded};
+use crate::numbers::{grouped, is_share, percent_decimals, rounded};
 
 /// The mean of a value over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -53,7 +53,8 @@ impl Spread {
         if !is_share(name) {
             return self.told();
         }
-        format!("{} %", self.with(|share| format!("{:.2}", 100.0 * share)))
+        let decimals = percent_decimals(self.mean, 2);
+        format!("{} %", self.with(|share| format!("{:.decimals$}", 100.0 * share)))
     }
 
     /// With one decimal.
@@ -82,5 +83,7 @@ mod tests {
         let spread = Spread { mean: 0.98765, deviation: Some(0.0123) };
         assert_eq!(spread.metric("validation_accuracy"), "98.77 ± 1.23 %");
         assert_eq!(spread.metric("validation_loss"), "0.9877 ± 0.0123");
+        let nearly_all = Spread { mean: 0.999_96, deviation: Some(0.000_02) };
+        assert_eq!(nearly_all.metric("accuracy"), "99.996 ± 0.002 %");
     }
 }

@@ -77,19 +77,11 @@ pub(super) enum TargetPlan {
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut reader = CsvReader::open(&options.path)?;
-    let header = match options.header {
-        Some(header) => header,
-        None => {
-            first_row_has_target(&reader, &options.target)
-                || single_row_of_text(&reader)
-                || header::text_above_numbers(&reader)
-                || first_row_names_target(&options.path, &options.target)?
-        }
-    };
+    let header = has_header(&reader, options)?;
     let first = reader.ahead().take(1).flat_map(Row::cells);
     let cells: Vec<String> = first.map(str::to_owned).collect();
     let first_row = reader.shown().unwrap_or_default();
-    let names = header::names(&mut reader, header)?;
+    let mut names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
     let target = find_target(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
@@ -101,25 +93,46 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
 
     let mut summaries = summarise(&mut reader, &names, target)?;
     let blank_rows = reader.take_blank_rows();
-    let target_summary = summaries.remove(target);
-    let inferred = |name: &str| !options.columns.contains_key(name);
-    let mut columns = Vec::with_capacity(summaries.len());
-    let refuse_grouped = |name: &str, summary: &Summary| {
-        let grouped = summary.surely_grouped().filter(|_| reader.may_have_grouped());
-        let refused = |Place { line, text }: &Place| DataError::Cell {
-            path: options.path.clone(),
-            line: *line,
-            first_line: None,
-            source: CellError::Grouped { column: name.to_owned(), text: text.clone() },
-        };
-        grouped.map(refused).map_or(Ok(()), Err)
+    let (name, summary) = (names.remove(target), summaries.remove(target));
+    let columns = column_schemas(options, &reader, &names, &summaries)?;
+    if options.task.is_none() {
+        refuse_grouped(&reader, &name, &summary)?;
+    }
+    let target = TargetSchema {
+        kind: plan(options, &name, &summary, reader.first_line())?,
+        may_be_classes: summary.is_whole() && summary.may_be_classes(),
+        grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
+        name,
+        index: target,
     };
-    for (index, summary) in summaries.iter().enumerate() {
-        let name = &names[if index < target { index } else { index + 1 }];
+    let decimal_comma = reader.decimal_comma().cloned();
+    Ok(Schema { header, first_row, blank_rows, decimal_comma, columns, target })
+}
+
+/// Whether the file has a header, if the user does not say.
+fn has_header(reader: &CsvReader, options: &CsvOptions) -> Result<bool, DataError> {
+    if let Some(header) = options.header {
+        return Ok(header);
+    }
+    Ok(first_row_has_target(reader, &options.target)
+        || single_row_of_text(reader)
+        || header::text_above_numbers(reader)
+        || first_row_names_target(&options.path, &options.target)?)
+}
+
+/// What the columns hold, without the target.
+fn column_schemas(
+    options: &CsvOptions,
+    reader: &CsvReader,
+    names: &[String],
+    summaries: &[Summary],
+) -> Result<Vec<ColumnSchema>, DataError> {
+    let inferred = |name: &str| !options.columns.contains_key(name);
+    let column = |(name, summary): (&String, &Summary)| {
         if inferred(name) {
-            refuse_grouped(name, summary)?;
+            refuse_grouped(reader, name, summary)?;
         }
-        columns.push(ColumnSchema {
+        Ok(ColumnSchema {
             name: name.clone(),
             kind: column_kind(options, name, summary)?,
             missing: summary.missing,
@@ -128,19 +141,25 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
             grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
             extremes: summary.extremes(),
-        });
+        })
+    };
+    let columns = names.iter().zip(summaries).map(column);
+    let mut columns = columns.collect::<Result<Vec<_>, DataError>>()?;
+    drop_counters(&mut columns, summaries, inferred);
+    Ok(columns)
+}
+
+/// Refuses numbers whose points surely separate thousands.
+fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(), DataError> {
+    match summary.surely_grouped().filter(|_| reader.may_have_grouped()) {
+        Some(Place { line, text }) => Err(DataError::Cell {
+            path: reader.path().to_owned(),
+            line: *line,
+            first_line: None,
+            source: CellError::Grouped { column: name.to_owned(), text: text.clone() },
+        }),
+        None => Ok(()),
     }
-    drop_counters(&mut columns, &summaries, inferred);
-    let name = names[target].clone();
-    if options.task.is_none() {
-        refuse_grouped(&name, &target_summary)?;
-    }
-    let kind = plan(options, &name, &target_summary, reader.first_line())?;
-    let may_be_classes = target_summary.is_whole() && target_summary.may_be_classes();
-    let grouped = target_summary.grouped().filter(|_| reader.may_have_grouped()).cloned();
-    let target = TargetSchema { name, index: target, kind, may_be_classes, grouped };
-    let decimal_comma = reader.decimal_comma().cloned();
-    Ok(Schema { header, first_row, blank_rows, decimal_comma, columns, target })
 }
 
 /// Drops columns that number the rows, as pandas writes them and databases have them: what follows

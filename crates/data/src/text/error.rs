@@ -84,7 +84,7 @@ pub enum TextError {
         tokens: usize,
     },
     /// A part too short for a single window.
-    #[error("{text} has {tokens} tokens, a sequence of {sequence_length} and its target take {}", sequence_length.saturating_add(1))]
+    #[error("{text} has {tokens} token{}, a sequence of {sequence_length} and its target take {}", if *tokens == 1 { "" } else { "s" }, sequence_length.saturating_add(1))]
     TooShort {
         /// The part of the text.
         text: String,
@@ -95,7 +95,8 @@ pub enum TextError {
     },
     /// A part too short for a window in each stream.
     #[error(
-        "{text} has {tokens} tokens, too few for {streams} streams of {sequence_length} or more"
+        "{text} has {tokens} token{}, too few for {streams} streams of {sequence_length} or more",
+        if *tokens == 1 { "" } else { "s" }
     )]
     TooShortForStreams {
         /// The part of the text.

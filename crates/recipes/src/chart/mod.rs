@@ -1,4 +1,4 @@
-//! Line charts as SVG, light or dark as the reader prefers.
+//! Charts of lines and points as SVG, light or dark as the reader prefers.
 //!
 //! Colours are CSS classes defined by [`STYLE`], which a page has once, and an SVG file itself.
 
@@ -12,7 +12,7 @@ use crate::{console::printable, numbers::significant};
 /// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A line chart.
+/// A chart of lines, or of points.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -28,12 +28,14 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Along the line; values without a place on the axes are left out.
     pub(crate) points: Vec<(f64, f64)>,
+    /// Whether the points are drawn alone, without a line between them.
+    pub(crate) loose: bool,
 }
 
 // In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = WIDTH - 14.0;
+const LEFT: f64 = 82.0;
+const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = TOP + 200.0;
 const MIDDLE: f64 = (LEFT + RIGHT) / 2.0;
@@ -62,8 +64,8 @@ struct Drawing<'a> {
     x_label: &'a str,
     y_label: &'a str,
     height: f64,
-    /// Where across, and what stands there.
-    x_ticks: Vec<(f64, &'a str)>,
+    /// Where across, where the middle of the text is, and what stands there.
+    x_ticks: Vec<(f64, f64, &'a str)>,
     /// Where down, and what stands there.
     y_ticks: Vec<(f64, &'a str)>,
     lines: Vec<DrawnLine>,
@@ -75,6 +77,9 @@ struct DrawnLine {
     /// Its CSS classes.
     colour: String,
     points: Vec<DrawnPoint>,
+    loose: bool,
+    /// Whether the points on the line are marked.
+    marked: bool,
     /// Where its name stands below the chart, if there are several lines: the left end and the
     /// height of the row.
     legend: Option<(f64, f64)>,
@@ -100,10 +105,15 @@ impl Chart {
 
     fn draw(&self, style: Option<&'static str>) -> String {
         let lines: Vec<Vec<(f64, f64)>> =
-            self.lines.iter().map(|line| self.drawable(&line.points)).collect();
+            self.lines.iter().map(|line| self.drawable(line)).collect();
         let points = || lines.iter().flatten();
         let (x, y) = (points().map(|point| point.0), points().map(|point| point.1));
-        let x = if self.logarithmic_x { Scale::logarithmic(x) } else { Scale::tight(x) };
+        let is_scatter = self.lines.iter().any(|line| line.loose);
+        let x = match self.logarithmic_x {
+            true => Scale::logarithmic(x),
+            false if is_scatter => Scale::rounded(x),
+            false => Scale::tight(x),
+        };
         let y = Scale::rounded(y);
         let legend = self.legend();
         let end = legend.last().map(|(_, centre)| centre + LEGEND_ROW / 2.0 + 6.0);
@@ -111,6 +121,8 @@ impl Chart {
             name: printable(&self.lines[index].name),
             colour: colour(index),
             points: points.iter().map(|&point| DrawnPoint::of(point, &x, &y)).collect(),
+            loose: self.lines[index].loose,
+            marked: points.len() <= MOST_MARKED && !is_scatter,
             legend: legend.get(index).copied(),
         };
         let drawing = Drawing {
@@ -122,7 +134,11 @@ impl Chart {
             x_ticks: x
                 .ticks()
                 .iter()
-                .map(|tick| (across(&x, tick.value), tick.text.as_str()))
+                .map(|tick| {
+                    let (place, text) = (across(&x, tick.value), tick.text.as_str());
+                    let half: f64 = text.chars().map(width_of).sum::<f64>() / 2.0;
+                    (place, place.min(WIDTH - half), text)
+                })
                 .collect(),
             y_ticks: y
                 .ticks()
@@ -138,15 +154,16 @@ impl Chart {
     }
 
     /// The points that have a place, thinned to what can be told apart.
-    fn drawable(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    fn drawable(&self, line: &Line) -> Vec<(f64, f64)> {
         let has_place = |value: f64| value.abs() <= scale::LARGEST;
         let least = if self.logarithmic_x { scale::LEAST_LOGARITHMIC } else { -scale::LARGEST };
-        let points: Vec<(f64, f64)> = points
+        let points: Vec<(f64, f64)> = line
+            .points
             .iter()
             .copied()
             .filter(|&(x, y)| has_place(x) && x >= least && has_place(y))
             .collect();
-        if points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
+        if line.loose || points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
 
     /// Where the names of the lines stand, in rows below the chart: the left end and the height of
@@ -222,7 +239,7 @@ mod tests {
     use super::*;
 
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
-        Line { name: name.to_owned(), points: points.to_vec() }
+        Line { name: name.to_owned(), points: points.to_vec(), loose: false }
     }
 
     fn chart(lines: Vec<Line>) -> Chart {
@@ -252,6 +269,16 @@ mod tests {
         let places = places(&svg);
         assert!((places[1].0 - places[0].0 - (places[2].0 - places[1].0)).abs() < 0.11);
         assert!(svg.contains(">0.001</text>"), "{svg}");
+    }
+
+    #[test]
+    fn loose_points_have_no_line_and_are_all_drawn() {
+        let points: Vec<(f64, f64)> = (0..2000).map(|x| (f64::from(x % 7), f64::from(x))).collect();
+        let loose = Line { loose: true, ..line("rows", &points) };
+        let svg = chart(vec![loose, line("diagonal", &[(0.0, 0.0), (2000.0, 2000.0)])]).inline();
+        assert_eq!(svg.matches("class=\"chart-loose chart-0\"").count(), 2000);
+        assert_eq!(places(&svg), [(LEFT, BOTTOM), (RIGHT, TOP)], "the diagonal alone is a line");
+        assert_eq!(svg.matches("class=\"chart-dot chart-0\"").count(), 1, "in the legend");
     }
 
     #[test]

@@ -74,9 +74,16 @@ pub(super) fn run(
     output.result(&test, |test| describe(test, tried, default_rate(recipe), arguments))
 }
 
+/// What to try.
+struct ToTry {
+    settings: Vec<String>,
+    /// Whether the rate is for the peak of a schedule.
+    peak: bool,
+}
+
 /// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
 /// the rate, and so stays there only briefly, the rate where the loss falls fastest.
-fn to_try(test: &RangeTest, recipe: &Layer, layers: &[Layer]) -> Option<Vec<String>> {
+fn to_try(test: &RangeTest, recipe: &Layer, layers: &[Layer]) -> Option<ToTry> {
     let setting = |key| {
         let last = layers.iter().rev().find_map(|layer| layer.value(key));
         last.or_else(|| recipe.value(key)).unwrap_or_default()
@@ -88,7 +95,7 @@ fn to_try(test: &RangeTest, recipe: &Layer, layers: &[Layer]) -> Option<Vec<Stri
     if number(&setting("schedule.minimum")) > number(&rate) {
         settings.push("schedule.minimum=0".to_owned());
     }
-    Some(settings)
+    Some(ToTry { settings, peak: peak.is_some() })
 }
 
 fn chart(test: &RangeTest) -> Chart {
@@ -96,11 +103,11 @@ fn chart(test: &RangeTest) -> Chart {
     let line = |name: &str, value: fn(&Point) -> f64| {
         let points = test.points.iter().map(|point| (point.learning_rate, value(point)));
         let points = points.filter(|&(_, loss)| loss <= highest).collect();
-        Line { name: name.to_owned(), points }
+        Line { name: name.to_owned(), points, loose: false }
     };
     let mark = |(name, rate): (&str, Option<f64>)| {
         let points = rate.map(|rate| vec![(rate, lowest), (rate, highest)])?;
-        Some(Line { name: name.to_owned(), points })
+        Some(Line { name: name.to_owned(), points, loose: false })
     };
     let marks = [("a tenth of the lowest", test.tenth_of_lowest), ("steepest", test.steepest)];
     let mut lines =
@@ -131,7 +138,7 @@ fn heights(test: &RangeTest) -> [f64; 2] {
 /// - `default`: the learning rate in the recipe's own settings
 fn describe(
     test: &RangeTest,
-    tried: Option<Vec<String>>,
+    tried: Option<ToTry>,
     default: Option<f64>,
     arguments: &LrFindArguments,
 ) -> String {
@@ -156,11 +163,12 @@ fn describe(
         text += &format!("  {:>8}  {what}\n", exponential(rate));
     }
     match tried {
-        Some(found) => {
+        Some(ToTry { settings, peak }) => {
             text += &format!(
-                "try: recipes train {}{}\n",
+                "try{}: recipes train {}{}\n",
+                if peak { ", for the peak of `one_cycle`" } else { "" },
                 quoted(&arguments.recipe),
-                as_arguments(&arguments.settings, &found)
+                as_arguments(&arguments.settings, &settings)
             );
         }
         None if test.broke_out || rises(&losses) => {
@@ -236,12 +244,15 @@ mod tests {
             steepest: Some(3e-2),
         };
         let recipe = Layer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
-        let tried =
-            |settings: &[&str]| to_try(&test, &recipe, &Layer::sets(settings)).unwrap().join(" ");
+        let tried = |settings: &[&str]| {
+            let ToTry { settings, peak } = to_try(&test, &recipe, &Layer::sets(settings)).unwrap();
+            format!("{}{}", if peak { "peak: " } else { "" }, settings.join(" "))
+        };
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");
         let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];
         assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");
-        assert_eq!(tried(&["schedule.kind=one_cycle"]), "optimizer.learning_rate=3.0e-2");
+        let peak = "peak: optimizer.learning_rate=3.0e-2";
+        assert_eq!(tried(&["schedule.kind=one_cycle"]), peak);
         let given = ["optimizer.learning_rate = 0.1", "data.size=8"].map(str::to_owned);
         let found = ["optimizer.learning_rate=1e-2".to_owned()];
         let command = " --set data.size=8 --set optimizer.learning_rate=1e-2";

@@ -94,7 +94,7 @@ fn learning_rate_chart(plan: &Plan) -> Chart {
         title: format!("Learning rate of {}", plan.recipe),
         x_label: "step".to_owned(),
         y_label: "learning rate".to_owned(),
-        lines: vec![Line { name: "learning rate".to_owned(), points }],
+        lines: vec![Line { name: "learning rate".to_owned(), points, loose: false }],
         ..Chart::default()
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn examine(
         Ok::<_, DataError>(Sample::Image { png, name: source.name(index) })
     };
     Ok(Examined {
+        values: Vec::new(),
         mistakes: tally.mistakes(classes, shown)?,
         report: EvaluationReport {
             classes: classes.clone(),

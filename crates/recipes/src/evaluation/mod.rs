@@ -72,6 +72,9 @@ pub(crate) struct Examined {
     pub(crate) report: EvaluationReport,
     /// Its worst mistakes, the worst first.
     pub(crate) mistakes: Vec<Mistake>,
+    /// True and predicted values of a regression, those of some rows where there are many.
+    #[serde(default)]
+    pub(crate) values: Vec<(f64, f64)>,
     /// The beginning of the held-out text, as a prompt.
     pub(crate) beginning: Option<String>,
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use backend::{Selected, device::Device};
 use data::{
-    SharedFiles, Table, TablePreprocessing, TargetKind,
+    SharedFiles, Table, TablePreprocessing, Target, TargetKind,
     csv_table::read_table,
     npy::{is_npy, read_npy_table},
 };
@@ -24,6 +24,9 @@ use crate::{
     mlp,
     table_evaluation::TableEvaluation,
 };
+
+/// The most rows whose values are kept to be drawn.
+const MOST_VALUES: usize = 500;
 
 pub(super) fn examine(
     run: &Path,
@@ -62,11 +65,13 @@ pub(super) fn examine(
         let features = &table.features[index * width..][..width];
         decoded_row(preprocessing, features, table.lines.get(index).copied())
     };
+    let values = values(model, &table)?;
     let mistakes = if classes.is_empty() {
-        furthest_off(model, &table, row)?
+        furthest_off(&preprocessing.target, &values, row)
     } else {
         tally.mistakes(classes, |index| Ok::<_, Failure>(row(index)))?
     };
+    let every = values.len().div_ceil(MOST_VALUES).max(1);
     Ok(Examined {
         report: EvaluationReport {
             given_split: given_split.map(Into::into),
@@ -77,6 +82,7 @@ pub(super) fn examine(
             ..EvaluationReport::of(split, table.rows(), metrics)
         },
         mistakes,
+        values: values.into_iter().step_by(every).collect(),
         beginning: None,
     })
 }
@@ -109,33 +115,37 @@ fn is_csv(path: &Path) -> bool {
     !path.is_dir() && !is_npy(path)
 }
 
+/// The true and the predicted value of each row, in the user's unit; none where classes are predicted.
+fn values(model: &Model<Selected>, table: &Table) -> Result<Vec<(f64, f64)>, Failure> {
+    let target = &model.description().table()?.target;
+    if !target.classes().is_empty() {
+        return Ok(Vec::new());
+    }
+    let truths = table.targets.values().iter().map(|&truth| target.restore(truth));
+    let predictions = model.predict_rows(&table.features)?;
+    let pair = |(truth, prediction)| match prediction {
+        Prediction::Value(value) => Some((truth, value)),
+        Prediction::Class { .. } => None,
+    };
+    Ok(truths.zip(predictions).filter_map(pair).collect())
+}
+
 /// The rows whose predicted values are furthest from the true ones, each as `row` shows it.
 fn furthest_off(
-    model: &Model<Selected>,
-    table: &Table,
+    target: &Target,
+    values: &[(f64, f64)],
     row: impl Fn(usize) -> Sample,
-) -> Result<Vec<Mistake>, Failure> {
-    let target = &model.description().table()?.target;
-    let TargetKind::Regression { mean, deviation } = target.kind else { return Ok(Vec::new()) };
-    let predictions = model.predict_rows(&table.features)?;
-    let mut rows: Vec<(usize, f64, f64)> = table
-        .targets
-        .values()
-        .iter()
-        .zip(predictions)
-        .enumerate()
-        .filter_map(|(index, (&truth, prediction))| match prediction {
-            Prediction::Value(value) => Some((index, target.restore(truth), value)),
-            Prediction::Class { .. } => None,
-        })
-        .collect();
-    rows.sort_by(|a, b| (b.1 - b.2).abs().total_cmp(&(a.1 - a.2).abs()));
+) -> Vec<Mistake> {
+    let TargetKind::Regression { mean, deviation } = target.kind else { return Vec::new() };
+    let distance = |index: usize| (values[index].0 - values[index].1).abs();
+    let mut rows: Vec<usize> = (0..values.len()).collect();
+    rows.sort_by(|&a, &b| distance(b).total_cmp(&distance(a)));
     rows.truncate(MOST);
-    let mistake = |(index, truth, prediction): (usize, f64, f64)| Mistake {
-        truth: short(truth, mean, deviation),
-        prediction: short(prediction, mean, deviation),
+    let mistake = |index: usize| Mistake {
+        truth: short(values[index].0, mean, deviation),
+        prediction: short(values[index].1, mean, deviation),
         probability: None,
         sample: row(index),
     };
-    Ok(rows.into_iter().map(mistake).collect())
+    rows.into_iter().map(mistake).collect()
 }

@@ -65,6 +65,7 @@ pub(super) fn examine(
         }
     };
     Ok(Examined {
+        values: Vec::new(),
         report: EvaluationReport {
             notes,
             ..EvaluationReport::of(

@@ -58,12 +58,23 @@ pub(crate) fn overlaid(runs: &[(String, &Record)]) -> Vec<Chart> {
     std::iter::once(training).chain(validation).filter(drawn).collect()
 }
 
+/// A chart of a regression's predicted values over the true ones; none without values.
+pub(super) fn values(values: &[(f64, f64)]) -> Option<Chart> {
+    let all = values.iter().flat_map(|&(truth, prediction)| [truth, prediction]);
+    let (low, high) =
+        all.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+    let rows = Line { loose: true, ..line("held-out row", values.to_vec()) };
+    let diagonal = line("predicted = true", vec![(low, low), (high, high)]);
+    let axes = ("true value", "predicted value");
+    (!values.is_empty()).then(|| chart("Predicted and true values", axes, vec![rows, diagonal]))
+}
+
 fn by_epoch(record: &Record, value: impl Fn(&EpochRecord) -> Option<f64>) -> Vec<(f64, f64)> {
     record.epochs.iter().filter_map(|epoch| Some((epoch.epoch as f64, value(epoch)?))).collect()
 }
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
-    Line { name: name.to_owned(), points }
+    Line { name: name.to_owned(), points, loose: false }
 }
 
 fn chart(title: &str, (x_label, y_label): (&str, &str), lines: Vec<Line>) -> Chart {
@@ -131,5 +142,14 @@ mod tests {
         let charts = overlaid(&[("a".to_owned(), &first), ("b".to_owned(), &second)]);
         assert_eq!(titles(&charts), ["Training loss", "Validation loss", "Validation accuracy"]);
         assert_eq!(charts[1].lines[1].name, "b");
+    }
+
+    #[test]
+    fn values_are_drawn_beside_the_line_on_which_they_would_be_right() {
+        let chart = values(&[(1.0, 2.0), (5.0, 4.5), (3.0, -1.0)]).unwrap();
+        assert!(chart.lines[0].loose && !chart.lines[1].loose);
+        assert_eq!(chart.lines[0].points.len(), 3);
+        assert_eq!(chart.lines[1].points, [(-1.0, -1.0), (5.0, 5.0)]);
+        assert!(values(&[]).is_none());
     }
 }

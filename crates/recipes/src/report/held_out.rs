@@ -130,7 +130,8 @@ mod tests {
             per_class: counts.iter().enumerate().map(class).collect(),
             ..EvaluationReport::of("test", 1000, metrics)
         };
-        let examined = Examined { report, mistakes: Vec::new(), beginning: None };
+        let examined =
+            Examined { report, mistakes: Vec::new(), values: Vec::new(), beginning: None };
         HeldOut { examined, text: None, vocabulary }
     }
 

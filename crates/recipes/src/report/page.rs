@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     changes::{Change, changes},
-    curves::curves,
+    curves::{curves, values},
     held_out::{HeldOut, Written},
     times::{Spent, times},
     verdict::{Verdict, is_beyond},
@@ -69,6 +69,8 @@ struct Measures<'a> {
     matrix: Vec<MatrixRow>,
     pairs: Vec<String>,
     pictures: Vec<Picture<'a>>,
+    /// The chart of a regression's values.
+    values: Option<String>,
     rows: Option<Rows<'a>>,
     text: Option<&'a Written>,
 }
@@ -255,6 +257,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         matrix,
         pairs: pairs(report),
         pictures: mistakes.iter().filter_map(picture).collect(),
+        values: values(&held_out.examined.values).map(|chart| chart.inline()),
         rows: rows(mistakes),
         text: held_out.text.as_ref(),
     }

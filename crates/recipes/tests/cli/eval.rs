@@ -123,6 +123,9 @@ fn a_regression_has_errors_and_no_classes() {
     assert_eq!([&report["macro_f1"], &report["roc_auc"]], [&Value::Null; 2]);
     let names: Vec<&String> = report["metrics"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["loss", "mae", "r2", "rmse"]);
+    let page = folder.read("run/report.html");
+    assert!(page.contains("Predicted and true values"));
+    assert_eq!(page.matches("\"chart-loose").count() as u64, report["samples"].as_u64().unwrap());
 
     // However far the values are from those trained on.
     folder.write("far.csv", "a,price\n1,1000000000\n2,60\n");
