@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, time::Instant};
 use backend::{AutodiffBackend, Backend, UpdateRule};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+    tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
 
 use crate::{
-    Group, GroupError,
+    Group, GroupError, message,
     optimizer::{Slots, first_slots},
     parameters::Parameter,
-    values::{Replace, from_host, to_host},
+    values::Replace,
 };
 
 /// One gradient for each parameter, none where it has none.
@@ -48,24 +48,19 @@ impl<B: Backend> Gradients<B> {
         message: &mut Vec<f32>,
     ) -> Result<(Self, Tensor<B, 1>, f64), GroupError> {
         let device = loss.device();
+        let there: Vec<bool> = self.0.iter().map(Option::is_some).collect();
         let loss = loss.into_primitive().tensor();
-        message.clear();
-        for tensor in std::iter::once(&loss).chain(self.0.iter().flatten()) {
-            message.extend(to_host::<B>(tensor.clone()));
-        }
+        let tensors: Vec<_> = std::iter::once(loss).chain(self.0.into_iter().flatten()).collect();
+        message::read::<B>(&tensors, message);
         let start = Instant::now(); // now that the device has computed them
         group.sum(message)?;
         let seconds = start.elapsed().as_secs_f64();
-        let mut rest = &message[..];
-        let mut summed = |tensor: FloatTensor<B>| {
-            let shape = tensor.shape();
-            let (values, after) = rest.split_at(shape.num_elements());
-            rest = after;
-            from_host::<B>(values.to_vec(), shape, &device)
-        };
-        let loss = Tensor::from_primitive(TensorPrimitive::Float(summed(loss)));
-        let gradients = self.0.into_iter().map(|gradient| gradient.map(&mut summed)).collect();
-        Ok((Self(gradients), loss, seconds))
+        let shapes: Vec<Shape> = tensors.iter().map(TensorMetadata::shape).collect();
+        let mut summed = message::written::<B>(message, &shapes, &device).into_iter();
+        let loss = summed.next().expect("the loss comes first");
+        let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
+        let gradients = there.into_iter().map(|there| if there { summed.next() } else { None });
+        Ok((Self(gradients.collect()), loss, seconds))
     }
 
     /// The sums of their squares.

@@ -53,6 +53,7 @@ mod schedule;
 mod average;
 mod gradients;
 mod loss_scale;
+mod message;
 mod parameters;
 mod patience;
 mod progress;

@@ -1,0 +1,112 @@
+//! Tensors as one message between processes.
+
+use std::ops::Range;
+
+use backend::Backend;
+use burn::tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor};
+
+use crate::values::{from_host, to_host};
+
+/// How many numbers of small tensors cross to or from the device together: 25 MB, as in PyTorch's
+/// `DistributedDataParallel`. Each crossing waits for the device, and a larger one takes more memory.
+const BUCKET: usize = (25 << 20) / size_of::<f32>();
+
+/// Reads the numbers of tensors, one after another, into `message`.
+pub(crate) fn read<B: Backend>(tensors: &[FloatTensor<B>], message: &mut Vec<f32>) {
+    let lengths: Vec<usize> = tensors.iter().map(|tensor| tensor.shape().num_elements()).collect();
+    message.clear();
+    for bucket in buckets(&lengths, BUCKET) {
+        let joined = match &tensors[bucket] {
+            [tensor] => tensor.clone(),
+            several => {
+                let several = several.iter().cloned().map(flat::<B>).collect();
+                Tensor::cat(several, 0).into_primitive().tensor()
+            }
+        };
+        message.extend(to_host::<B>(joined));
+    }
+}
+
+/// Tensors of these shapes with the numbers of `message`.
+pub(crate) fn written<B: Backend>(
+    message: &[f32],
+    shapes: &[Shape],
+    device: &B::Device,
+) -> Vec<FloatTensor<B>> {
+    let lengths: Vec<usize> = shapes.iter().map(Shape::num_elements).collect();
+    let mut tensors = Vec::with_capacity(shapes.len());
+    let mut rest = message;
+    for bucket in buckets(&lengths, BUCKET) {
+        let (numbers, after) = rest.split_at(lengths[bucket.clone()].iter().sum());
+        rest = after;
+        let numbers = from_host::<B>(numbers.to_vec(), [numbers.len()].into(), device);
+        let numbers = flat::<B>(numbers);
+        let mut start = 0;
+        for (shape, length) in shapes[bucket.clone()].iter().zip(&lengths[bucket]) {
+            let tensor = numbers.clone().slice(start..start + length);
+            tensors.push(B::float_reshape(tensor.into_primitive().tensor(), shape.clone()));
+            start += length;
+        }
+    }
+    tensors
+}
+
+/// Neighbours with at most so many numbers together; what has more is alone.
+fn buckets(lengths: &[usize], most: usize) -> Vec<Range<usize>> {
+    let mut buckets: Vec<Range<usize>> = Vec::new();
+    let mut full = most;
+    for (index, &length) in lengths.iter().enumerate() {
+        match buckets.last_mut() {
+            Some(bucket) if full + length <= most => {
+                bucket.end += 1;
+                full += length;
+            }
+            _ => {
+                buckets.push(index..index + 1);
+                full = length;
+            }
+        }
+    }
+    buckets
+}
+
+fn flat<B: Backend>(tensor: FloatTensor<B>) -> Tensor<B, 1> {
+    let count = tensor.shape().num_elements();
+    let flat = B::float_reshape(tensor, [count].into());
+    Tensor::from_primitive(TensorPrimitive::Float(flat))
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+    use burn::tensor::TensorData;
+
+    use super::*;
+
+    #[test]
+    fn small_neighbours_cross_together() {
+        assert_eq!(buckets(&[3, 4, 3, 11, 1, 9, 1], 10), [0..3, 3..4, 4..6, 6..7]);
+        assert_eq!(buckets(&[10, 10], 10), [0..1, 1..2]);
+        assert_eq!(buckets(&[], 10), []);
+    }
+
+    #[test]
+    fn tensors_cross_whole_and_in_order() {
+        let device = Device::default();
+        let shapes = [[1, 1], [BUCKET / 3, 2], [7, 13], [3, BUCKET / 2], [5, 1]].map(Shape::from);
+        let count = shapes.iter().map(Shape::num_elements).sum::<usize>();
+        let numbers: Vec<f32> = (0..count).map(|index| index as f32).collect();
+        let tensors = written::<Selected>(&numbers, &shapes, &device);
+        let found: Vec<Shape> = tensors.iter().map(TensorMetadata::shape).collect();
+        assert_eq!(found, shapes);
+        let third =
+            Tensor::<Selected, 2>::from_primitive(TensorPrimitive::Float(tensors[2].clone()));
+        let start = 1 + 2 * (BUCKET / 3);
+        let expected = TensorData::new(numbers[start..start + 91].to_vec(), [7, 13]);
+        third.into_data().assert_eq(&expected, true);
+
+        let mut message = vec![9.0];
+        read::<Selected>(&tensors, &mut message);
+        assert!(message == numbers);
+    }
+}
