@@ -206,7 +206,7 @@ fn switch(backend: &str) -> String {
 #[cfg(feature = "cuda")]
 fn probe_selected(process: Share) -> Result<(Device, String), String> {
     let (index, name) = cuda::probe(process)?;
-    kernels::configure(&format!("cuda {name} {}", cuda::versions()));
+    kernels::configure(&format!("cuda {name} {}", cuda::versions()), process);
     Ok((Device::new(index), name))
 }
 
@@ -216,7 +216,7 @@ fn probe_selected(process: Share) -> Result<(Device, String), String> {
         Share::WHOLE => Device::default(),
         Share { rank, .. } => Device::DiscreteGpu(rank),
     };
-    kernels::configure(NAME);
+    kernels::configure(NAME, process);
     Ok((device.clone(), wgpu::probe(&device)?))
 }
 

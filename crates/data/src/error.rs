@@ -3,6 +3,7 @@
 mod help;
 
 pub(crate) use self::help::column_setting;
+use self::help::more;
 
 use std::{
     io,
@@ -136,6 +137,14 @@ pub enum DataError {
         /// Where its closing quote is.
         end: u64,
     },
+    /// A first row with nothing but its first cell.
+    #[error("`{}`: only the first cell of the first row is filled, `{text}`, as in a title", path.display())]
+    Title {
+        /// The file.
+        path: PathBuf,
+        /// The cell, shortened.
+        text: String,
+    },
     /// A row of another length than the first.
     #[error("{}:{line}: the row has {cells} cells, the first has {expected}", path.display())]
     Ragged {
@@ -258,8 +267,16 @@ pub enum DataError {
         /// How many rows there are.
         rows: u64,
     },
+    /// A target without any value.
+    #[error("`{}`: the target `{target}` has no values", path.display())]
+    EmptyTarget {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+    },
     /// A target of text that hardly recurs.
-    #[error("`{}`: the text of the target `{target}` is nearly unique: {classes} different ones in {rows} rows", path.display())]
+    #[error("`{}`: the text of the target `{target}` hardly recurs: {classes} different ones in {rows} rows", path.display())]
     UniqueTarget {
         /// The file.
         path: PathBuf,
@@ -307,6 +324,8 @@ pub enum DataError {
         column: String,
         /// The most that are allowed.
         limit: usize,
+        /// Whether it is the target.
+        is_target: bool,
     },
     /// A class that the training file does not have.
     #[error("{}:{line}: class `{class}` is not in the training file", path.display())]
@@ -467,14 +486,6 @@ impl DataError {
             io::ErrorKind::IsADirectory => Self::Directory { path },
             _ => Self::Read { path, source },
         }
-    }
-}
-
-/// The end of a sentence about the first of `rows` rows.
-fn more(rows: u64) -> String {
-    match rows {
-        0 | 1 => String::new(),
-        _ => format!(", and in {} rows below", rows - 1),
     }
 }
 

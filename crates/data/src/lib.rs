@@ -104,5 +104,5 @@ pub use crate::{
     order::{EpochOrder, Order},
     shared::{SharedFiles, refuse_shared},
     split::classes_without_validation,
-    table::{Moments, Table, TableSplits, Targets},
+    table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
 };

@@ -1,6 +1,6 @@
 //! A table in memory: a row of features and a target per sample.
 
-use std::{collections::HashMap, path::Path};
+use std::collections::HashMap;
 
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
@@ -284,8 +284,8 @@ pub(crate) fn target_note(
     }
 }
 
-/// Two classes that differ only in the case of letters.
-fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
+/// Two classes or categories that differ only in the case of letters.
+pub(crate) fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
     let mut seen = HashMap::new();
     classes.iter().find_map(|class| {
         let other = seen.insert(class.to_lowercase(), class)?;
@@ -303,25 +303,23 @@ pub(crate) fn note_on_validation(
     classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
 }
 
-/// What the user should know where most rows of another file are among those to train on, as they
-/// hardly are by chance.
-pub(crate) fn note_on_rows_in_both(
-    train_path: &Path,
-    train: &Table,
-    path: &Path,
-    other: &Table,
-) -> Option<String> {
+/// Fewer rows may well be the same by chance.
+const FEWEST_COPIES: usize = 5;
+
+/// What the user should know where more than a quarter of the rows to measure on are the same as rows
+/// to train on, as they hardly are by chance.
+///
+/// - `rows`: what those to measure on are called, such as ``rows of `test.csv` ``
+pub fn note_on_rows_in_both(train: &Table, other: &Table, rows: &str) -> Option<String> {
     // Of the rows of the other file, which is smaller as a rule.
     let mut counts = HashMap::<Vec<u32>, usize>::new();
     other.rows_in_bits().for_each(|row| *counts.entry(row).or_default() += 1);
     let in_both: usize = train.rows_in_bits().filter_map(|row| counts.remove(&row)).sum();
-    let rows = other.rows();
-    (2 * in_both > rows).then(|| {
+    let all = other.rows();
+    (in_both >= FEWEST_COPIES && 4 * in_both > all).then(|| {
         format!(
-            "{in_both} of {rows} rows of `{}` are in `{}` as well, which is trained on: what is \
-             measured on them is no performance on new data",
-            path.display(),
-            train_path.display()
+            "{in_both} of {all} {rows} are the same as rows to train on, targets included: what is \
+             measured on them is no performance on new data"
         )
     })
 }

@@ -145,7 +145,7 @@ fn titanic_has_missing_values_and_text() {
     assert!(notes.contains("`Age`: 177 missing values are replaced by the mean, 29.69"), "{notes}");
     assert!(notes.contains("`Embarked`: 2 missing values"), "{notes}");
     assert!(notes.contains("by the most frequent, `S`"), "{notes}");
-    assert!(notes.contains("`Name` is dropped: its text is nearly unique"), "{notes}");
+    assert!(notes.contains("`Name` is dropped: its text hardly recurs"), "{notes}");
 }
 
 #[test]

@@ -49,6 +49,19 @@ fn sigmoid(value: f32) -> f32 {
     1.0 / (1.0 + f32::exp(-value))
 }
 
+/// In f32 it is 1 from 9.01 on. Some drivers divide sinh by cosh, which are infinite from 89 on.
+#[cube]
+fn tanh(value: f32) -> f32 {
+    let mut tanh = f32::tanh(value);
+    if value > 15.0f32 {
+        tanh = 1.0f32;
+    }
+    if value < -15.0f32 {
+        tanh = -1.0f32;
+    }
+    tanh
+}
+
 /// How sequences fall to cubes.
 struct Division {
     rows: usize,
@@ -138,10 +151,10 @@ fn run_through<E: Float>(
             let at = (i / width) * 4 * width + j;
             let input_gate = sigmoid(sums[at]);
             let forget_gate = sigmoid(sums[at + width]);
-            let new = f32::tanh(sums[at + 2 * width]);
+            let new = tanh(sums[at + 2 * width]);
             let output_gate = sigmoid(sums[at + 3 * width]);
             cell[i] = forget_gate * cell[i] + input_gate * new;
-            hidden[i] = output_gate * f32::tanh(cell[i]);
+            hidden[i] = output_gate * tanh(cell[i]);
             if row < batch {
                 let place = row * time + step;
                 outputs[place * width + j] = E::cast_from(hidden[i]);
@@ -298,7 +311,7 @@ fn run_back<E: Float>(
             let forget_gate = f32::cast_from(gates[gate + width]);
             let new = f32::cast_from(gates[gate + 2 * width]);
             let output_gate = f32::cast_from(gates[gate + 3 * width]);
-            let cell_tanh = f32::tanh(f32::cast_from(cells[place * width + j]));
+            let cell_tanh = tanh(f32::cast_from(cells[place * width + j]));
             let mut previous = 0.0f32;
             if step > 0 {
                 previous = f32::cast_from(cells[(place - 1) * width + j]);

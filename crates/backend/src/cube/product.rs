@@ -1,8 +1,13 @@
-//! Products of matrices: Burn's, except where some of its kernels would read beyond the matrices.
+//! Products of matrices: Burn's, except where some of its kernels would read beyond the matrices, or
+//! would add up a part of the numbers.
 //!
 //! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
 //! end of the matrices only where a stage is not full. Its others multiply one stage after another.
+//!
+//! Its kernels for vectors divide the numbers among as many units as the device's largest plane has, and
+//! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may
+//! have fewer.
 
 use burn::tensor::{DType, TensorMetadata};
 use burn_cubecl::{
@@ -33,7 +38,12 @@ where
     let (mut shape, of_right) = (left.shape(), right.shape());
     let last = shape.num_dims() - 1;
     let (rows, inner, columns) = (shape[last - 1], shape[last], of_right[last]);
-    if !fills_an_odd_number(inner) || rows == 1 || columns == 1 {
+    let by_vector = rows == 1 || columns == 1;
+    let is_right = match by_vector {
+        true => planes_are_equal::<R>(&left),
+        false => !fills_an_odd_number(inner),
+    };
+    if is_right {
         return B::float_matmul(left, right);
     }
     for axis in 0..last - 1 {
@@ -41,8 +51,23 @@ where
     }
     shape[last] = columns;
     let outputs = [Described::new(shape, left.dtype())];
-    let [product] = register("product", [left, right], outputs, |inputs| [tuned(inputs)]);
+    let [product] = register("product", [left, right], outputs, move |inputs| {
+        [if by_vector { by_units(inputs) } else { tuned(inputs) }]
+    });
     product
+}
+
+/// Whether all planes of the device have one size.
+fn planes_are_equal<R: CubeRuntime>(tensor: &Lazy<R>) -> bool {
+    let client = R::client(tensor.client.device());
+    let hardware = &client.properties().hardware;
+    hardware.plane_size_min == hardware.plane_size_max
+}
+
+/// By a kernel that knows no planes, on every device.
+fn by_units<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
+    let strategy = Strategy::SimpleUnit(Default::default());
+    launch(&strategy, inputs).expect("units multiply matrices of any shape")
 }
 
 /// Whether columns fill an odd number of stages, which have 8, 16 or 32 columns, as kernels go.

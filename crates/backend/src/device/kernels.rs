@@ -13,6 +13,8 @@ use std::{
 
 use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::CacheConfig};
 
+use crate::Share;
+
 /// What one version of Burn and CubeCL keeps is useless to others, or wrong.
 const BURN: &str = concat!("burn-", env!("BURN_DIGEST"));
 
@@ -37,7 +39,9 @@ pub(super) fn kept() -> Option<PathBuf> {
 /// Configures CubeCL accordingly, before its first use. A `cubecl.toml` that names a folder is obeyed.
 ///
 /// - `device`: its name, with everything that compiled kernels depend on
-pub(super) fn configure(device: &str) {
+/// - `process`: of several on this host each keeps its own, since each chooses by its own timings, and
+///   must choose the same when it resumes; the first shares those of a process that is alone
+pub(super) fn configure(device: &str, process: Share) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if CubeClRuntimeConfig::storage().lock().is_some() {
@@ -45,6 +49,10 @@ pub(super) fn configure(device: &str) {
         }
         let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
         let folder = FOLDER.get().map(|folder| folder.join(BURN).join(file_name(device)));
+        let folder = folder.map(|folder| match process.rank {
+            0 => folder,
+            rank => folder.join(format!("process-{rank}")),
+        });
         if let Some(folder) = folder.filter(|folder| can_be_written(folder)) {
             if let CacheConfig::Target = config.autotune.cache {
                 config.autotune.cache = CacheConfig::File(folder.clone());

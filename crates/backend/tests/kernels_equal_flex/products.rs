@@ -13,8 +13,18 @@ use burn::{
 use crate::{assert_close, normal, of_products, primitive};
 
 /// Rows, inner, columns: where the inner ones fill an odd number of the stages that kernels multiply at
-/// a time, an even number, and part of one; large enough for autotune to try all kernels.
-const SHAPES: [[usize; 3]; 4] = [[20, 16, 600], [512, 32, 40], [16, 800, 20], [30, 520, 12]];
+/// a time, an even number, and part of one; large enough for autotune to try all kernels. Then vectors, as
+/// a network has them that gives one number, or is given one sample.
+const SHAPES: [[usize; 3]; 8] = [
+    [20, 16, 600],
+    [512, 32, 40],
+    [16, 800, 20],
+    [30, 520, 12],
+    [64, 256, 1],
+    [1024, 128, 1],
+    [1, 256, 64],
+    [1, 1024, 512],
+];
 
 /// The matrix as it is, or as a view of one with its sides changed.
 fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, turned: bool) -> Tensor<B, 2> {

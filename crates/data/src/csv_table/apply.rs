@@ -9,6 +9,7 @@ use super::{
 use crate::{
     CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
     preprocess::{
+        Odd,
         cell::{self, Cell},
         standardise_target,
     },
@@ -153,19 +154,19 @@ pub fn read_table(
     Ok((Table { features: encoder.features, targets: targets.finish(path)?, lines }, notes))
 }
 
-/// Encodes rows, and counts the categories that the training rows do not have.
+/// Encodes rows, and counts the cells that are odd beside those of the training rows.
 struct Encoder<'a> {
     preprocessing: &'a TablePreprocessing,
     layout: Layout,
     features: Vec<f32>,
-    /// Of each column how many there are, and the first.
-    unseen: Vec<(u64, String)>,
+    /// Of each column how many categories are unseen and how many numbers are far, and the first.
+    odd: Vec<[(u64, String); 2]>,
 }
 
 impl<'a> Encoder<'a> {
     fn new(preprocessing: &'a TablePreprocessing, layout: Layout) -> Self {
-        let unseen = vec![(0, String::new()); preprocessing.columns.len()];
-        Self { preprocessing, layout, features: Vec::new(), unseen }
+        let odd = vec![Default::default(); preprocessing.columns.len()];
+        Self { preprocessing, layout, features: Vec::new(), odd }
     }
 
     /// Encodes the next row, if there is one, and returns the line that it begins in.
@@ -179,31 +180,32 @@ impl<'a> Encoder<'a> {
         let places = self.layout.columns.iter();
         let cells: Vec<&str> =
             places.map(|place| place.map_or("", |place| row.cell(place))).collect();
-        let unseen = |column: usize, category: &str| {
-            let (count, first) = &mut self.unseen[column];
+        let tell = |column: usize, odd: Odd, text: &str| {
+            let (count, first) = &mut self.odd[column][odd as usize];
             *count += 1;
             if *count == 1 {
-                *first = cell::quoted(category);
+                *first = cell::quoted(text);
             }
         };
-        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, unseen);
+        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, tell);
         encoded.map_err(|source| wrong_cell(path, row.line, source))
     }
 
-    /// What the user should know of the first row, and a line for each column with categories that
-    /// the training rows do not have.
+    /// What the user should know of the first row, and a line for each column with cells that are odd.
     fn notes(&self, name: &str) -> Vec<String> {
-        let columns = self.preprocessing.columns.iter().zip(&self.unseen);
-        let unseen = columns.filter(|(_, (count, _))| *count > 0);
-        let unseen = unseen.map(|(column, (count, first))| {
-            let column = &column.name;
-            let told = match count {
-                1 => format!("the value `{first}` is not in the training rows"),
-                _ => format!("{count} values are not in the training rows, such as `{first}`"),
-            };
-            format!("`{name}`: column `{column}`: {told}")
+        let told = |count: u64, first: &str, what: &str| match count {
+            0 => None,
+            1 => Some(format!("the value `{first}` is {what}")),
+            _ => Some(format!("{count} values are {what}, such as `{first}`")),
+        };
+        let columns = self.preprocessing.columns.iter().zip(&self.odd);
+        let odd = columns.flat_map(|(column, [(unseen, category), (far, number)])| {
+            let unseen = told(*unseen, category, "not in the training rows");
+            let far = told(*far, number, "far from all in the training rows");
+            let told = unseen.into_iter().chain(far);
+            told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))
         });
-        self.layout.note.iter().cloned().chain(unseen).collect()
+        self.layout.note.iter().cloned().chain(odd).collect()
     }
 }
 

@@ -1,9 +1,9 @@
 //! The statistics of the training rows, and the rows encoded with them.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use super::{
-    patterns::is_date,
+    patterns::is_date_or_time,
     reader::blank_note,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema, TargetPlan},
@@ -160,7 +160,8 @@ impl<'a> Encoder<'a> {
                 Kind::Categorical(all),
                 Cells::Codes(codes),
             ) => {
-                let place = |name: &String| categories.iter().position(|other| other == name);
+                let known: HashMap<&String, usize> = categories.iter().zip(0..).collect();
+                let place = |name: &String| known.get(name).copied();
                 let places = all.iter().map(place).collect();
                 let (fill, categories) = (place(fill), categories.len());
                 Some(Self::Codes { codes, places, fill, categories, encoding: *encoding })
@@ -238,6 +239,11 @@ pub(super) fn notes(
                 )
             }));
         }
+        if let ColumnKind::Categorical { categories, .. } = &learnt.kind {
+            notes.extend(table::differ_in_case(categories).map(|[one, other]| {
+                format!("column `{name}`: `{one}` and `{other}` are two categories")
+            }));
+        }
         if seen.counts_rows {
             notes.push(format!(
                 "column `{name}` numbers the rows; `{}` leaves it out",
@@ -276,12 +282,12 @@ fn note_on_use(column: &Column) -> Option<String> {
             "column `{name}` has the same value in every row to train on; `{drop}` leaves it out"
         )),
         ColumnKind::Categorical { categories, .. }
-            if categories.len() > FEW && categories.iter().all(|text| is_date(text)) =>
+            if categories.len() > FEW && categories.iter().all(|text| is_date_or_time(text)) =>
         {
             Some(format!(
-                "column `{name}` holds dates, which become {} categories and tell nothing of other \
-                 dates; write numbers instead, such as the month or the days since the first one, or \
-                 use `{drop}`",
+                "column `{name}` holds dates or times, which become {} categories and tell nothing of \
+                 others; write numbers instead, such as the month, the days since the first one, or \
+                 seconds, or use `{drop}`",
                 categories.len()
             ))
         }
@@ -305,7 +311,8 @@ mod tests {
         assert!(same.contains("the same value") && same.contains("data.columns.a=drop"), "{same}");
         assert_eq!(note(categories(vec!["x".into()])).unwrap(), same);
         let days = |days: u32| (1..=days).map(|day| format!("2024-01-{day:02} 12:00")).collect();
-        assert!(note(categories(days(11))).unwrap().contains("dates, which become 11 categories"));
+        let dates = note(categories(days(11))).unwrap();
+        assert!(dates.contains("dates or times, which become 11 categories"), "{dates}");
         assert_eq!(note(categories(days(10))), None);
         let versions = (1..=11).map(|minor| format!("10.{minor}.0")).collect();
         assert_eq!(note(categories(versions)), None);

@@ -6,7 +6,10 @@ use super::{
     reader::{CsvReader, Row},
     summary::mostly_numbers,
 };
-use crate::{ColumnKind, DataError, TablePreprocessing, preprocess::cell::Cell};
+use crate::{
+    ColumnKind, DataError, TablePreprocessing,
+    preprocess::cell::{self, Cell},
+};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
 /// the rows below have numbers.
@@ -23,6 +26,23 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
         let texts = present.iter().filter(|cell| **cell == Cell::Text).count();
         mostly_numbers((present.len() - texts) as u64, texts as u64)
     })
+}
+
+/// Refuses a title in a row of its own, which would be taken for the header or the first row.
+pub(super) fn refuse_title(reader: &CsvReader) -> Result<(), DataError> {
+    let mut rows = reader.ahead();
+    let filled = |row: &Row| row.cells().filter(|cell| !cell.is_empty()).count();
+    let (Some(first), Some(second)) = (rows.next(), rows.next()) else { return Ok(()) };
+    let title = first.cell(0);
+    if first.len() < 3
+        || filled(first) > 1
+        || Cell::parse(title) != Cell::Text
+        || filled(second) < 2
+    {
+        return Ok(());
+    }
+    let path = reader.path().to_owned();
+    Err(DataError::Title { path, text: cell::quoted(title) })
 }
 
 /// The names of the columns. `header` says whether the first row is a header, which is then taken.
@@ -49,7 +69,7 @@ fn names_in(header: &Row) -> Vec<String> {
     header.cells().enumerate().map(named).collect()
 }
 
-fn unnamed(index: usize) -> String {
+pub(super) fn unnamed(index: usize) -> String {
     format!("column_{index}")
 }
 

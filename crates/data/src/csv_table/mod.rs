@@ -11,6 +11,7 @@
 mod decimal_comma;
 mod first_row;
 mod header;
+mod identifiers;
 mod options;
 mod patterns;
 mod quotes;
@@ -79,7 +80,11 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
     let others = [(&options.validation_path, &validation), (&options.test_path, &test)];
     notes.extend(others.into_iter().filter_map(|(path, table)| {
-        table::note_on_rows_in_both(&options.path, &train, path.as_deref()?, table.as_ref()?)
+        let rows = match path {
+            Some(path) => format!("rows of `{}`", path.display()),
+            None => "held-out rows".to_owned(),
+        };
+        table::note_on_rows_in_both(&train, table.as_ref()?, &rows)
     }));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
 }

@@ -95,8 +95,28 @@ impl Extremes {
     }
 }
 
-/// Whether a text begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
-pub(super) fn is_date(text: &str) -> bool {
+/// Whether a text is a time: 10:30, 1:30:05.
+fn is_time(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole = |part: &str| (1..=2).contains(&part.len()) && is_number(part);
+    let is_second = |part: &str| {
+        let (whole, fraction) = part.split_once('.').unwrap_or((part, ""));
+        is_whole(whole) && is_number(fraction)
+    };
+    let [hour, minute, second] = [(); 3].map(|()| parts.next());
+    hour.is_some_and(is_whole)
+        && minute.is_some_and(is_second)
+        && second.is_none_or(is_second)
+        && parts.next().is_none()
+}
+
+/// Whether a text is a time, or begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
+pub(super) fn is_date_or_time(text: &str) -> bool {
+    is_time(text) || begins_with_date(text)
+}
+
+fn begins_with_date(text: &str) -> bool {
     let numbers: Vec<&str> = text.splitn(3, ['-', '/', '.']).collect();
     let [first, second, third] = numbers[..] else { return false };
     let third = third.split([' ', 'T']).next().unwrap_or_default();
@@ -111,6 +131,16 @@ pub(super) fn is_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_and_times_are_told_from_other_texts() {
+        for text in ["2024-01-31", "31.1.2024 10:00", "01/31/24", "10:30", "1:30:05", "3:05.25"] {
+            assert!(is_date_or_time(text), "{text}");
+        }
+        for text in ["10.3.0", "1:2:3:4", "10:", "a:b", "100:30", "", "10"] {
+            assert!(!is_date_or_time(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_number_far_from_all_others_is_found() {

@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use super::{
-    header,
+    header, identifiers,
     options::{ColumnOverride, CsvOptions, TargetColumn},
     patterns::Extremes,
     reader::{CsvReader, Row},
-    summary::{LARGEST_CATEGORIES, Place, Summary},
+    summary::{LARGEST_CATEGORIES, LARGEST_EMBEDDED, Place, Summary},
 };
-use crate::{CellError, DataError, Task, preprocess::cell::Cell, table::MOST_INTEGER_CLASSES};
+use crate::{
+    CategoryEncoding, CellError, DataError, Task, preprocess::cell::Cell,
+    table::MOST_INTEGER_CLASSES,
+};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
@@ -77,6 +80,9 @@ pub(super) enum TargetPlan {
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut reader = CsvReader::open(&options.path)?;
+    if options.header.is_none() {
+        header::refuse_title(&reader)?;
+    }
     let header = has_header(&reader, options)?;
     let first = reader.ahead().take(1).flat_map(Row::cells);
     let cells: Vec<String> = first.map(str::to_owned).collect();
@@ -91,10 +97,10 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
     }
 
-    let mut summaries = summarise(&mut reader, &names, target)?;
+    let mut summaries = summarise(&mut reader, options, &names, target)?;
     let blank_rows = reader.take_blank_rows();
     let (name, summary) = (names.remove(target), summaries.remove(target));
-    let columns = column_schemas(options, &reader, &names, &summaries)?;
+    let columns = column_schemas(options, &reader, header, &names, &summaries)?;
     if options.task.is_none() {
         refuse_grouped(&reader, &name, &summary)?;
     }
@@ -124,6 +130,7 @@ fn has_header(reader: &CsvReader, options: &CsvOptions) -> Result<bool, DataErro
 fn column_schemas(
     options: &CsvOptions,
     reader: &CsvReader,
+    header: bool,
     names: &[String],
     summaries: &[Summary],
 ) -> Result<Vec<ColumnSchema>, DataError> {
@@ -145,7 +152,7 @@ fn column_schemas(
     };
     let columns = names.iter().zip(summaries).map(column);
     let mut columns = columns.collect::<Result<Vec<_>, DataError>>()?;
-    drop_counters(&mut columns, summaries, inferred);
+    identifiers::drop(&mut columns, summaries, header, inferred);
     Ok(columns)
 }
 
@@ -159,22 +166,6 @@ fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(
             source: CellError::Grouped { column: name.to_owned(), text: text.clone() },
         }),
         None => Ok(()),
-    }
-}
-
-/// Drops columns that number the rows, as pandas writes them and databases have them: what follows
-/// from the place of a row says nothing of other rows. The last column that is used stays.
-fn drop_counters(
-    columns: &mut [ColumnSchema],
-    summaries: &[Summary],
-    inferred: impl Fn(&str) -> bool,
-) {
-    let mut used = columns.iter().filter(|column| !matches!(column.kind, Kind::Dropped(_))).count();
-    for (column, summary) in columns.iter_mut().zip(summaries) {
-        if used > 1 && summary.is_index() && inferred(&column.name) {
-            column.kind = Kind::Dropped("it numbers the rows".to_owned());
-            used -= 1;
-        }
     }
 }
 
@@ -262,12 +253,21 @@ fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Resu
     Ok(())
 }
 
+/// The most categories of a column, if the user says that it has any.
+fn most_categories(options: &CsvOptions, name: &str) -> usize {
+    let is_embedded = options.categories == CategoryEncoding::Index
+        && options.columns.get(name) == Some(&ColumnOverride::Categorical);
+    if is_embedded { LARGEST_EMBEDDED } else { LARGEST_CATEGORIES }
+}
+
 fn summarise(
     reader: &mut CsvReader,
+    options: &CsvOptions,
     names: &[String],
     target: usize,
 ) -> Result<Vec<Summary>, DataError> {
-    let mut summaries: Vec<Summary> = names.iter().map(|_| Summary::default()).collect();
+    let summary = |name: &String| Summary::new(most_categories(options, name));
+    let mut summaries: Vec<Summary> = names.iter().map(summary).collect();
     let mut first_missing = None;
     while let Some(row) = reader.next_row()? {
         for (summary, cell) in summaries.iter_mut().zip(row.cells()) {
@@ -278,6 +278,10 @@ fn summarise(
         }
     }
     match first_missing {
+        Some(_) if summaries[target].present() == 0 => Err(DataError::EmptyTarget {
+            path: reader.path().to_owned(),
+            target: names[target].clone(),
+        }),
         Some(line) => Err(DataError::MissingTarget {
             path: reader.path().to_owned(),
             line,
@@ -299,7 +303,8 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
             .ok_or_else(|| DataError::TooManyCategories {
                 path: path(),
                 column: name.to_owned(),
-                limit: LARGEST_CATEGORIES,
+                limit: most_categories(options, name),
+                is_target: false,
             }),
         None if summary.dressed().is_some() => Ok(summary.kind()),
         None => {
@@ -385,6 +390,7 @@ fn plan(
         path: path(),
         column: target.clone(),
         limit: LARGEST_CATEGORIES,
+        is_target: true,
     })?;
     match (options.task, <[String; 2]>::try_from(classes)) {
         (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
@@ -467,7 +473,7 @@ mod tests {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         check(
             &words,
-            "`a.csv`: the text of the target `y` is nearly unique: 40 different ones in 40 rows",
+            "`a.csv`: the text of the target `y` hardly recurs: 40 different ones in 40 rows",
         );
         assert!(planned(&words, Some(Task::Multiclass)).is_ok());
         let cells = ["0.5", "1.5", "2.5", "-", "1.5"];

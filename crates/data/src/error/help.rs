@@ -11,6 +11,8 @@ use crate::{
 };
 
 /// What to do about a table that is read as one column.
+const NO_TITLE: &str = "the table begins with the names of its columns or with its first row: remove titles \
+                        and comments above it, for example by `tail -n +2 IN > OUT`";
 const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to turn spaces \
                           into commas: `tr -s ' ' , < IN > OUT`";
 
@@ -26,7 +28,8 @@ impl DataError {
             Self::Text(error) => error.help(),
             Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { path } if path.starts_with("~") => {
-                "write `$HOME` for `~`, which a shell replaces at the beginning of a word only".into()
+                "write `$HOME` for `~`, which a shell replaces at the beginning of a word only"
+                    .into()
             }
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
@@ -65,10 +68,7 @@ impl DataError {
             Self::LeftOpen { line, .. } => {
                 format!("close the quote in line {line}, or double it where it is part of the text")
             }
-            Self::Ragged { expected: 1, .. } => "the table begins with the names of its columns or with its \
-                                                 first row: remove titles and comments above it, for \
-                                                 example by `tail -n +2 IN > OUT`"
-                .into(),
+            Self::Ragged { expected: 1, .. } | Self::Title { .. } => NO_TITLE.into(),
             Self::Ragged { delimiter, .. } => format!(
                 "correct the row, or quote cells that contain the delimiter, which by the first row is \
                  `{}`",
@@ -97,7 +97,9 @@ impl DataError {
             Self::LacksColumn { column, others, .. } => {
                 match nearest(column, others.iter().map(String::as_str)) {
                     Some(nearest) => format!("rename `{nearest}`, if it is meant"),
-                    None => "add the column: the model was trained with it; cells may be empty".into(),
+                    None => {
+                        "add the column: the model was trained with it; cells may be empty".into()
+                    }
                 }
             }
             Self::NoTarget { .. } => {
@@ -119,6 +121,11 @@ impl DataError {
                  empty, so rename a class that is called so"
                     .into()
             }
+            Self::EmptyTarget { .. } => {
+                "choose another `data.target`; where rows end with a delimiter, the last column is \
+                 empty"
+                    .into()
+            }
             Self::UniqueTarget { .. } => {
                 "that is not a class; choose another `data.target`, or set `data.task` to \
                  \"multiclass\" if it is one"
@@ -132,8 +139,12 @@ impl DataError {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
             }
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
+            Self::TooManyCategories { is_target: true, .. } => {
+                "if these are numbers, remove `data.task`; else group the classes".into()
+            }
             Self::TooManyCategories { column, .. } => format!(
-                "if these are numbers, remove `data.task` and `{}`; else drop the column or group its values",
+                "set `model.embedding`, for instance to 8, which takes more of them; if these are \
+                 numbers, remove `{}`; else drop the column or group its values",
                 column_key(column)
             ),
             Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
@@ -198,7 +209,8 @@ fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {
             format!("{help}; if line {line} is a header, set `data.header = true`")
         }
         (CellError::NotANumber { column, .. }, Some(_)) => format!(
-            "{help}; if the column is not numeric, use `{}`, or `data.task` for a target",
+            "{help}; if line {line} is no row but a title, a unit or a comment, remove it; if the column \
+             is not numeric, use `{}`, or for a target `--set data.task=multiclass`",
             column_setting(column, "categorical")
         ),
         _ => help,
@@ -235,6 +247,14 @@ pub(crate) fn column_setting(column: &str, kind: &str) -> String {
     match key.contains('"') {
         true => format!("--set '{}={kind}'", key.replace('\'', r"'\''")),
         false => format!("--set {key}={kind}"),
+    }
+}
+
+/// The end of a sentence about the first of `rows` rows.
+pub(super) fn more(rows: u64) -> String {
+    match rows {
+        0 | 1 => String::new(),
+        _ => format!(", and in {} rows below", rows - 1),
     }
 }
 

@@ -12,9 +12,10 @@ const MISSING: [&str; 19] = [
 ];
 
 /// What to do about [dressed numbers](is_dressed_number).
-pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as 1234.5: no \
-                                        thousands separator, currency or percent, and a decimal \
-                                        comma only in files whose cells are divided by `;` or tabs";
+pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as -1234.5: no \
+                                        thousands separator, currency, percent or unit, and a \
+                                        decimal comma only in files whose cells are divided by `;` \
+                                        or tabs and where no number has a decimal point";
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +101,9 @@ pub(crate) enum Cell {
 impl Cell {
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
-        match text.parse::<f64>() {
+        // As word processors and Wikipedia write the sign.
+        let negative = text.strip_prefix('\u{2212}').map(|number| format!("-{number}"));
+        match negative.as_deref().unwrap_or(text).parse::<f64>() {
             Ok(number) if number.is_finite() => Self::Number(number),
             // `1e999` has digits and overflows; `inf` and `nan` have none.
             Ok(number) if text.contains(|c: char| c.is_ascii_digit()) => Self::Number(number),
@@ -151,14 +154,16 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text is a number as people write it and programs do not, with a decimal comma,
-/// thousands separators, a currency or a percent sign.
+/// thousands separators, a currency or a percent sign, or as accountants write a negative one.
 pub(crate) fn is_dressed_number(text: &str) -> bool {
     let undressed = |text: &str| {
         let sign = |c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '¥' | '₹' | '%');
         text.trim_matches(sign).to_owned()
     };
     let bare = undressed(text);
-    let bare = undressed(bare.strip_prefix(['+', '-']).unwrap_or(&bare));
+    let in_brackets = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')'));
+    let bare = in_brackets.or(bare.strip_suffix('-')).unwrap_or(&bare);
+    let bare = undressed(bare.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(bare));
     if !bare.starts_with(|c: char| c.is_ascii_digit()) || text.trim().parse::<f64>().is_ok() {
         return false;
     }
@@ -167,6 +172,15 @@ pub(crate) fn is_dressed_number(text: &str) -> bool {
         _ => &bare,
     };
     bare.parse::<f64>().is_ok() || is_grouped(mantissa, ',', '.') || is_grouped(mantissa, '.', ',')
+}
+
+/// The unit behind a number, as in `75 kg`.
+#[cfg(feature = "sources")]
+pub(crate) fn unit(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(char::is_alphabetic)?);
+    let is_number = |text: &str| text.trim_end().parse::<f64>().is_ok();
+    (is_number(number) && !is_number(text)).then_some(unit)
 }
 
 /// Whether a text is digits, by threes between `separator`s, spaces or apostrophes, or with none,
@@ -209,7 +223,8 @@ mod tests {
         for missing in ["", "  ", " NA ", "\tNone"].into_iter().chain(MISSING) {
             check(missing, Cell::Missing);
         }
-        for (text, value) in [(".28", 0.28), ("5.", 5.0), ("+3", 3.0), ("-1e-3 ", -0.001)] {
+        let signed = [("+3", 3.0), ("-1e-3 ", -0.001), ("\u{2212}1.5", -1.5)];
+        for (text, value) in [(".28", 0.28), ("5.", 5.0)].into_iter().chain(signed) {
             check(text, Cell::Number(value));
         }
         for literal in ["+nan", "NAN", "inf", "-Inf", "+infinity", "INFINITY"] {
@@ -240,6 +255,10 @@ mod tests {
             "37%",
             "37.5 %",
             "£1,000",
+            "(45)",
+            "(1,234.50)",
+            "45-",
+            "\u{2212}1,5",
         ];
         for text in dressed {
             assert!(is_dressed_number(text), "{text}");
@@ -258,6 +277,9 @@ mod tests {
             "1,2,3",
             "--1",
             "3+",
+            "()",
+            "(a)",
+            "-",
             "2020-01-02",
             "10:30",
             "5 kg",
@@ -269,6 +291,17 @@ mod tests {
         ];
         for text in others {
             assert!(!is_dressed_number(text), "{text}");
+        }
+    }
+
+    #[cfg(feature = "sources")]
+    #[test]
+    fn numbers_may_have_a_unit() {
+        let check = |text, expected| assert_eq!(unit(text), expected, "{text}");
+        check("75 kg", Some("kg"));
+        check(" -1.5km/h ", Some("km/h"));
+        for none in ["75", "kg", "", "1e5", "a 75 kg", "12-A", "10:30 h"] {
+            check(none, None);
         }
     }
 

@@ -10,6 +10,9 @@ use super::cell::{self, CellError};
 /// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
 const LARGEST_SCORE: f64 = 1e6;
 
+/// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
+const FAR: f32 = 100.0;
+
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -145,6 +148,15 @@ pub enum TargetKind {
     },
 }
 
+/// What is odd about a cell, beside those of the training split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Odd {
+    /// Its category is not among theirs.
+    Unseen,
+    /// Its number is more than [`FAR`] deviations from their mean.
+    Far,
+}
+
 impl TablePreprocessing {
     /// Features of an encoded row.
     pub fn width(&self) -> usize {
@@ -209,16 +221,16 @@ impl TablePreprocessing {
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
     /// target. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
-        self.encode_telling(cells, out, |_, _| {})
+        self.encode_telling(cells, out, |_, _, _| {})
     }
 
-    /// As [`encode`](Self::encode); `unseen` is called with the place of each column whose category
-    /// the training split does not have, and with the category.
+    /// As [`encode`](Self::encode); `tell` is called with the place of each column whose cell is odd,
+    /// what is odd about it, and the cell.
     pub(crate) fn encode_telling(
         &self,
         cells: &[&str],
         out: &mut Vec<f32>,
-        mut unseen: impl FnMut(usize, &str),
+        mut tell: impl FnMut(usize, Odd, &str),
     ) -> Result<(), CellError> {
         if cells.len() != self.columns.len() {
             return Err(CellError::Count { cells: cells.len(), expected: self.columns.len() });
@@ -229,7 +241,7 @@ impl TablePreprocessing {
             .zip(cells)
             .enumerate()
             .try_for_each(|(place, (column, text))| {
-                column.encode(text, out, |category| unseen(place, category))
+                column.encode(text, out, |odd| tell(place, odd, text))
             })
             .inspect_err(|_| out.truncate(before))
     }
@@ -240,18 +252,22 @@ impl Column {
         &self,
         text: &str,
         out: &mut Vec<f32>,
-        unseen: impl FnOnce(&str),
+        tell: impl FnOnce(Odd),
     ) -> Result<(), CellError> {
         match &self.kind {
             ColumnKind::Numeric { mean, deviation } => {
-                out.push(standardise(cell::number(&self.name, text)?, *mean, *deviation));
+                let score = standardise(cell::number(&self.name, text)?, *mean, *deviation);
+                if score.abs() > FAR {
+                    tell(Odd::Far);
+                }
+                out.push(score);
             }
             ColumnKind::Categorical { categories, fill, encoding } => {
                 let category = cell::category(&self.name, text)?;
                 let category = category.as_deref().unwrap_or(fill);
                 let place = categories.iter().position(|known| known == category);
                 if place.is_none() {
-                    unseen(category);
+                    tell(Odd::Unseen);
                 }
                 encoding.encode(place, categories.len(), out);
             }
@@ -340,7 +356,7 @@ mod tests {
             decimal_comma: false,
             columns: vec![
                 column("age", ColumnKind::Numeric { mean: 30.0, deviation: 10.0 }),
-                column("ticket", ColumnKind::Dropped { reason: "nearly unique".into() }),
+                column("ticket", ColumnKind::Dropped { reason: "hardly recurs".into() }),
                 column(
                     "sex",
                     ColumnKind::Categorical {

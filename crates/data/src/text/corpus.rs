@@ -296,7 +296,7 @@ mod tests {
         check("hi", 0.1, "x has 1 word, too few to divide", longer);
         check(&"a".repeat(5000), 0.1, "x has 1 word, too few to divide", "data.tokens=characters");
         check("oh, hi", 0.9, "x has 3 words, too few to divide", longer);
-        check("hi", 0.0, "x has 1 tokens, a sequence of 1", "use a longer text");
+        check("hi", 0.0, "x has 1 token, a sequence of 1", "use a longer text");
         let none = "the training part of x: the text has no word";
         check(" \t ", 0.1, none, "use a text that has words");
     }

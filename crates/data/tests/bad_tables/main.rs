@@ -10,7 +10,7 @@ mod without_values;
 use std::{fs, path::Path};
 
 use data::{
-    ColumnKind, DataError, TableSplits, Task,
+    CategoryEncoding, ColumnKind, DataError, TableSplits, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
 };
 use folders::{folder, refused};
@@ -309,7 +309,7 @@ fn targets_that_teach_nothing() {
     check(
         &[("a.csv", format!("x,y\n{rows}").as_bytes())],
         |_, options| options.validation = 0.2,
-        "`a.csv`: the text of the target `y` is nearly unique: 200 different ones in 200 rows",
+        "`a.csv`: the text of the target `y` hardly recurs: 200 different ones in 200 rows",
         "that is not a class",
     );
     check_text("x,y\n1,a\n2,a\n", "`a.csv`: the target `y` is `a` in every row", "data.target");

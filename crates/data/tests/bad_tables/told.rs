@@ -213,16 +213,17 @@ fn a_class_of_which_nothing_is_held_out_is_told() {
 fn a_column_that_numbers_the_rows_is_dropped_unless_it_is_all_there_is() {
     let rows = |first: usize, others: &str| {
         let rows = (0..30).map(|i| format!("{}{others},{}\n", first + i, i % 2));
-        let names = if others.is_empty() { "id,y" } else { "id,x,y" };
+        let names = if others.is_empty() { "day,y" } else { "day,x,y" };
         format!("{names}\n{}", rows.collect::<String>())
     };
-    let dropped = "column `id` is dropped: it numbers the rows";
-    let numbers = "column `id` numbers the rows; `--set data.columns.id=drop` leaves it out";
+    let dropped =
+        "column `day` is dropped: it numbers the rows; `--set data.columns.day=numeric` uses it";
+    let numbers = "column `day` numbers the rows; `--set data.columns.day=drop` leaves it out";
     for (first, others, names, told) in [
         (0, ",7.5", &["x"][..], dropped),
         (1, ",7.5", &["x"], dropped),
-        (1990, ",7.5", &["id", "x"], numbers),
-        (0, "", &["id"], numbers),
+        (1990, ",7.5", &["day", "x"], numbers),
+        (0, "", &["day"], numbers),
     ] {
         let (splits, notes) = notes(&rows(first, others));
         assert_eq!(splits.preprocessing.feature_names(), names);
@@ -230,9 +231,85 @@ fn a_column_that_numbers_the_rows_is_dropped_unless_it_is_all_there_is() {
     }
     let text = rows(0, ",7.5");
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        options.columns.insert("id".into(), ColumnOverride::Numeric);
+        options.columns.insert("day".into(), ColumnOverride::Numeric);
     });
-    assert_eq!(result.unwrap().preprocessing.feature_names(), ["id", "x"]);
+    assert_eq!(result.unwrap().preprocessing.feature_names(), ["day", "x"]);
+}
+
+/// As in a file that was shuffled, or is a part of another.
+#[test]
+fn a_column_that_tells_rows_apart_by_its_name_and_numbers_is_dropped() {
+    let check = |name: &str, step: usize, is_dropped: bool| {
+        let rows = (0..1500).map(|i| format!("{},{}.5,{}\n", i * step % 3001, i % 9, i % 2));
+        let (splits, notes) = notes(&format!("{name},x,y\n{}", rows.collect::<String>()));
+        assert_eq!(splits.preprocessing.feature_names().len(), if is_dropped { 1 } else { 2 });
+        let shown = if name.is_empty() { "column_0" } else { name };
+        let told =
+            format!("column `{shown}` is dropped: by its name, and since all its numbers differ");
+        assert_eq!(notes.contains(&told), is_dropped, "{notes}");
+    };
+    for name in ["PassengerId", "customer_id", ""] {
+        check(name, 7, true);
+    }
+    check("price", 7, false);
+    check("customer_id", 3001, false);
+}
+
+#[test]
+fn numbers_with_a_unit_and_spellings_of_a_category_are_told() {
+    let rows = (0..40).map(|i| format!("{} kg,{},{}\n", i % 15, ["red", "Red"][i % 2], i % 2));
+    let (_, notes) = notes(&format!("weight,colour,y\n{}", rows.collect::<String>()));
+    let units =
+        "column `weight` is read as categories: its numbers are written as `0 kg` in line 2";
+    assert!(notes.contains(units), "{notes}");
+    assert!(notes.contains("column `colour`: `Red` and `red` are two categories"), "{notes}");
+}
+
+#[test]
+fn numbers_far_from_those_trained_on_are_told() {
+    let (splits, _) = notes(&rows_and(""));
+    let told = |rows: &str| {
+        let rows = format!("x,word\n{rows}");
+        read_rows(rows.as_bytes(), "b.csv", &splits.preprocessing).unwrap().notes.join("\n")
+    };
+    let one = "`b.csv`: column `x`: the value `3000` is far from all in the training rows";
+    assert_eq!(told("3000,u\n7,v\n"), one);
+    assert!(told("3000,u\n-1e5,u\n").contains("2 values are far from all"), "{}", told(""));
+    assert_eq!(told("100,u\n"), "");
+}
+
+/// So many would each be a feature, and with an embedding are one.
+#[test]
+fn an_embedding_takes_more_categories() {
+    let rows: String =
+        (0..4000).map(|i| format!("s{},{}.5,{}\n", i % 2000, i % 7, i % 2)).collect();
+    let text = format!("shop,x,y\n{rows}");
+    let read = |encoding: CategoryEncoding| {
+        read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.columns.insert("shop".into(), ColumnOverride::Categorical);
+            options.categories = encoding;
+        })
+    };
+    let (_folder, result) = read(CategoryEncoding::Index);
+    assert_eq!(result.unwrap().preprocessing.indexed(), [(0, 2001)]);
+    let (folder, result) = read(CategoryEncoding::OneHot);
+    let error = "`a.csv`: column `shop` has more than 1000 different values";
+    refused(folder.path(), result, error, "set `model.embedding`");
+}
+
+/// Copies of rows are on both sides of a split at random.
+#[test]
+fn copies_among_the_rows_held_out_are_told() {
+    let rows: String = (0..50).map(|i| format!("{i}.5,{},{}\n", i * i, i % 2)).collect();
+    let told = |rows: String| {
+        let text = format!("a,b,y\n{rows}");
+        let (_folder, result) =
+            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+        result.unwrap().notes.join("\n")
+    };
+    assert!(!told(rows.clone()).contains("held-out rows"));
+    let copied = told(rows.repeat(4));
+    assert!(copied.contains(" of 40 held-out rows are the same as rows to train on"), "{copied}");
 }
 
 /// As much of Europe writes numbers; the file to predict may leave open what its commas mean.
@@ -280,8 +357,8 @@ fn rows_that_are_trained_on_too_are_counted() {
         });
         result.unwrap().notes.join("\n")
     };
-    assert!(told(34..54).contains("11 of 20 rows of `"), "{}", told(34..54));
-    assert!(!told(35..55).contains(" rows of `"), "{}", told(35..55));
+    assert!(told(39..59).contains("6 of 20 rows of `"), "{}", told(39..59));
+    assert!(!told(40..60).contains(" rows of `"), "{}", told(40..60));
 }
 
 /// `1.721` beside `925` is not one point seven.

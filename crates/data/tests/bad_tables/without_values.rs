@@ -1,4 +1,4 @@
-//! Rows of nothing but delimiters, and blank lines in a file of one column.
+//! Rows, targets and first rows with nothing in them, and blank lines in a file of one column.
 
 use super::*;
 
@@ -39,4 +39,25 @@ fn rows_without_values_are_counted() {
     let path = folder.path().join("b.csv");
     let told = format!("`{}`: the row in line 3 has no values and is left out", path.display());
     assert!(splits.notes.contains(&told), "{:?}", splits.notes);
+}
+
+#[test]
+fn a_target_without_any_value_is_an_empty_column() {
+    let rows: String = (0..30).map(|i| format!("{i}.5,{},\n", i % 2)).collect();
+    let text = format!("a,y,\n{rows}");
+    check_text(&text, "`a.csv`: the target `column_2` has no values", "the last column is empty");
+}
+
+#[test]
+fn a_title_is_neither_a_header_nor_a_row() {
+    let rows: String = (0..30).map(|i| format!("{i}.5,{},{}\n", i * i, i % 2)).collect();
+    let error =
+        "`a.csv`: only the first cell of the first row is filled, `Sales 2024`, as in a title";
+    for text in [format!("Sales 2024,,\n{rows}"), format!("Sales 2024,,\n,,\na,b,y\n{rows}")] {
+        check_text(&text, error, "remove titles and comments above it");
+    }
+    let header = |header| move |_: &Path, options: &mut CsvOptions| options.header = Some(header);
+    let file = |text: &'static str| [("a.csv", text.as_bytes())];
+    let (_folder, result) = read(&file("word,,\nx,1,0\ny,2,1\nx,3,0\ny,4,1\n"), header(true));
+    assert_eq!(result.unwrap().preprocessing.columns[1].name, "column_1");
 }

@@ -99,7 +99,9 @@ pub(crate) fn examine(
         InputKind::Images => {
             images::examine(run, recipe.resolve(layers)?, model, data, device, progress)
         }
-        InputKind::Rows => tables::examine(run, recipe.resolve(layers)?, model, data, device),
+        InputKind::Rows => {
+            tables::examine(run, recipe.resolve(layers)?, model, data, own.is_some(), device)
+        }
         InputKind::Text => texts::examine(run, recipe.resolve(layers)?, model, data, device),
     }?;
     let report = &mut examined.report;

@@ -6,6 +6,7 @@ use backend::{Selected, device::Device};
 use data::{
     SharedFiles, Table, TablePreprocessing, Target, TargetKind,
     csv_table::read_table,
+    note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
 };
 use inference::{Model, Prediction};
@@ -28,11 +29,14 @@ use crate::{
 /// The most rows whose values are kept to be drawn.
 const MOST_VALUES: usize = 500;
 
+/// - `data`: the user's, if the run's own is not meant
+/// - `is_own`: whether that is what the run was trained on, which is told already
 pub(super) fn examine(
     run: &Path,
     config: Config<TableData, mlp::Model>,
     model: &Model<Selected>,
     data: Option<&Path>,
+    is_own: bool,
     device: &Device,
 ) -> Result<Examined, Failure> {
     let preprocessing = model.description().table()?;
@@ -40,7 +44,11 @@ pub(super) fn examine(
         return Err(changed(model.description()));
     };
     let (split, GivenTable { split: given_split, table, notes }) = match data {
-        Some(path) => ("given", read_given(path, preprocessing, &config)?),
+        Some(path) => {
+            let mut given = read_given(path, preprocessing, &config)?;
+            given.notes.extend(note_on_known_rows(path, &given.table, config).filter(|_| !is_own));
+            ("given", given)
+        }
         None => {
             let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)
@@ -108,6 +116,17 @@ fn read_given(
     }
     let (table, notes) = read_table(path, preprocessing, config.data.header)?;
     Ok(GivenTable { split: None, table, notes })
+}
+
+/// What the user should know of rows that the run was trained on, where its data are still there.
+fn note_on_known_rows(
+    path: &Path,
+    given: &Table,
+    config: Config<TableData, mlp::Model>,
+) -> Option<String> {
+    let config = mlp::with_choices_made(config);
+    let splits = mlp::read(&config, config.training.seed).ok()?;
+    note_on_rows_in_both(&splits.train, given, &format!("rows of `{}`", path.display()))
 }
 
 /// Whether a file is read as CSV, though the run was trained on NumPy's arrays.

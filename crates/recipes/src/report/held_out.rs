@@ -84,30 +84,38 @@ impl HeldOut {
         counted(self.report().samples as u64, unit)
     }
 
-    /// The trivial guess that is about as good, if one is.
+    /// A trivial guess that is about as good or better, if one is: `not clearly better than guessing`.
     pub(super) fn no_better_than(&self) -> Option<String> {
+        let told = |is_worse: bool, guess: String| {
+            let compared = if is_worse { "worse than" } else { "not clearly better than" };
+            format!("{compared} {guess}")
+        };
         let report = self.report();
         let metric = |name: &str| report.metrics.get(name).copied();
         if let (Some(perplexity), Some(tokens)) = (metric("perplexity"), self.vocabulary) {
-            let guesses = perplexity >= tokens as f64 * (1.0 - AS_GOOD_AS_GUESSING);
-            return guesses.then(|| format!("guessing among the {tokens} tokens"));
+            let chance = tokens as f64;
+            let is_worse = perplexity > chance * (1.0 + AS_GOOD_AS_GUESSING);
+            let guesses = perplexity >= chance * (1.0 - AS_GOOD_AS_GUESSING);
+            return guesses.then(|| told(is_worse, format!("guessing among the {tokens} tokens")));
         }
         if let Some(explained) = metric("r2") {
-            let guesses = explained <= AS_GOOD_AS_GUESSING;
-            return guesses.then(|| "predicting the mean of the held-out values".to_owned());
+            let guess = "predicting the mean of the held-out values".to_owned();
+            let is_worse = explained < -AS_GOOD_AS_GUESSING;
+            return (explained <= AS_GOOD_AS_GUESSING).then(|| told(is_worse, guess));
         }
         let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
         let (count, of) = (commonest.samples as f64, report.samples as f64);
         let share = count / of;
         // Two standard errors of a share.
         let margin = 2.0 * (share * (1.0 - share) / of).sqrt();
-        let guesses = metric("accuracy")? <= share + margin;
-        guesses.then(|| {
-            let (class, share) = (&commonest.class, percent(share));
-            match count < of {
-                true => format!("always guessing `{class}`, the most common class ({share})"),
-                false => format!("always guessing `{class}`, the only class that was held out"),
-            }
+        let accuracy = metric("accuracy")?;
+        (accuracy <= share + margin).then(|| {
+            let class = &commonest.class;
+            let which = match count < of {
+                true => format!("the most common class ({})", percent(share)),
+                false => "the only class that was held out".to_owned(),
+            };
+            told(accuracy < share - margin, format!("always guessing `{class}`, {which}"))
         })
     }
 }
@@ -139,22 +147,31 @@ mod tests {
     fn guessing_is_found_out() {
         let guess =
             |accuracy| held_out(&[("accuracy", accuracy)], &[400, 600], None).no_better_than();
-        let expected = "always guessing `1`, the most common class (60.0 %)";
-        assert_eq!(guess(0.55).as_deref(), Some(expected));
+        let expected =
+            "not clearly better than always guessing `1`, the most common class (60.0 %)";
+        assert_eq!(guess(0.57).as_deref(), Some(expected));
+        let worse = "worse than always guessing `1`, the most common class (60.0 %)";
+        assert_eq!(guess(0.55).as_deref(), Some(worse));
         assert_eq!(guess(0.63).as_deref(), Some(expected), "within two standard errors");
         assert_eq!(guess(0.64), None);
         let only = held_out(&[("accuracy", 1.0)], &[0, 1000], None).no_better_than().unwrap();
-        assert_eq!(only, "always guessing `1`, the only class that was held out");
+        assert_eq!(
+            only,
+            "not clearly better than always guessing `1`, the only class that was held out"
+        );
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
-        assert_eq!(regression(-0.1).as_deref(), Some("predicting the mean of the held-out values"));
+        let mean = "predicting the mean of the held-out values";
+        assert_eq!(regression(-0.1), Some(format!("worse than {mean}")));
+        assert_eq!(regression(0.01), Some(format!("not clearly better than {mean}")));
         assert_eq!(regression(0.4), None);
 
         let text = |perplexity| {
             let metrics = [("accuracy", 0.5), ("perplexity", perplexity)];
             held_out(&metrics, &[], Some(65)).no_better_than()
         };
-        assert_eq!(text(64.9).as_deref(), Some("guessing among the 65 tokens"));
+        assert_eq!(text(64.9).unwrap(), "not clearly better than guessing among the 65 tokens");
+        assert_eq!(text(80.0).unwrap(), "worse than guessing among the 65 tokens");
         assert_eq!(text(4.4), None);
         assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 held-out tokens");
     }

@@ -60,7 +60,7 @@ pub(super) fn verdict(
         ),
     };
     if let Some(guess) = measured.and_then(HeldOut::no_better_than) {
-        notes.push(format!("That is not clearly better than {guess}."));
+        notes.push(format!("That is {guess}."));
     }
     notes.extend(overfits(record));
     notes.extend(still_falls(record, summary));

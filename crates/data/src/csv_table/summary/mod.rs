@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
     decimal_comma,
-    patterns::{Counter, Extremes, Runs, Wholes, is_date},
+    patterns::{Counter, Extremes, Runs, Wholes, is_date_or_time},
     schema::Kind,
 };
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
 /// The most values of a column that are counted separately: a column of more would need a network
 /// of its own. It also bounds the text in memory.
 pub(super) const LARGEST_CATEGORIES: usize = 1000;
+
+/// As [`LARGEST_CATEGORIES`], of a column that the user wants to be embedded: as many as have a code.
+pub(super) const LARGEST_EMBEDDED: usize = super::records::MISSING as usize;
 
 /// Fewer rows may well be in the order of a feature.
 const FEWEST_COUNTED: u64 = 10;
@@ -41,8 +44,10 @@ impl Place {
 }
 
 /// What was seen of the cells of a column so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Summary {
+    /// The most values that are counted separately.
+    most_values: usize,
     /// Cells without a value.
     pub(super) missing: u64,
     /// Numbers, `inf` and its like among them.
@@ -54,12 +59,16 @@ pub(super) struct Summary {
     /// Texts that are numbers written for people.
     dressed: u64,
     first_dressed: Option<Place>,
+    /// The first number with a unit, the unit, and how many numbers have that unit.
+    with_unit: Option<(Place, String, u64)>,
     /// The first number with a leading zero.
     pub(super) first_padded: Option<Place>,
     /// Names of the values, until they are too many; each with the form of all its cells, if that
     /// is a number with leading zeros.
     values: HashMap<String, Option<String>>,
     overflown: bool,
+    /// Whether no value came twice before that.
+    differed: bool,
     /// The different texts, until there are more than [`MOST_MARKERS`].
     markers: Vec<String>,
     /// Whether there was a number with a fraction.
@@ -71,12 +80,47 @@ pub(super) struct Summary {
     /// Whether the point of a number is a decimal one.
     has_point: bool,
     wholes: Wholes,
-    /// Texts that begin with a date.
+    /// Texts that are times or begin with a date.
     dates: u64,
     extremes: Extremes,
 }
 
+impl Default for Summary {
+    fn default() -> Self {
+        Self::new(LARGEST_CATEGORIES)
+    }
+}
+
 impl Summary {
+    /// Of no cells.
+    ///
+    /// - `most_values`: so many are counted separately
+    pub(super) fn new(most_values: usize) -> Self {
+        Self {
+            most_values,
+            missing: 0,
+            numbers: 0,
+            texts: 0,
+            first_text: None,
+            dressed: 0,
+            first_dressed: None,
+            with_unit: None,
+            first_padded: None,
+            values: HashMap::new(),
+            overflown: false,
+            differed: false,
+            markers: Vec::new(),
+            fractional: false,
+            runs: Runs::default(),
+            counter: Counter::default(),
+            first_grouped: None,
+            has_point: false,
+            wholes: Wholes::default(),
+            dates: 0,
+            extremes: Extremes::default(),
+        }
+    }
+
     /// Takes the next cell.
     pub(super) fn add(&mut self, line: u64, text: &str) {
         let cell = Cell::parse(text);
@@ -94,10 +138,15 @@ impl Summary {
             if self.markers.len() <= MOST_MARKERS && !self.markers.iter().any(|m| m == text) {
                 self.markers.push(text.to_owned());
             }
-            self.dates += u64::from(is_date(text));
+            self.dates += u64::from(is_date_or_time(text));
             if cell::is_dressed_number(text) {
                 self.dressed += 1;
                 self.first_dressed.get_or_insert_with(|| Place::new(line, text));
+            }
+            if let Some(unit) = cell::unit(text) {
+                let first = || (Place::new(line, text), unit.to_owned(), 0);
+                let (_, known, count) = self.with_unit.get_or_insert_with(first);
+                *count += u64::from(known == unit);
             }
         } else {
             self.numbers += 1;
@@ -133,8 +182,9 @@ impl Summary {
                 self.values.insert(name.into_owned(), padded);
             }
         }
-        if self.values.len() > LARGEST_CATEGORIES {
+        if self.values.len() > self.most_values {
             self.overflown = true;
+            self.differed = self.values.len() as u64 == self.present();
             self.values = HashMap::new();
         }
     }
@@ -201,6 +251,15 @@ impl Summary {
         self.is_counter() && from_start
     }
 
+    /// Whether all of its cells are whole numbers, each another one as far as they were kept.
+    pub(super) fn tells_rows_apart(&self) -> bool {
+        let differ = match self.distinct() {
+            Some(distinct) => distinct as u64 == self.present(),
+            None => self.differed,
+        };
+        self.missing == 0 && self.present() >= FEWEST_COUNTED && self.is_whole() && differ
+    }
+
     /// The first number whose point may separate thousands, if no other has a point.
     pub(super) fn grouped(&self) -> Option<&Place> {
         self.first_grouped.as_ref().filter(|_| !self.has_point)
@@ -218,13 +277,12 @@ impl Summary {
         self.grouped().filter(|_| self.wholes.are_below_grouped())
     }
 
-    /// The number of different values, `None` if more than [`LARGEST_CATEGORIES`].
+    /// The number of different values, `None` if they are too many.
     pub(super) fn distinct(&self) -> Option<usize> {
         (!self.overflown).then_some(self.values.len())
     }
 
-    /// The different values, numbers by size and texts by alphabet, `None` if more than
-    /// [`LARGEST_CATEGORIES`].
+    /// The different values, numbers by size and texts by alphabet, `None` if they are too many.
     pub(super) fn categories(&self) -> Option<Vec<String>> {
         self.distinct()?;
         let mut categories: Vec<String> = self.values.keys().cloned().collect();
@@ -271,25 +329,33 @@ impl Summary {
         match self.categories() {
             Some(categories) if self.recurs() => Kind::Categorical(categories),
             _ if self.dates == present => Kind::Dropped(
-                "it holds dates, which are nearly unique; write numbers instead, such as the month or \
-                 the days since the first one"
+                "it holds dates or times, which hardly recur; write numbers instead, such as the \
+                 month, the days since the first one, or seconds"
                     .to_owned(),
             ),
             categories => Kind::Dropped(match (self.unread_numbers(), categories) {
                 (Some(numbers), _) => numbers,
-                (None, None) => format!("it has more than {LARGEST_CATEGORIES} different texts"),
+                (None, None) => format!("it has more than {} different texts", self.most_values),
                 (None, Some(categories)) => format!(
-                    "its text is nearly unique, so it tells nothing of other rows: {} different \
-                     ones in {present} rows",
+                    "its text hardly recurs, so it tells little of other rows: {} different ones \
+                     in {present} rows",
                     categories.len(),
                 ),
             }),
         }
     }
 
-    /// What the user should know of a column of [`dressed`](Self::dressed) numbers.
+    /// The first number with a unit, if at least 90 % of the cells are numbers, or have that unit.
+    fn measured(&self) -> Option<&Place> {
+        let (first, _, count) = self.with_unit.as_ref()?;
+        let nearly_all = 10 * (count + self.numbers) >= 9 * self.present();
+        (nearly_all && !self.is_numeric()).then_some(first)
+    }
+
+    /// What the user should know of a column of [`dressed`](Self::dressed) numbers, or of numbers with
+    /// a unit.
     pub(super) fn unread_numbers(&self) -> Option<String> {
-        self.dressed().map(|Place { line, text }| {
+        self.dressed().or(self.measured()).map(|Place { line, text }| {
             format!(
                 "its numbers are written as `{text}` in line {line} and read as text; {PLAIN_NUMBERS}"
             )
@@ -298,174 +364,4 @@ impl Summary {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn summary<'a>(cells: impl IntoIterator<Item = &'a str>) -> Summary {
-        let mut summary = Summary::default();
-        for (index, cell) in cells.into_iter().enumerate() {
-            summary.add(index as u64 + 1, cell);
-        }
-        summary
-    }
-
-    #[test]
-    fn nineteen_of_twenty_make_numbers() {
-        let numbers = |count| std::iter::repeat_n("1.5", count);
-        assert_eq!(summary(numbers(19).chain(["x"])).kind(), Kind::Numeric);
-        assert_ne!(summary(numbers(18).chain(["x"])).kind(), Kind::Numeric);
-        assert_eq!(summary(numbers(1).chain(["", "?", "NA", "NaN"])).kind(), Kind::Numeric);
-    }
-
-    #[test]
-    fn repeated_text_is_a_category_and_unique_text_is_dropped() {
-        let check = |cells: &[&str], expected: &[&str]| {
-            let expected = expected.iter().map(|&name| name.to_owned()).collect();
-            assert_eq!(summary(cells.iter().copied()).kind(), Kind::Categorical(expected));
-        };
-        check(&["b", "a", "b", "a", ""], &["a", "b"]);
-        check(&["10", "x", "9", "x", "10.0", "9"], &["9", "10", "x"]);
-        assert!(matches!(summary(["a", "b", "c", "a"]).kind(), Kind::Dropped(_)));
-        assert_eq!(summary(["", "?"]).kind(), Kind::Dropped("it has no values".into()));
-    }
-
-    /// A map has another order each time.
-    #[test]
-    fn numbers_that_are_the_same_float_have_an_order() {
-        let ids: Vec<String> = (0..7).map(|i| format!("12345678901234567{i}")).collect();
-        for _ in 0..5 {
-            let categories = summary(ids.iter().rev().map(String::as_str)).categories();
-            assert_eq!(categories, Some(ids.clone()));
-            assert_eq!(
-                summary(["1e-7", "x", "0.0000001"]).categories().unwrap(),
-                ["0.0000001", "1e-7", "x"]
-            );
-        }
-    }
-
-    #[test]
-    fn values_are_kept_until_they_are_too_many() {
-        let names: Vec<String> = (0..=LARGEST_CATEGORIES).map(|i| format!("n{i}")).collect();
-        let most = summary(names[1..].iter().map(String::as_str));
-        assert_eq!(most.distinct(), Some(LARGEST_CATEGORIES));
-        let more = summary(names.iter().chain(&names).map(String::as_str));
-        assert_eq!((more.distinct(), more.categories()), (None, None));
-        assert!(matches!(more.kind(), Kind::Dropped(_)));
-    }
-
-    #[test]
-    fn numbers_in_dress_are_pointed_out() {
-        let check = |cells: &[&str], expected: Option<&str>| {
-            let summary = summary(cells.iter().copied());
-            assert_eq!(summary.dressed().map(|place| &*place.text), expected, "{cells:?}");
-        };
-        check(&["1,5", "2", "", "3,25"], Some("1,5"));
-        check(&["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "free"], Some("$1"));
-        check(&["$1", "$2", "$3", "free"], None);
-        check(&["1", "2", "3"], None);
-        check(&["a", "b", ""], None);
-        check(&[&["1"; 30][..], &["1,5"]].concat(), None); // a slip has an error of its own
-
-        let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
-            Kind::Dropped(reason) => reason,
-            kind => panic!("{kind:?}"),
-        };
-        let dropped = reason(&["x", "0,5", "1,5", "2,5", "3,5", "4,5", "5,5", "6,5", "7,5", "8,5"]);
-        assert!(dropped.starts_with("its numbers are written as `0,5` in line 2 "), "{dropped}");
-        let percents = ["5%", "10%", "5%", "10%"];
-        assert!(matches!(summary(percents).kind(), Kind::Categorical(_)));
-        assert!(summary(percents).unread_numbers().is_some());
-    }
-
-    #[test]
-    fn points_separate_thousands_where_other_numbers_tell() {
-        let check = |cells: &[&str], expected: Option<&str>| {
-            let summary = summary(cells.iter().copied());
-            assert_eq!(summary.surely_grouped().map(|place| &*place.text), expected, "{cells:?}");
-        };
-        check(&["925", "1.721", "12.345.678"], Some("1.721"));
-        check(&["-100", "", "-1.721"], Some("-1.721"));
-        check(&["1.721", "2.030"], None); // may as well be decimal
-        check(&["5", "1.721"], None);
-        check(&["925", "1.721", "0.5"], None);
-        check(&["925", "1.721", "1500"], None);
-        check(&["925", "1500"], None);
-    }
-
-    #[test]
-    fn dates_that_hardly_recur_are_told_from_other_texts() {
-        let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
-            Kind::Dropped(reason) => reason,
-            kind => panic!("{kind:?}"),
-        };
-        let dates = reason(&["2024-01-31", "31.1.2024 10:00", "01/31/24", ""]);
-        assert!(dates.starts_with("it holds dates"), "{dates}");
-        let texts = reason(&["2024-01-31", "a", "b"]);
-        assert!(texts.starts_with("its text is nearly unique"), "{texts}");
-    }
-
-    #[test]
-    fn classes_keep_the_zeros_that_all_of_their_cells_have() {
-        let check = |cells: &[&str], expected: &[&str]| {
-            assert_eq!(summary(cells.iter().copied()).classes().unwrap(), expected);
-        };
-        check(&["007", "001", "007", "010"], &["001", "007", "010"]);
-        check(&["01", "1", "02", "00"], &["00", "1", "02"]);
-        check(&["1.0", "0.0", "x"], &["0", "1", "x"]);
-        assert_eq!(summary(["7", "", "070", "08"]).first_padded.unwrap().line, 3);
-    }
-
-    #[test]
-    fn a_change_of_type_has_its_line() {
-        let check = |cells: &[&str], line| {
-            let summary = summary(cells.iter().copied());
-            assert_eq!(summary.type_change().map(|place| place.line), line, "{cells:?}");
-        };
-        check(&["1", "2", "", "x", "y"], Some(4));
-        check(&["x", "y", "1", "2"], Some(3));
-        check(&["1", "2", "x"], None);
-        check(&["1", "x", "2", "y"], None);
-        check(&["x", "y"], None);
-    }
-
-    #[test]
-    fn few_texts_among_numbers_are_markers() {
-        let check = |numbers: &[&str], texts: &[&str], expected: Option<(u64, &str, u64)>| {
-            let summary = summary(numbers.iter().chain(texts).copied());
-            let found = summary.marker();
-            let found = found.map(|place| (place.line, &*place.text, summary.percent_numbers()));
-            assert_eq!(found, expected, "{numbers:?} {texts:?}");
-        };
-        let many: Vec<String> = (0..1800).map(|i| (i % 900).to_string()).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        check(&many[..90], &["-"; 10], Some((91, "-", 90)));
-        check(&many, &["-"; 200], Some((1801, "-", 90)));
-        check(&many, &["none", "-", "n.a.", "x", "y"].repeat(20), Some((1801, "none", 94)));
-        check(&["0.5", "1", "0.5", "1"], &["-"], Some((5, "-", 80)));
-        check(&["7", "8", "9"], &["-"], Some((4, "-", 75)));
-
-        check(&many[..90], &["-"; 4], None); // a slip has an error of its own
-        check(&many[..90], &["-"; 90], None);
-        check(&many, &["a", "b", "c", "d", "e", "f"].repeat(20), None);
-        check(&["1", "2", "1", "2", "1", "2"], &["3+", "3+"], None);
-        check(&many, &[], None);
-    }
-
-    #[test]
-    fn a_counter_counts() {
-        let numbers = |first: u32, rows: u32| {
-            (first..first + rows).map(|n| n.to_string()).collect::<Vec<_>>()
-        };
-        let check = |cells: &[String], counter, index| {
-            let summary = summary(cells.iter().map(String::as_str));
-            assert_eq!((summary.is_counter(), summary.is_index()), (counter, index), "{cells:?}");
-        };
-        check(&numbers(1990, 10), true, false);
-        check(&numbers(0, 10), true, true);
-        check(&numbers(1, 10), true, true);
-        check(&numbers(1, 9), false, false);
-        check(&[numbers(1, 10), vec![String::new()]].concat(), false, false);
-        check(&[numbers(1, 10), numbers(12, 9)].concat(), false, false);
-        check(&["a"; 12].map(str::to_owned), false, false);
-    }
-}
+mod tests;

@@ -1,0 +1,188 @@
+use super::*;
+
+fn summary<'a>(cells: impl IntoIterator<Item = &'a str>) -> Summary {
+    let mut summary = Summary::default();
+    for (index, cell) in cells.into_iter().enumerate() {
+        summary.add(index as u64 + 1, cell);
+    }
+    summary
+}
+
+#[test]
+fn nineteen_of_twenty_make_numbers() {
+    let numbers = |count| std::iter::repeat_n("1.5", count);
+    assert_eq!(summary(numbers(19).chain(["x"])).kind(), Kind::Numeric);
+    assert_ne!(summary(numbers(18).chain(["x"])).kind(), Kind::Numeric);
+    assert_eq!(summary(numbers(1).chain(["", "?", "NA", "NaN"])).kind(), Kind::Numeric);
+}
+
+#[test]
+fn repeated_text_is_a_category_and_unique_text_is_dropped() {
+    let check = |cells: &[&str], expected: &[&str]| {
+        let expected = expected.iter().map(|&name| name.to_owned()).collect();
+        assert_eq!(summary(cells.iter().copied()).kind(), Kind::Categorical(expected));
+    };
+    check(&["b", "a", "b", "a", ""], &["a", "b"]);
+    check(&["10", "x", "9", "x", "10.0", "9"], &["9", "10", "x"]);
+    assert!(matches!(summary(["a", "b", "c", "a"]).kind(), Kind::Dropped(_)));
+    assert_eq!(summary(["", "?"]).kind(), Kind::Dropped("it has no values".into()));
+}
+
+/// A map has another order each time.
+#[test]
+fn numbers_that_are_the_same_float_have_an_order() {
+    let ids: Vec<String> = (0..7).map(|i| format!("12345678901234567{i}")).collect();
+    for _ in 0..5 {
+        let categories = summary(ids.iter().rev().map(String::as_str)).categories();
+        assert_eq!(categories, Some(ids.clone()));
+        assert_eq!(
+            summary(["1e-7", "x", "0.0000001"]).categories().unwrap(),
+            ["0.0000001", "1e-7", "x"]
+        );
+    }
+}
+
+#[test]
+fn values_are_kept_until_they_are_too_many() {
+    let names: Vec<String> = (0..=LARGEST_CATEGORIES).map(|i| format!("n{i}")).collect();
+    let most = summary(names[1..].iter().map(String::as_str));
+    assert_eq!(most.distinct(), Some(LARGEST_CATEGORIES));
+    let more = summary(names.iter().chain(&names).map(String::as_str));
+    assert_eq!((more.distinct(), more.categories()), (None, None));
+    assert!(matches!(more.kind(), Kind::Dropped(_)));
+}
+
+#[test]
+fn numbers_in_dress_are_pointed_out() {
+    let check = |cells: &[&str], expected: Option<&str>| {
+        let summary = summary(cells.iter().copied());
+        assert_eq!(summary.dressed().map(|place| &*place.text), expected, "{cells:?}");
+    };
+    check(&["1,5", "2", "", "3,25"], Some("1,5"));
+    check(&["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "free"], Some("$1"));
+    check(&["$1", "$2", "$3", "free"], None);
+    check(&["1", "2", "3"], None);
+    check(&["a", "b", ""], None);
+    check(&[&["1"; 30][..], &["1,5"]].concat(), None); // a slip has an error of its own
+
+    let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
+        Kind::Dropped(reason) => reason,
+        kind => panic!("{kind:?}"),
+    };
+    let dropped = reason(&["x", "0,5", "1,5", "2,5", "3,5", "4,5", "5,5", "6,5", "7,5", "8,5"]);
+    assert!(dropped.starts_with("its numbers are written as `0,5` in line 2 "), "{dropped}");
+    let percents = ["5%", "10%", "5%", "10%"];
+    assert!(matches!(summary(percents).kind(), Kind::Categorical(_)));
+    assert!(summary(percents).unread_numbers().is_some());
+}
+
+#[test]
+fn points_separate_thousands_where_other_numbers_tell() {
+    let check = |cells: &[&str], expected: Option<&str>| {
+        let summary = summary(cells.iter().copied());
+        assert_eq!(summary.surely_grouped().map(|place| &*place.text), expected, "{cells:?}");
+    };
+    check(&["925", "1.721", "12.345.678"], Some("1.721"));
+    check(&["-100", "", "-1.721"], Some("-1.721"));
+    check(&["1.721", "2.030"], None); // may as well be decimal
+    check(&["5", "1.721"], None);
+    check(&["925", "1.721", "0.5"], None);
+    check(&["925", "1.721", "1500"], None);
+    check(&["925", "1500"], None);
+}
+
+#[test]
+fn dates_that_hardly_recur_are_told_from_other_texts() {
+    let reason = |cells: &[&str]| match summary(cells.iter().copied()).kind() {
+        Kind::Dropped(reason) => reason,
+        kind => panic!("{kind:?}"),
+    };
+    let dates = reason(&["2024-01-31", "31.1.2024 10:00", "01/31/24", ""]);
+    assert!(dates.starts_with("it holds dates"), "{dates}");
+    let texts = reason(&["2024-01-31", "a", "b"]);
+    assert!(texts.starts_with("its text hardly recurs"), "{texts}");
+    let weights = reason(&["75 kg", "80.5 kg", "", "90 kg"]);
+    assert!(weights.starts_with("its numbers are written as `75 kg` in line 1"), "{weights}");
+    let seats = reason(&["12 A", "12 B", "13 A", "14 C"]);
+    assert!(seats.starts_with("its text hardly recurs"), "{seats}");
+}
+
+#[test]
+fn classes_keep_the_zeros_that_all_of_their_cells_have() {
+    let check = |cells: &[&str], expected: &[&str]| {
+        assert_eq!(summary(cells.iter().copied()).classes().unwrap(), expected);
+    };
+    check(&["007", "001", "007", "010"], &["001", "007", "010"]);
+    check(&["01", "1", "02", "00"], &["00", "1", "02"]);
+    check(&["1.0", "0.0", "x"], &["0", "1", "x"]);
+    assert_eq!(summary(["7", "", "070", "08"]).first_padded.unwrap().line, 3);
+}
+
+#[test]
+fn a_change_of_type_has_its_line() {
+    let check = |cells: &[&str], line| {
+        let summary = summary(cells.iter().copied());
+        assert_eq!(summary.type_change().map(|place| place.line), line, "{cells:?}");
+    };
+    check(&["1", "2", "", "x", "y"], Some(4));
+    check(&["x", "y", "1", "2"], Some(3));
+    check(&["1", "2", "x"], None);
+    check(&["1", "x", "2", "y"], None);
+    check(&["x", "y"], None);
+}
+
+#[test]
+fn few_texts_among_numbers_are_markers() {
+    let check = |numbers: &[&str], texts: &[&str], expected: Option<(u64, &str, u64)>| {
+        let summary = summary(numbers.iter().chain(texts).copied());
+        let found = summary.marker();
+        let found = found.map(|place| (place.line, &*place.text, summary.percent_numbers()));
+        assert_eq!(found, expected, "{numbers:?} {texts:?}");
+    };
+    let many: Vec<String> = (0..1800).map(|i| (i % 900).to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    check(&many[..90], &["-"; 10], Some((91, "-", 90)));
+    check(&many, &["-"; 200], Some((1801, "-", 90)));
+    check(&many, &["none", "-", "n.a.", "x", "y"].repeat(20), Some((1801, "none", 94)));
+    check(&["0.5", "1", "0.5", "1"], &["-"], Some((5, "-", 80)));
+    check(&["7", "8", "9"], &["-"], Some((4, "-", 75)));
+
+    check(&many[..90], &["-"; 4], None); // a slip has an error of its own
+    check(&many[..90], &["-"; 90], None);
+    check(&many, &["a", "b", "c", "d", "e", "f"].repeat(20), None);
+    check(&["1", "2", "1", "2", "1", "2"], &["3+", "3+"], None);
+    check(&many, &[], None);
+}
+
+#[test]
+fn whole_numbers_that_all_differ_tell_rows_apart() {
+    let check = |cells: &[String], expected| {
+        let summary = summary(cells.iter().map(String::as_str));
+        assert_eq!(summary.tells_rows_apart(), expected, "{} cells", cells.len());
+    };
+    let numbers = |rows: usize| (0..rows).map(|n| (7 * n % 3001).to_string()).collect();
+    let numbers: [Vec<String>; 2] = [10, 3000].map(numbers);
+    numbers.iter().for_each(|numbers| check(numbers, true));
+    check(&numbers[0][1..], false);
+    for other in ["", "7", "1.5", "x"] {
+        check(&[numbers[0].clone(), vec![other.to_owned()]].concat(), false);
+    }
+    check(&[vec!["7".to_owned()], numbers[1].clone()].concat(), false);
+}
+
+#[test]
+fn a_counter_counts() {
+    let numbers =
+        |first: u32, rows: u32| (first..first + rows).map(|n| n.to_string()).collect::<Vec<_>>();
+    let check = |cells: &[String], counter, index| {
+        let summary = summary(cells.iter().map(String::as_str));
+        assert_eq!((summary.is_counter(), summary.is_index()), (counter, index), "{cells:?}");
+    };
+    check(&numbers(1990, 10), true, false);
+    check(&numbers(0, 10), true, true);
+    check(&numbers(1, 10), true, true);
+    check(&numbers(1, 9), false, false);
+    check(&[numbers(1, 10), vec![String::new()]].concat(), false, false);
+    check(&[numbers(1, 10), numbers(12, 9)].concat(), false, false);
+    check(&["a"; 12].map(str::to_owned), false, false);
+}
