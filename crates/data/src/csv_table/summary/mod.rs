@@ -335,7 +335,11 @@ impl Summary {
             ),
             categories => Kind::Dropped(match (self.unread_numbers(), categories) {
                 (Some(numbers), _) => numbers,
-                (None, None) => format!("it has more than {} different texts", self.most_values),
+                (None, None) => format!(
+                    "it has more than {} different texts; an embedding (`model.embedding`) takes them if \
+                     `data.columns` says that it is categorical",
+                    self.most_values
+                ),
                 (None, Some(categories)) => format!(
                     "its text hardly recurs, so it tells little of other rows: {} different ones \
                      in {present} rows",
