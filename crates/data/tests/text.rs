@@ -154,7 +154,7 @@ fn texts_that_are_too_short() {
                  lacks ('9'), has 0 tokens, a sequence of 8 and its target take 9";
     check(text, characters(8), error, "`data.validation`");
     let error =
-        "the validation part of `a.txt` has 1 tokens, a sequence of 8 and its target take 9";
+        "the validation part of `a.txt` has 1 token, a sequence of 8 and its target take 9";
     check("0000000000", characters(8), error, "`data.validation`");
     let options = TextOptions { validation: 0.0, ..characters(9) };
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", options);
