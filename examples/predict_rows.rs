@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! recipes train mlp --set data.source=csv --set data.path=iris.csv --set data.target=species --run-dir iris
-//! cargo run -p examples --example predict_rows -- iris/model.safetensors rows.csv
+//! cargo run -p examples --example predict_rows -- iris rows.csv
 //! ```
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::{fs::File, path::Path};
+use std::fs::File;
 
 use anyhow::{Context, bail};
 use backend::{Selected, device};
@@ -17,7 +17,7 @@ use inference::{Model, Prediction};
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, rows] = arguments.as_slice() else {
-        bail!("usage: predict_rows MODEL.safetensors ROWS.csv");
+        bail!("usage: predict_rows RUN ROWS.csv");
     };
     for line in predict(model, rows)? {
         println!("{line}");
@@ -28,7 +28,7 @@ fn main() -> anyhow::Result<()> {
 /// The prediction for each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read.
 fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
-    let model = Model::<Selected>::read(Path::new(model), &device)?;
+    let model = Model::<Selected>::read(model, &device)?;
     let file = File::open(rows).with_context(|| format!("cannot open `{rows}`"))?;
     let rows = read_rows(file, rows, model.description().table()?)?;
     let told = |(line, prediction)| match prediction {

@@ -153,8 +153,7 @@ fn texts_that_are_too_short() {
     let error = "the validation part of `a.txt`, without 1 of its characters, which the vocabulary \
                  lacks ('9'), has 0 tokens, a sequence of 8 and its target take 9";
     check(text, characters(8), error, "`data.validation`");
-    let error =
-        "the validation part of `a.txt` has 1 token, a sequence of 8 and its target take 9";
+    let error = "the validation part of `a.txt` has 1 token, a sequence of 8 and its target take 9";
     check("0000000000", characters(8), error, "`data.validation`");
     let options = TextOptions { validation: 0.0, ..characters(9) };
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", options);

@@ -8,7 +8,7 @@
 //! use inference::{Model, Prediction};
 //!
 //! let (device, _) = device::open()?;
-//! let model = Model::<Selected>::read("runs/mlp/model.safetensors".as_ref(), &device)?;
+//! let model = Model::<Selected>::read("runs/mlp", &device)?;
 //! let mut features = Vec::new();
 //! model.description().table()?.encode(&["5.1", "3.5", "1.4", "0.2"], &mut features)?;
 //! for prediction in model.predict_rows(&features)? {

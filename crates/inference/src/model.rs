@@ -31,6 +31,9 @@ pub struct Model<B: Backend> {
     device: B::Device,
 }
 
+/// The name of the file in a run's directory.
+const MODEL: &str = "model.safetensors";
+
 /// What errors call a model that is not read from a file.
 const IN_MEMORY: &str = "model in memory";
 
@@ -59,13 +62,15 @@ impl<B: Backend> Model<B> {
         Self::from_file(model_file(network, description), Path::new(IN_MEMORY), device)
     }
 
-    /// Reads a model file.
+    /// Reads a model file, or that of a run's directory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, does not describe a model, contradicts itself, or does not hold the
     /// model's weights.
-    pub fn read(path: &Path, device: &B::Device) -> Result<Self, InferenceError> {
+    pub fn read(path: impl AsRef<Path>, device: &B::Device) -> Result<Self, InferenceError> {
+        let path = path.as_ref();
+        let path = if path.is_dir() { &path.join(MODEL) } else { path };
         Self::from_file(TensorFile::read(path)?, path, device)
     }
 

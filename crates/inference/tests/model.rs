@@ -96,7 +96,7 @@ fn read(
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     file.write(&path).unwrap();
-    Model::read(&path, &Device::default())
+    Model::read(folder.path(), &Device::default())
 }
 
 /// The model as it is.
