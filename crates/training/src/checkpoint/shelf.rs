@@ -79,6 +79,18 @@ impl Shelf {
         Err(TrainError::NoneUsable { damaged })
     }
 
+    /// Creates the directory where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub(crate) fn create(&self) -> Result<(), TrainError> {
+        if !self.directory.is_dir() {
+            create_directory(&self.directory)?;
+        }
+        Ok(())
+    }
+
     /// Writes a checkpoint, verifies it, and removes those that are not to be kept.
     ///
     /// # Errors
@@ -91,9 +103,7 @@ impl Shelf {
         let manifest = Manifest::of(&files, &self.signature);
         let manifest = serde_json::to_vec_pretty(&manifest).expect("it has a form in JSON");
         files.push((MANIFEST, manifest));
-        if !self.directory.is_dir() {
-            create_directory(&self.directory)?;
-        }
+        self.create()?;
         write_directory(&path, &files)?;
         drop(files); // they may take most of the memory
         Manifest::verify(&path).map_err(|fault| fault.at(path))?;
