@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    CellError, FileError, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
+    CellError, FileError, ImageShape, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
     image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
@@ -420,6 +420,18 @@ pub enum DataError {
         /// The task.
         task: Task,
     },
+    /// An update or a micro-batch of no sample.
+    #[error("`{size}` is 0, and must be at least 1")]
+    NoBatch {
+        /// `batch_size` or `micro_batch`.
+        size: &'static str,
+    },
+    /// A source without a single image.
+    #[error("the source has no images")]
+    NoImages,
+    /// Images without a single pixel.
+    #[error("the source's images have the shape {} x {} x {}, which holds no pixel", .0.channels, .0.height, .0.width)]
+    NoPixels(ImageShape),
     /// A thread to read images cannot be started.
     #[error("no thread can be started to read images: {source}")]
     Worker {
