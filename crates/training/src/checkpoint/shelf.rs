@@ -52,7 +52,7 @@ impl Shelf {
     ///
     /// Where the directory, or a checkpoint that may be whole, cannot be read; where all are damaged;
     /// and where the newest whole one is of another network or version. Only damaged ones are skipped.
-    pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
+    pub(crate) fn newest(&self, parameters: &[Parameter]) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
             let (manifest, files) = match Manifest::verified(&path) {
@@ -64,13 +64,13 @@ impl Shelf {
                 }
                 Err(fault) => return Err(fault.at(path)),
             };
-            if manifest.signature != self.signature {
-                let reason = "its parameters differ, or different ones are trained".to_owned();
-                return Err(TrainError::OtherRun { path, reason });
-            }
             let contents = Contents::from_files(files, &path);
             let contents = contents
                 .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
+            if manifest.signature != self.signature {
+                let reason = contents.difference(parameters);
+                return Err(TrainError::OtherRun { path, reason });
+            }
             return Ok(Newest { found: Some((path, contents)), damaged });
         }
         if damaged.is_empty() {

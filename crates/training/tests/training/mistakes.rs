@@ -161,6 +161,23 @@ fn a_directory_of_checkpoints_is_made_before_the_first_step() {
     assert!(error.to_string().contains("checkpoints"), "{error}");
 }
 
+#[test]
+fn without_a_validation_it_does_not_matter_whether_the_best_would_be_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    for (keep_best, steps) in [(true, 2), (false, 4)] {
+        let (mut kept, stop) = (KeptBelow(directory.path().to_owned()), Stop::default());
+        let settings = TrainerConfig { keep_best, ..sgd() };
+        let device = Device::default();
+        let mut trainer = Trainer::new(model(), settings, &device, &mut kept, stop).unwrap();
+        trainer.next_epoch().unwrap();
+        for _ in 0..2 {
+            trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+        }
+        trainer.end_epoch(|_| None).unwrap();
+        assert_eq!(trainer.step_number(), steps);
+    }
+}
+
 #[derive(Module, Debug)]
 struct Counted<B: Backend> {
     layer: LinearModel<B>,
