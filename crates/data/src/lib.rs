@@ -88,10 +88,10 @@ pub use crate::preprocess::{
     ImagePreprocessing, ImageShape, Resize, TablePreprocessing, Target, TargetKind, Task,
     TokenKind, Vocabulary, VocabularyError,
 };
+// For the programs of this workspace.
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
-    contained::{contain, panic_is_contained},
     error::DataError,
     files::FileError,
     fitted::Fitted,
@@ -100,9 +100,11 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
-    names::nearest,
     order::{EpochOrder, Order},
     shared::{SharedFiles, refuse_shared},
     split::classes_without_validation,
     table::{Moments, Table, TableSplits, Targets},
 };
+#[cfg(feature = "sources")]
+#[doc(hidden)]
+pub use crate::{contained::panic_is_contained, names::nearest};

@@ -27,6 +27,7 @@ impl From<Measured> for Metrics {
 /// Something that happened. Epochs and steps count from 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// Training begins.
     Start {
