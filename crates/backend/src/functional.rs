@@ -1,9 +1,13 @@
 //! The fused operations on tensors: what layers call.
+//!
+//! They panic where shapes do not fit together, with a text that names the operation and the operand.
+
+mod checks;
 
 use burn::tensor::{Int, Tensor};
 
 use crate::{
-    Backend, BatchNorm2d, Counts, DropoutMask, Lstm, LstmOutput, LstmPrimitives, PlaneMap,
+    Backend, BatchNorm2d, Counts, DropoutMask, Lstm, LstmOutput, LstmPrimitives, Packing, PlaneMap,
     precision::{operand, result},
     primitive::{primitive, tensor},
 };
@@ -122,12 +126,19 @@ pub struct LstmState<B: Backend> {
 /// - `weight`: `[outputs, inputs / groups, kernel height, kernel width]`
 /// - `bias`: `[outputs]`
 /// - returns: `[batch, outputs, height, width]` by PyTorch's `conv2d`
+///
+/// # Panics
+///
+/// Where the shapes are others, or the kernel does not fit into the padded input.
+#[track_caller]
 pub fn conv2d<B: Backend>(
     input: Tensor<B, 4>,
     weight: Tensor<B, 4>,
     bias: Option<Tensor<B, 1>>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
+    let of_bias = bias.as_ref().map(Tensor::dims);
+    checks::conv2d(input.dims(), weight.dims(), of_bias, options);
     result(B::fused_conv2d(operand(input), operand(weight), bias.map(operand), options))
 }
 
@@ -135,12 +146,21 @@ pub fn conv2d<B: Backend>(
 /// full map. `options.relu` is ignored.
 ///
 /// - shapes as in [`conv2d`], height and width of the result halved, rounded down
+///
+/// # Panics
+///
+/// As [`conv2d`], and where the convolution's result is smaller than a window.
+#[track_caller]
 pub fn conv2d_relu_max_pool<B: Backend>(
     input: Tensor<B, 4>,
     weight: Tensor<B, 4>,
     bias: Tensor<B, 1>,
     options: &Conv2dOptions,
 ) -> Tensor<B, 4> {
+    let ([batch, _, rows, columns], [outputs, _, height, width]) = (input.dims(), weight.dims());
+    checks::conv2d(input.dims(), weight.dims(), Some(bias.dims()), options);
+    let [rows, columns] = options.output_size([rows, columns], [height, width]);
+    checks::max_pool2d([batch, outputs, rows, columns], &PoolOptions::square(2));
     let [input, weight] = [input, weight].map(operand);
     result(B::fused_conv2d_relu_max_pool(input, weight, operand(bias), options).0)
 }
@@ -149,7 +169,13 @@ pub fn conv2d_relu_max_pool<B: Backend>(
 ///
 /// - `input`: `[batch, channels, height, width]`
 /// - returns: `[batch, channels, height, width]` by PyTorch's `max_pool2d`
+///
+/// # Panics
+///
+/// Where a window is larger than the padded input, or the padding than half a window.
+#[track_caller]
 pub fn max_pool2d<B: Backend>(input: Tensor<B, 4>, options: &PoolOptions) -> Tensor<B, 4> {
+    checks::max_pool2d(input.dims(), options);
     tensor(B::fused_max_pool2d(primitive(input), options).0)
 }
 
@@ -168,7 +194,17 @@ pub fn forked<B: Backend>(maps: Tensor<B, 4>) -> [Tensor<B, 4>; 2] {
 ///
 /// - `maps`: `[batch, inputs, height, width]`, with `inputs` at most `channels`
 /// - returns: `[batch, channels, height / stride, width / stride]`, rounded up
+///
+/// # Panics
+///
+/// Where there are more inputs than `channels`, or the stride is 0.
+#[track_caller]
 pub fn subsample<B: Backend>(maps: Tensor<B, 4>, stride: usize, channels: usize) -> Tensor<B, 4> {
+    let [_, inputs, ..] = maps.dims();
+    assert!(
+        stride > 0 && inputs <= channels,
+        "subsample: {inputs} maps do not fit among {channels} channels, or the stride {stride} is 0"
+    );
     tensor(B::fused_subsample(primitive(maps), stride, channels))
 }
 
@@ -188,12 +224,21 @@ pub fn global_average_pool<B: Backend>(input: Tensor<B, 4>) -> Tensor<B, 2> {
 /// - `shape`: `[channels, height, width]`
 /// - returns: `[batch, channels, height, width]`
 ///
+/// # Panics
+///
+/// Where an image has another number of bytes than `shape`.
+///
 /// [`Packing`]: crate::Packing
+#[track_caller]
 pub fn pixels<B: Backend>(
     packed: Tensor<B, 2, Int>,
     indices: Option<Tensor<B, 1, Int>>,
     shape: [usize; 3],
 ) -> Tensor<B, 4> {
+    let ([images, _], bytes) = (packed.dims(), shape.iter().product::<usize>());
+    let units = Packing::of_values(packed.dtype()).units(bytes);
+    let given = format!("the shape {shape:?} of an image");
+    checks::shape("pixels: the packed images", packed.dims(), [images, units], &given);
     let indices = indices.map(Tensor::into_primitive);
     tensor(B::fused_pixels(packed.into_primitive(), indices, shape))
 }
@@ -203,10 +248,20 @@ pub fn pixels<B: Backend>(
 /// - `images`: `[batch, channels, height, width]`
 /// - `factors`, `summands`: `[channels]`
 /// - returns: the same shape
+///
+/// # Panics
+///
+/// Where there is not one factor and one summand for each channel.
+#[track_caller]
 pub fn normalized<B: Backend>(
     images: Tensor<B, 4>,
     [factors, summands]: [Tensor<B, 1>; 2],
 ) -> Tensor<B, 4> {
+    let [_, channels, ..] = images.dims();
+    for values in [&factors, &summands] {
+        let what = "normalized: the factors or summands";
+        checks::shape(what, values.dims(), [channels], "the channels of the images");
+    }
     tensor(B::fused_normalized(primitive(images), [factors, summands].map(primitive)))
 }
 
@@ -216,7 +271,14 @@ pub fn normalized<B: Backend>(
 /// - `images`: `[batch, channels, height, width]`
 /// - `maps`: one per image
 /// - returns: the same shape
+///
+/// # Panics
+///
+/// Where there is not one map for each image.
+#[track_caller]
 pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 4> {
+    let [batch, ..] = images.dims();
+    assert!(maps.len() == batch, "affine: there are {} maps for {batch} images", maps.len());
     tensor(B::fused_affine(primitive(images), maps))
 }
 
@@ -225,6 +287,11 @@ pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 
 /// - `input`, `residual`: `[batch, channels, height, width]`
 /// - `scale`, `shift`: `[channels]`
 /// - returns: the normalised maps, and the batch's statistics if it was normalised by them
+///
+/// # Panics
+///
+/// Where the shapes are others.
+#[track_caller]
 pub fn batch_norm2d<B: Backend>(
     input: Tensor<B, 4>,
     [scale, shift]: [Tensor<B, 1>; 2],
@@ -233,7 +300,20 @@ pub fn batch_norm2d<B: Backend>(
     residual: Option<Tensor<B, 4>>,
     rectified: bool,
 ) -> (Tensor<B, 4>, Option<BatchStatistics<B>>) {
-    let [batch, _, height, width] = input.dims();
+    let [batch, channels, height, width] = input.dims();
+    let per_channel = |what: &str, values: &Tensor<B, 1>| {
+        let what = format!("batch_norm2d: the {what}");
+        checks::shape(&what, values.dims(), [channels], "the channels of the input");
+    };
+    per_channel("scale", &scale);
+    per_channel("shift", &shift);
+    if let Normalization::Stored { mean, variance } = &by {
+        per_channel("mean", mean);
+        per_channel("variance", variance);
+    }
+    if let Some(residual) = &residual {
+        checks::shape("batch_norm2d: the residual", residual.dims(), input.dims(), "the input");
+    }
     let (stored, over_processes) = match by {
         Normalization::Batch => (None, None),
         Normalization::BatchesOfAll(counts) => (None, Some(counts)),
@@ -263,11 +343,17 @@ pub fn batch_norm2d<B: Backend>(
 /// - `input`: `[batch, time, inputs]`
 /// - `state`: zeros if `None`
 /// - returns: the output at each time, `[batch, time, hidden]`, and the state after the last
+///
+/// # Panics
+///
+/// Where the shapes are others than those of [`LstmWeights`] and [`LstmState`].
+#[track_caller]
 pub fn lstm<B: Backend>(
     input: Tensor<B, 3>,
     state: Option<LstmState<B>>,
     weights: &LstmWeights<B>,
 ) -> (Tensor<B, 3>, LstmState<B>) {
+    checks::lstm(input.dims(), state.as_ref(), weights);
     let ([batch, time, _], [_, hidden]) = (input.dims(), weights.hidden.dims());
     if time == 0 {
         let zeros = || Tensor::zeros([batch, hidden], (&input.device(), input.dtype()));
@@ -293,10 +379,16 @@ pub fn lstm<B: Backend>(
 /// - `left`: `[.., rows, inner]`
 /// - `right`: `[.., inner, columns]`
 /// - returns: `[.., rows, columns]`
+///
+/// # Panics
+///
+/// Where the inner sizes differ, or the sizes before them do and none of the two is 1.
+#[track_caller]
 pub fn product<B: Backend, const D: usize>(
     left: Tensor<B, D>,
     right: Tensor<B, D>,
 ) -> Tensor<B, D> {
+    checks::product(left.dims(), right.dims());
     tensor(B::product(primitive(left), primitive(right)))
 }
 
@@ -306,12 +398,20 @@ pub fn product<B: Backend, const D: usize>(
 /// - `weight`: `[inputs, outputs]`, Burn's layout
 /// - `bias`: `[outputs]`
 /// - returns: `[batch, outputs]`
+///
+/// # Panics
+///
+/// Where the shapes are others.
+#[track_caller]
 pub fn linear<B: Backend>(
     input: Tensor<B, 2>,
     weight: Tensor<B, 2>,
     bias: Tensor<B, 1>,
     rectified: bool,
 ) -> Tensor<B, 2> {
+    let ([_, inputs], [_, outputs]) = (input.dims(), weight.dims());
+    checks::shape("linear: the weight", weight.dims(), [inputs, outputs], "the width of the input");
+    checks::shape("linear: the bias", bias.dims(), [outputs], "the outputs of the weight");
     result(B::fused_linear(operand(input), operand(weight), operand(bias), rectified))
 }
 
@@ -341,6 +441,13 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 /// - `targets`: `[batch]`, below `classes`; with others it panics on the CPU, and on a GPU the loss is
 ///   undefined
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// Where there is not one target for each sample.
+#[track_caller]
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+    let [batch, _] = logits.dims();
+    checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
     tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))
 }

@@ -35,6 +35,7 @@ mod max_pool2d;
 mod moving_averages;
 mod normalized;
 mod operations;
+#[doc(hidden)] // for the tests of this workspace
 pub mod overrides;
 mod pixels;
 mod precision;

@@ -28,6 +28,14 @@ impl Packing {
         if B::supports_dtype(device, DType::U8) { Self::Bytes } else { Self::Words }
     }
 
+    /// The integers that hold so many bytes.
+    pub(crate) fn units(self, bytes: usize) -> usize {
+        match self {
+            Self::Bytes => bytes,
+            Self::Words => bytes.div_ceil(WORD),
+        }
+    }
+
     pub(crate) fn of_values(dtype: DType) -> Self {
         if dtype == DType::U8 { Self::Bytes } else { Self::Words }
     }

@@ -5,13 +5,10 @@ mod help;
 pub(crate) use self::help::column_setting;
 use self::help::more;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 use crate::{
-    CellError, FileError, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
+    CellError, FileError, ImageShape, SharedFiles, Task, cifar10::Cifar10Error, idx::IdxError,
     image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
@@ -439,6 +436,18 @@ pub enum DataError {
         /// The task.
         task: Task,
     },
+    /// An update or a micro-batch of no sample.
+    #[error("`{size}` is 0, and must be at least 1")]
+    NoBatch {
+        /// `batch_size` or `micro_batch`.
+        size: &'static str,
+    },
+    /// A source without a single image.
+    #[error("the source has no images")]
+    NoImages,
+    /// Images without a single pixel.
+    #[error("the source's images have the shape {} x {} x {}, which holds no pixel", .0.channels, .0.height, .0.width)]
+    NoPixels(ImageShape),
     /// A thread to read images cannot be started.
     #[error("no thread can be started to read images: {source}")]
     Worker {
@@ -474,19 +483,6 @@ pub enum DataError {
     /// The error of a source that is not this crate's, such as one over a database.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl DataError {
-    /// The error of a file that cannot be opened or read.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::NotFound => Self::NotFound { path },
-            io::ErrorKind::PermissionDenied => Self::Permission { path },
-            io::ErrorKind::IsADirectory => Self::Directory { path },
-            _ => Self::Read { path, source },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -269,6 +269,19 @@ impl BinaryFile {
     }
 }
 
+impl DataError {
+    /// The error of a file that cannot be opened or read.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::PermissionDenied => Self::Permission { path },
+            io::ErrorKind::IsADirectory => Self::Directory { path },
+            _ => Self::Read { path, source },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

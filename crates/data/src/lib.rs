@@ -91,7 +91,6 @@ pub use crate::preprocess::{
 #[cfg(feature = "sources")]
 pub use crate::{
     contact_sheet::{contact_sheet, picture},
-    contained::{contain, panic_is_contained},
     error::DataError,
     files::FileError,
     fitted::Fitted,
@@ -100,9 +99,14 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
-    names::nearest,
     order::{EpochOrder, Order},
     shared::{SharedFiles, refuse_shared},
     split::classes_without_validation,
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
+};
+#[cfg(feature = "sources")]
+#[doc(hidden)] // for the programs of this workspace
+pub use crate::{
+    contained::{contain, panic_is_contained},
+    names::nearest,
 };

@@ -172,6 +172,40 @@ fn a_panic_is_an_error_and_the_workers_live_on() {
 }
 
 #[test]
+fn a_panic_while_a_split_is_uploaded_is_an_error() {
+    let (told, _reads) = mpsc::channel();
+    let source = Breaking { images: numbered(80), reads: told, at: 17, how: || panic!("a bug") };
+    let error = open(source, 8, Residency::Device, 0).unwrap_err();
+    assert_eq!(error.to_string(), "reading image 17 broke down: a bug");
+    assert!(error.help().unwrap().contains("where it is your own"));
+}
+
+#[test]
+fn nothing_to_load_is_an_error_wherever_it_would_lie() {
+    let mut flat = numbered(0);
+    flat.shape.height = 0;
+    flat.labels = vec![0; 3];
+    for (source, expected) in [
+        (numbered(0), "the source has no images"),
+        (flat, "the source's images have the shape 3 x 0 x 3, which holds no pixel"),
+    ] {
+        for residency in [Residency::Auto, Residency::Device, Residency::Host] {
+            let error = open(source.clone(), 8, residency, 0).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.help().is_some());
+        }
+    }
+}
+
+#[test]
+fn a_batch_of_no_image_is_an_error() {
+    let batching = Batching { batch_size: 0, ..batching(8) };
+    let (source, device) = (Arc::new(numbered(8)), Device::default());
+    let loader = ImageLoader::<Selected>::new(source, batching, Residency::Auto, 0, &device);
+    assert_eq!(loader.unwrap_err().to_string(), "`batch_size` is 0, and must be at least 1");
+}
+
+#[test]
 fn little_is_read_ahead_and_nothing_for_nobody() {
     for (workers, most) in [(0, 8), (1, 24), (4, 24)] {
         let (loader, reads) = breaking(usize::MAX, || Ok(()), workers);

@@ -43,10 +43,16 @@ pub fn label_smoothed<B: Backend>(
 /// - `logits`: `[batch]`
 /// - `targets`: `[batch]`, 0 or 1
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// Where there is not one target for each sample.
+#[track_caller]
 pub fn binary_cross_entropy<B: Backend>(
     logits: Tensor<B, 1>,
     targets: Tensor<B, 1>,
 ) -> Tensor<B, 1> {
+    check_targets("binary_cross_entropy", &logits, &targets);
     // The derivative is given explicitly: at 0, where a network of zeros starts, automatic ones of the
     // maximum and of `abs` do not add up to a half.
     let x = logits.clone().detach();
@@ -61,9 +67,22 @@ pub fn binary_cross_entropy<B: Backend>(
 ///
 /// - `outputs`, `targets`: `[batch]`
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// Where there is not one target for each sample.
+#[track_caller]
 pub fn squared_error<B: Backend>(outputs: Tensor<B, 1>, targets: Tensor<B, 1>) -> Tensor<B, 1> {
+    check_targets("squared_error", &outputs, &targets);
     let difference = outputs - targets;
     difference.clone() * difference
+}
+
+/// Burn would compare a single value with all of the other side.
+#[track_caller]
+fn check_targets<B: Backend>(loss: &str, outputs: &Tensor<B, 1>, targets: &Tensor<B, 1>) {
+    let ([samples], [given]) = (outputs.dims(), targets.dims());
+    assert!(samples == given, "{loss}: there are {given} targets for {samples} outputs");
 }
 
 #[cfg(test)]
@@ -86,6 +105,20 @@ mod tests {
         binary_cross_entropy(logits, targets)
             .into_data()
             .assert_approx_eq::<f32>(&TensorData::from(expected), Tolerance::rel_abs(1e-6, 1e-7));
+    }
+
+    #[test]
+    #[should_panic(expected = "squared_error: there are 1 targets for 3 outputs")]
+    fn a_squared_error_needs_a_target_for_each_output() {
+        let numbers = |count| Tensor::<Selected, 1>::zeros([count], &Device::default());
+        squared_error(numbers(3), numbers(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "binary_cross_entropy: there are 3 targets for 1 outputs")]
+    fn a_binary_cross_entropy_needs_a_target_for_each_output() {
+        let numbers = |count| Tensor::<Selected, 1>::zeros([count], &Device::default());
+        binary_cross_entropy(numbers(1), numbers(3));
     }
 
     /// The gradient of the same, which at a logit of 0 is a half for either label.

@@ -5,6 +5,10 @@
 //! file, the reverse of Burn's own layout; an LSTM's parameters are `lstm.weight_ih_l0` rather
 //! than `lstm.0.weight_ih`, or `lstm.weight_ih` where there is a single layer; and the variant of an
 //! enum is no part of a name.
+//!
+//! Layers are recognised by the names of their types: a matrix `weight` of any struct called `Linear`
+//! is a dense layer's, as in [`layers`](crate::layers) and in `burn::nn`, and a parameter of any struct
+//! called `Lstm` is an LSTM's. Call other layers of your own differently.
 
 use std::collections::BTreeMap;
 
@@ -192,11 +196,11 @@ impl Path {
         names.join(".")
     }
 
-    /// Whether the file's layout is the transpose of Burn's.
-    fn is_dense_weight(&self) -> bool {
+    /// Whether the file's layout of a parameter with so many dimensions is the transpose of Burn's.
+    fn is_dense_weight(&self, dimensions: usize) -> bool {
         let dense =
             |(name, container): &(String, String)| name == "weight" && container == "Struct:Linear";
-        self.0.last().is_some_and(dense)
+        dimensions == 2 && self.0.last().is_some_and(dense)
     }
 }
 
@@ -216,7 +220,7 @@ impl<B: Backend> ModuleVisitor<B> for Shapes {
 
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         let mut shape = parameter.lazy_shape().to_vec();
-        if self.path.is_dense_weight() {
+        if self.path.is_dense_weight(D) {
             shape.swap(0, 1);
         }
         self.shapes.insert(self.path.name(), shape);
@@ -242,7 +246,7 @@ impl<B: Backend> ModuleVisitor<B> for Collect {
         let shape = tensor.dims().to_vec();
         let values = tensor.into_data().iter().collect();
         let stored = StoredTensor::new(shape, values).expect("a tensor fills its shape");
-        let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
+        let stored = if self.path.is_dense_weight(D) { transposed(&stored) } else { stored };
         self.tensors.insert(self.path.name(), stored);
     }
 }
@@ -263,7 +267,7 @@ impl<B: Backend> ModuleMapper<B> for Replace {
 
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(stored) = self.tensors.remove(&self.path.name()) else { return parameter };
-        let stored = if self.path.is_dense_weight() { transposed(&stored) } else { stored };
+        let stored = if self.path.is_dense_weight(D) { transposed(&stored) } else { stored };
         let (shape, values) = stored.into_parts();
         let new = TensorData::new(values, shape);
         let new = Tensor::<B, D>::from_data(new, &parameter.lazy_device()).into_primitive();
@@ -353,6 +357,32 @@ mod tests {
         let biases: Vec<_> = shapes.keys().filter(|name| name.contains("bias")).collect();
         assert_eq!(biases, ["one.bias_ih_l0", "several.bias_ih_l0", "several.bias_ih_l1"]);
         assert!(super::shapes(&network.one).contains_key("weight_ih_l0"));
+    }
+
+    #[test]
+    fn only_a_matrix_of_what_is_called_linear_is_transposed() {
+        /// A user's own, such as a dense layer of several heads.
+        #[derive(Module, Debug)]
+        struct Linear<B: Backend, const D: usize> {
+            weight: Param<Tensor<B, D>>,
+        }
+
+        fn check<const D: usize>(shape: [usize; D], stored: &[usize]) {
+            let numbers = (0..shape.iter().product::<usize>() as i64).map(|value| value as f32);
+            let data = TensorData::new(numbers.collect(), shape);
+            let weight = Tensor::<Selected, D>::from_data(data, &Device::default());
+            let layer = Linear { weight: Param::from_tensor(weight.clone()) };
+            let tensors = to_tensors(&layer);
+            assert_eq!(tensors["weight"].shape(), stored);
+            assert_eq!(shapes(&layer)["weight"], stored);
+            let blank = Linear { weight: Param::from_tensor(weight.zeros_like()) };
+            let loaded = load(blank, tensors).unwrap();
+            assert_eq!(loaded.weight.val().into_data(), weight.into_data());
+        }
+
+        check([3], &[3]);
+        check([2, 3], &[3, 2]);
+        check([2, 3, 4], &[2, 3, 4]);
     }
 
     #[test]

@@ -151,9 +151,15 @@ impl From<TrainError> for Failure {
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::OutOfMemory { .. } => ExitCode::Device,
             TrainError::Group(error) => return error.into(),
-            TrainError::Losses { .. } | TrainError::Store(_) | TrainError::Unreadable { .. } => {
-                ExitCode::Unexpected
-            }
+            TrainError::Losses { .. }
+            | TrainError::Part { .. }
+            | TrainError::NoLastPart { .. }
+            | TrainError::NoGradients
+            | TrainError::NoLoss { .. }
+            | TrainError::NotFloat { .. }
+            | TrainError::Tied { .. }
+            | TrainError::Store(_)
+            | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),
         };
         Self::of(exit_code, &error, error.help())

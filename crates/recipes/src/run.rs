@@ -354,7 +354,7 @@ mod tests {
             preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
             classes: Vec::new(),
         };
-        run.complete(config.trainer(10), &description, &[1]);
+        run.complete(config.trainer(10, true), &description, &[1]);
         let told = run.notes.iter().any(|note| note.contains("of memory at least, and there are"));
         assert_eq!(told, device::memory_bytes().is_some(), "{:?}", run.notes);
     }

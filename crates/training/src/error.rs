@@ -38,6 +38,50 @@ pub enum TrainError {
         /// As many as the part counts.
         samples: usize,
     },
+    /// A part that is no share of its update.
+    #[error("a part of {samples} samples cannot belong to an update of {of}")]
+    Part {
+        /// As many as the part counts.
+        samples: usize,
+        /// As many as the whole update has.
+        of: usize,
+    },
+    /// An epoch ended between the parts of an update.
+    #[error("the epoch ended within an update: none of the parts since update {step} was the last")]
+    NoLastPart {
+        /// Updates made.
+        step: u64,
+    },
+    /// Nothing would be learnt from an update.
+    #[error(
+        "no parameter that is trained has a gradient: the losses do not depend on the model's \
+         parameters"
+    )]
+    NoGradients,
+    /// A validation left out what epochs are compared by.
+    #[error("a validation measured {}, and not the `loss`", listed(.metrics))]
+    NoLoss {
+        /// The names of what it measured.
+        metrics: Vec<String>,
+    },
+    /// A parameter that cannot be trained or saved.
+    #[error(
+        "the parameter `{path}` holds {kind}, and the trainer takes only numbers of floating point"
+    )]
+    NotFloat {
+        /// Where it is in the module.
+        path: String,
+        /// `integers` or `booleans`.
+        kind: &'static str,
+    },
+    /// One parameter in two places, which would be updated apart.
+    #[error("`{first}` and `{second}` are the same parameter, and tied weights are not supported")]
+    Tied {
+        /// Where it is in the module.
+        first: String,
+        /// Where it is again.
+        second: String,
+    },
     /// A resumed run was given an end that it has passed.
     #[error("`{key}` is {value}, and the run has done {done} already")]
     Passed {
@@ -110,6 +154,36 @@ impl TrainError {
                 "pass them before any mean or sum: the part determines what they are divided by"
                     .to_owned(),
             ),
+            Self::Part { .. } => Some(
+                "`samples` are those of the batch, and `of` those of all batches of the update; for \
+                 an update of one batch use `Part::whole`"
+                    .to_owned(),
+            ),
+            Self::NoLastPart { .. } => Some(
+                "set `last` in the part that completes an update; for an update of one batch use \
+                 `Part::whole`"
+                    .to_owned(),
+            ),
+            Self::NoGradients => Some(
+                "compute them from outputs of `trainer.model()` as it is at this step, neither of \
+                 `valid()` nor of a copy made before, and do not detach them"
+                    .to_owned(),
+            ),
+            Self::NoLoss { .. } => Some(
+                "add the mean loss of the validation split as `loss`: the best epoch, \
+                 `training.patience` and the plateau schedule are decided by it"
+                    .to_owned(),
+            ),
+            Self::NotFloat { .. } => Some(
+                "keep counters and masks outside of the module, or in a field with \
+                 `#[module(skip)]`"
+                    .to_owned(),
+            ),
+            Self::Tied { .. } => Some(
+                "give each its own parameter, since a clone of a layer shares those of the original; \
+                 to use weights twice, keep them in one field and use that twice in `forward`"
+                    .to_owned(),
+            ),
             Self::Passed { key: "training.max_steps", done, .. } => {
                 Some(format!("to end it here: `training.max_steps={done}`"))
             }
@@ -137,6 +211,14 @@ impl TrainError {
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }
+    }
+}
+
+/// Names, quoted.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        _ => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -30,6 +30,11 @@ impl<B: Backend> Gradients<B> {
         Self(collect.gradients)
     }
 
+    /// Whether no parameter has any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+
     /// Adds the gradients of another part of the same update.
     pub(crate) fn add(self, other: Self) -> Self {
         let sum = |pair| match pair {

@@ -3,10 +3,12 @@
 //! A module's definition fixes the order of its parameters, so a position identifies a parameter,
 //! without Burn's random ids.
 
+use std::collections::BTreeMap;
+
 use backend::Backend;
 use burn::{
-    module::{Module, ModuleVisitor, Param},
-    tensor::Tensor,
+    module::{Module, ModuleVisitor, Param, ParamId},
+    tensor::{Bool, Int, Tensor},
 };
 
 use crate::{Mistake, TrainError, TrainerConfig};
@@ -27,14 +29,24 @@ pub(crate) struct Parameter {
 
 impl Parameter {
     /// All parameters of a model.
-    pub(crate) fn all<B, M>(model: &M, config: &TrainerConfig) -> Vec<Self>
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::NotFloat`] and [`TrainError::Tied`] name what cannot be trained.
+    pub(crate) fn all<B, M>(model: &M, config: &TrainerConfig) -> Result<Vec<Self>, TrainError>
     where
         B: Backend,
         M: Module<B>,
     {
-        let mut collect = Collect { config, path: Vec::new(), parameters: Vec::new() };
+        let mut collect = Collect {
+            config,
+            path: Vec::new(),
+            parameters: Vec::new(),
+            places: BTreeMap::new(),
+            problem: None,
+        };
         model.visit(&mut collect);
-        collect.parameters
+        collect.problem.map_or(Ok(collect.parameters), Err)
     }
 
     pub(crate) fn elements(&self) -> usize {
@@ -46,6 +58,17 @@ struct Collect<'a> {
     config: &'a TrainerConfig,
     path: Vec<String>,
     parameters: Vec<Parameter>,
+    /// Where each is, by its id.
+    places: BTreeMap<ParamId, String>,
+    /// The first parameter that cannot be trained.
+    problem: Option<TrainError>,
+}
+
+impl Collect<'_> {
+    fn refuse(&mut self, kind: &'static str) {
+        let path = self.path.join(".");
+        self.problem.get_or_insert(TrainError::NotFloat { path, kind });
+    }
 }
 
 impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
@@ -60,6 +83,9 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         let tensor = parameter.val();
         let path = self.path.join(".");
+        if let Some(first) = self.places.insert(parameter.id, path.clone()) {
+            self.problem.get_or_insert(TrainError::Tied { first, second: path.clone() });
+        }
         let group = self.config.groups.iter().find(|group| begins_with(&path, &group.prefix));
         self.parameters.push(Parameter {
             path,
@@ -68,6 +94,14 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
             factor: group.map_or(1.0, |group| group.learning_rate_factor),
             decays: D > 1 || self.config.optimizer.decay_biases,
         });
+    }
+
+    fn visit_int<const D: usize>(&mut self, _: &Param<Tensor<B, D, Int>>) {
+        self.refuse("integers");
+    }
+
+    fn visit_bool<const D: usize>(&mut self, _: &Param<Tensor<B, D, Bool>>) {
+        self.refuse("booleans");
     }
 }
 

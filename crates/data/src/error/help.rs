@@ -172,7 +172,18 @@ impl DataError {
                 "give values for a regression, and labels for other tasks".into()
             }
             Self::Worker { .. } => "lower `data.workers`, 0 needs no thread".into(),
-            Self::Panic { .. } => "this is a bug of the source, please report it".into(),
+            Self::Panic { .. } => {
+                "correct the source that reads the images, where it is your own; otherwise \
+                                   this is a bug of this program, please report it"
+                    .into()
+            }
+            Self::NoBatch { .. } => "count samples: an update of one is the smallest".into(),
+            Self::NoImages => {
+                "`ImageSource::labels` has a label for each image: give at least one".into()
+            }
+            Self::NoPixels(_) => {
+                "`ImageSource::shape` is channels, height and width, each at least 1".into()
+            }
             Self::OutOfMemory { .. } => {
                 "drop columns with many categories by `data.columns`, or use fewer samples".into()
             }

@@ -1,5 +1,7 @@
 //! What errors say.
 
+use std::path::Path;
+
 use super::*;
 
 #[test]

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use backend::{Part, Share};
 
-use crate::{EpochOrder, Order};
+use crate::{DataError, EpochOrder, Order};
+
+const NO_SAMPLE: &str = "an update has at least one sample: `batch_size` is 0";
 
 /// How the samples of a split are divided and ordered.
 ///
@@ -32,7 +34,7 @@ impl Batching {
     ///
     /// If `batch_size` is 0.
     pub fn new(order: Order, seed: u64, batch_size: usize) -> Self {
-        assert!(batch_size > 0, "an update has at least one sample");
+        assert!(batch_size > 0, "{NO_SAMPLE}");
         Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
     }
 
@@ -50,8 +52,26 @@ impl Batching {
         Self { share, ..self }
     }
 
+    /// Checks sizes that were not given to [`Batching::new`].
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::NoBatch`] names the one that is 0.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        let sizes = [("batch_size", self.batch_size), ("micro_batch", self.micro_batch)];
+        match sizes.into_iter().find(|&(_, samples)| samples == 0) {
+            Some((size, _)) => Err(DataError::NoBatch { size }),
+            None => Ok(()),
+        }
+    }
+
     /// Updates in an epoch.
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
     pub fn steps_per_epoch(&self, samples: usize) -> usize {
+        assert!(self.batch_size > 0, "{NO_SAMPLE}");
         samples.div_ceil(self.batch_size)
     }
 
@@ -119,6 +139,22 @@ mod tests {
     #[should_panic(expected = "an update has at least one sample")]
     fn an_update_of_no_sample_is_a_mistake() {
         Batching::new(Order::File, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "an update has at least one sample")]
+    fn steps_of_no_sample_are_a_mistake() {
+        Batching { batch_size: 0, ..Batching::evaluation(1) }.steps_per_epoch(10);
+    }
+
+    #[test]
+    fn a_size_of_no_sample_is_named() {
+        let check = |batching: Batching| batching.check().map_err(|error| error.to_string());
+        let one = Batching::evaluation(1);
+        assert_eq!(check(one), Ok(()));
+        let expected = |size| Err(format!("`{size}` is 0, and must be at least 1"));
+        assert_eq!(check(Batching { batch_size: 0, ..one }), expected("batch_size"));
+        assert_eq!(check(Batching { micro_batch: 0, ..one }), expected("micro_batch"));
     }
 
     #[test]

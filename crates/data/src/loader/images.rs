@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Batching,
-    pipeline::{Pipeline, ReadBatch},
+    pipeline::{Pipeline, ReadBatch, read_contained},
     pixels::Pixels,
 };
 use crate::{DataError, ImageShape, ImageSource, images::allocate, table::check_labels};
@@ -99,8 +99,9 @@ impl<B: Backend> ImageLoader<B> {
     ///
     /// # Errors
     ///
-    /// Where a label is out of range; where the split is to lie on the device, and an image cannot
-    /// be read or memory does not suffice; where no thread can be started.
+    /// Where there are no images or no pixels in them; where a label is out of range, or a size of
+    /// `batching` 0; where the split is to lie on the device, and an image cannot be read or memory
+    /// does not suffice; where no thread can be started.
     pub fn new(
         source: Arc<dyn ImageSource>,
         batching: Batching,
@@ -108,9 +109,16 @@ impl<B: Backend> ImageLoader<B> {
         workers: usize,
         device: &B::Device,
     ) -> Result<Self, DataError> {
+        batching.check()?;
+        let shape = source.shape();
+        if source.labels().is_empty() {
+            return Err(DataError::NoImages);
+        }
+        if shape.bytes() == 0 {
+            return Err(DataError::NoPixels(shape));
+        }
         check_labels(source.labels(), source.classes().len())?;
         let labels: Vec<i32> = source.labels().iter().map(|&label| label as i32).collect();
-        let shape = source.shape();
         let packing = Packing::of::<B>(device);
         let images = if residency.is_on_device(labels.len().saturating_mul(shape.bytes())) {
             let pixels = read_all(&*source, labels.len())?;
@@ -176,6 +184,6 @@ fn read_all(source: &dyn ImageSource, images: usize) -> Result<Vec<u8>, DataErro
     let bytes = source.shape().bytes();
     let mut pixels = allocate(images, bytes)?;
     let all = pixels.par_chunks_exact_mut(bytes).enumerate();
-    all.try_for_each(|(image, pixels)| source.read(image, pixels))?;
+    all.try_for_each(|(image, pixels)| read_contained(source, image, pixels))?;
     Ok(pixels)
 }

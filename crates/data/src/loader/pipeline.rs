@@ -100,11 +100,19 @@ fn read_images(
         if abandoned.load(Ordering::Relaxed) {
             break;
         }
-        contain(|| source.read(image, pixels)).unwrap_or_else(|payload| {
-            Err(DataError::Panic { image, message: message(&*payload) })
-        })?;
+        read_contained(source, image, pixels)?;
     }
     Ok(pixels)
+}
+
+/// Reads an image; a panic of its source is an error like others.
+pub(super) fn read_contained(
+    source: &dyn ImageSource,
+    image: usize,
+    pixels: &mut [u8],
+) -> Result<(), DataError> {
+    contain(|| source.read(image, pixels))
+        .unwrap_or_else(|payload| Err(DataError::Panic { image, message: message(&*payload) }))
 }
 
 /// What a panic said.

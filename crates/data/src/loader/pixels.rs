@@ -18,8 +18,13 @@ pub struct Pixels<B: Backend> {
 
 impl<B: Backend> Pixels<B> {
     /// Uploads images, which are whole.
+    ///
+    /// # Panics
+    ///
+    /// Without images, or pixels in them.
     pub fn upload(bytes: Vec<u8>, shape: ImageShape, packing: Packing, device: &B::Device) -> Self {
         let image = shape.bytes();
+        assert!(image > 0 && !bytes.is_empty(), "there are no images of {shape:?} to upload");
         let images = bytes.len() / image;
         let packed = match packing {
             Packing::Bytes => {
@@ -33,7 +38,7 @@ impl<B: Backend> Pixels<B> {
             }
         };
         // A matrix would be uploaded with gaps between its rows on some backends.
-        let width = packed.dims()[0] / images.max(1);
+        let width = packed.dims()[0] / images;
         Self { packed: packed.reshape([images, width]), shape }
     }
 

@@ -44,13 +44,14 @@ impl<B: Backend> TableLoader<B> {
     /// # Errors
     ///
     /// Where the targets do not suit the task: values for a regression, else labels, which are 0 or
-    /// 1 for a binary task.
+    /// 1 for a binary task; where a size of `batching` is 0.
     pub fn new(
         table: Table,
         task: Task,
         batching: Batching,
         device: &B::Device,
     ) -> Result<Self, DataError> {
+        batching.check()?;
         let rows = table.rows();
         let width = table.features.len() / rows.max(1);
         let numbers = |values| Tensor::from_data(TensorData::new(values, [rows]), device);

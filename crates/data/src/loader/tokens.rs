@@ -38,7 +38,8 @@ pub struct TokenBatch<B: Backend> {
 }
 
 impl<B: Backend> TokenLoader<B> {
-    /// Independent windows, in the order and batches of `batching`.
+    /// Independent windows, in the order and batches of `batching`. Its methods panic if a size of it is
+    /// 0.
     pub fn windows(windows: Windows, batching: Batching, device: &B::Device) -> Self {
         Self { source: Source::Windows(windows, batching), device: device.clone() }
     }

@@ -66,7 +66,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
 }
 
 /// The tutorial's numbers: `seed(0)`, `randn(samples, features)`, `randint(0, 2, samples)`.
-pub fn random_labels(samples: usize, features: usize) -> Result<Table, DataError> {
+fn random_labels(samples: usize, features: usize) -> Result<Table, DataError> {
     let mut random = LegacyRandomState::new(TUTORIAL_SEED);
     let features = normal_features(&mut random, samples, features)?;
     let labels = (0..samples).map(|_| random.below(2)).collect();

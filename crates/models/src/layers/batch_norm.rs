@@ -48,6 +48,10 @@ impl<B: Backend> BatchNorm2d<B> {
 
     /// - `input`: `[batch, channels, height, width]`
     /// - returns: the same shape
+    ///
+    /// # Panics
+    ///
+    /// Where the input has other channels.
     pub fn forward(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
         self.normalize(input, None, false, pass)
     }

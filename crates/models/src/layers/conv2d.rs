@@ -65,6 +65,10 @@ impl Conv2dConfig {
 impl<B: Backend> Conv2d<B> {
     /// - `input`: `[batch, inputs, height, width]`
     /// - returns: `[batch, outputs, height, width]`
+    ///
+    /// # Panics
+    ///
+    /// Where the input has other channels, or is too small for the kernel, as [`conv2d`].
     pub fn forward(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
         conv2d(input, self.weight.val(), self.bias(), &self.options)
     }

@@ -18,7 +18,15 @@ pub struct Dropout {
 
 impl Dropout {
     /// Dropout with `probability`.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in `0..=1`.
     pub fn new(probability: f64) -> Self {
+        assert!(
+            (0.0..=1.0).contains(&probability),
+            "the probability of dropout is {probability}, and must be from 0 to 1"
+        );
         Self { probability }
     }
 
@@ -52,6 +60,18 @@ mod tests {
         let dropped = values.iter().filter(|&&value| value == 0.0).count() as f64 / 100_300.0;
         assert!((dropped - 0.25).abs() < 0.007, "{dropped}"); // five deviations
         assert!(values.iter().all(|&value| value == 0.0 || value == 4.0 / 3.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "the probability of dropout is 50, and must be from 0 to 1")]
+    fn a_percentage_is_no_probability() {
+        Dropout::new(50.0);
+    }
+
+    #[test]
+    #[should_panic(expected = "the probability of dropout is NaN")]
+    fn a_probability_is_a_number() {
+        Dropout::new(f64::NAN);
     }
 
     #[test]

@@ -28,6 +28,10 @@ impl<B: Backend> Linear<B> {
 
     /// - `input`: `[batch, inputs]`
     /// - returns: `[batch, outputs]`
+    ///
+    /// # Panics
+    ///
+    /// Where the input has another width.
     pub fn forward(&self, input: Tensor<B, 2>) -> Tensor<B, 2> {
         linear(input, self.weight.val(), self.bias.val(), false)
     }

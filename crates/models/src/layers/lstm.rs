@@ -58,6 +58,10 @@ impl<B: Backend> Lstm<B> {
     /// - `input`: `[batch, time, inputs]`
     /// - `state`: zeros where there is none
     /// - returns: the output at each time, `[batch, time, hidden]`, and the state after the last
+    ///
+    /// # Panics
+    ///
+    /// Where the input has another width, or the state is of another batch or layer.
     pub fn forward(
         &self,
         input: Tensor<B, 3>,

@@ -217,25 +217,28 @@ impl SavedState {
 
     /// Checks that the run continues as it began.
     fn check(&self, config: &TrainerConfig) -> Result<(), String> {
-        let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
-        if then != now {
-            return Err(format!(
-                "its epochs have {then} updates instead of {now}, so its data are different"
-            ));
-        }
         for (name, hash) in &self.rests_on {
             if config.rests_on.get(name) != Some(hash) {
                 return Err(format!("{name} have changed since it began"));
             }
         }
+        let (then, now) = (self.steps_per_epoch, config.steps_per_epoch);
+        if then != now {
+            return Err(format!(
+                "its epochs have {then} updates instead of {now}, so its batch size or the number of its \
+                 samples is different"
+            ));
+        }
         let (then, now) = (self.optimizer, config.optimizer.kind);
         if then != now {
             return Err(format!("its optimizer was {then:?} and is {now:?}"));
         }
+        // Without a validation so far there is no best model, whether it would be kept or not.
+        let keeps = |keep_best| keep_best && self.record.best.is_some();
         for (what, then, now) in [
             ("an average of the weights", self.averages, config.ema.is_some()),
             ("loss scaling", self.loss_scale.is_some(), config.loss_scaling),
-            ("keeping the best model", self.keep_best, config.keep_best),
+            ("keeping the best model", keeps(self.keep_best), keeps(config.keep_best)),
         ] {
             if then != now {
                 let [then, now] = [then, now].map(|there| if there { "with" } else { "without" });
@@ -247,6 +250,29 @@ impl SavedState {
 }
 
 impl Contents {
+    /// How the parameters of the saved model differ from these: the first that does.
+    pub(super) fn difference(&self, parameters: &[Parameter]) -> String {
+        let saved = self.files.get(MODEL).map(|file| &file.tensors);
+        let shape_of = |path: &str| Some(saved?.get(path)?.shape());
+        for Parameter { path, shape, .. } in parameters {
+            match shape_of(path) {
+                None => return format!("it has no parameter `{path}` {shape:?}"),
+                Some(then) if then != shape => {
+                    return format!("its parameter `{path}` is {then:?} instead of {shape:?}");
+                }
+                Some(_) => {}
+            }
+        }
+        let is_known = |path: &str| parameters.iter().any(|known| known.path == path);
+        let mut paths = saved.into_iter().flat_map(|tensors| tensors.keys());
+        match paths.find(|path| !is_known(path)) {
+            Some(path) => format!("its parameter `{path}` is no part of this model"),
+            None => {
+                "its parameters come in another order, or different ones are trained".to_owned()
+            }
+        }
+    }
+
     /// Sends what the first process of a group found to all of them.
     ///
     /// # Errors

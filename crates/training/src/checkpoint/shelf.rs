@@ -52,7 +52,7 @@ impl Shelf {
     ///
     /// Where the directory, or a checkpoint that may be whole, cannot be read; where all are damaged;
     /// and where the newest whole one is of another network or version. Only damaged ones are skipped.
-    pub(crate) fn newest(&self) -> Result<Newest, TrainError> {
+    pub(crate) fn newest(&self, parameters: &[Parameter]) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
             let (manifest, files) = match Manifest::verified(&path) {
@@ -64,19 +64,31 @@ impl Shelf {
                 }
                 Err(fault) => return Err(fault.at(path)),
             };
-            if manifest.signature != self.signature {
-                let reason = "its parameters differ, or different ones are trained".to_owned();
-                return Err(TrainError::OtherRun { path, reason });
-            }
             let contents = Contents::from_files(files, &path);
             let contents = contents
                 .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
+            if manifest.signature != self.signature {
+                let reason = contents.difference(parameters);
+                return Err(TrainError::OtherRun { path, reason });
+            }
             return Ok(Newest { found: Some((path, contents)), damaged });
         }
         if damaged.is_empty() {
             return Ok(Newest::default());
         }
         Err(TrainError::NoneUsable { damaged })
+    }
+
+    /// Creates the directory where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses.
+    pub(crate) fn create(&self) -> Result<(), TrainError> {
+        if !self.directory.is_dir() {
+            create_directory(&self.directory)?;
+        }
+        Ok(())
     }
 
     /// Writes a checkpoint, verifies it, and removes those that are not to be kept.
@@ -91,9 +103,7 @@ impl Shelf {
         let manifest = Manifest::of(&files, &self.signature);
         let manifest = serde_json::to_vec_pretty(&manifest).expect("it has a form in JSON");
         files.push((MANIFEST, manifest));
-        if !self.directory.is_dir() {
-            create_directory(&self.directory)?;
-        }
+        self.create()?;
         write_directory(&path, &files)?;
         drop(files); // they may take most of the memory
         Manifest::verify(&path).map_err(|fault| fault.at(path))?;

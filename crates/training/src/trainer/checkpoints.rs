@@ -66,7 +66,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let config = self.config.checkpoint.clone();
         let steps_per_epoch = self.config.length().steps_per_epoch;
         let shelf = Shelf::new(directory, config, steps_per_epoch, &self.parameters);
-        let newest = shelf.newest()?;
+        let newest = shelf.newest(&self.parameters)?;
+        shelf.create()?; // before the first step: it would fail after an epoch's work
         self.shelf = Some(shelf);
         Ok(newest)
     }

@@ -103,10 +103,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Config`] where a setting is out of range; [`TrainError::OtherRun`] where the
+    /// [`TrainError::Config`] where a setting is out of range; [`TrainError::NotFloat`] and
+    /// [`TrainError::Tied`] where a parameter cannot be trained; [`TrainError::OtherRun`] where the
     /// checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run is to
     /// end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it may be whole
-    /// but cannot be read; [`TrainError::NoneUsable`] where all are damaged; [`TrainError::Group`];
+    /// but cannot be read; [`TrainError::NoneUsable`] where all are damaged; [`TrainError::Store`]
+    /// where the directory of checkpoints cannot be created; [`TrainError::Group`];
     /// [`TrainError::Observer`].
     pub fn new(
         model: M,
@@ -116,7 +118,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         interrupt: Stop,
     ) -> Result<Self, TrainError> {
         config.check()?;
-        let parameters = Parameter::all(&model, &config);
+        let parameters = Parameter::all(&model, &config)?;
         parameters::check_groups(&parameters, &config)?;
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
@@ -215,8 +217,10 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Diverged`], noticed
-    /// at the log interval, though no update was made since the first value that was not finite;
+    /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Part`] where the
+    /// part has more samples than its update, or that none; [`TrainError::NoGradients`] where no part
+    /// of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
+    /// interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
     /// cannot be written; [`TrainError::Group`] where another process failed.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
@@ -224,6 +228,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         // Without samples, any losses are placeholders.
         if samples > 0 && given != samples {
             return Err(TrainError::Losses { losses: given, samples });
+        }
+        if part.of == 0 || samples > part.of {
+            return Err(TrainError::Part { samples, of: part.of });
         }
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.get() {
@@ -235,6 +242,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.spent.backward += start.elapsed().as_secs_f64();
         self.in_update.set(!part.last);
         let Some(gradients) = gradients else { return Ok(()) };
+        if gradients.is_empty() && self.trainable_parameters() > 0 {
+            return Err(TrainError::NoGradients);
+        }
         self.interrupt.note(self.step_number() + 1);
         let gradients = self.sum_over_processes(gradients)?;
         let start = Instant::now();
@@ -260,7 +270,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// As [`Trainer::step`].
+    /// As [`Trainer::step`]; [`TrainError::NoLoss`] where no `loss` is among what was measured;
+    /// [`TrainError::NoLastPart`] where the last update is incomplete.
     pub fn end_epoch(
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Option<Metrics>,
@@ -272,11 +283,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// As [`Trainer::step`], and the error of `validate`.
+    /// As [`end_epoch`](Self::end_epoch), and the error of `validate`.
     pub fn try_end_epoch<E: From<TrainError>>(
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
     ) -> Result<(), E> {
+        if self.in_update.get() {
+            return Err(TrainError::NoLastPart { step: self.step_number() }.into());
+        }
         self.in_epoch = false;
         if self.stop.requested() {
             self.stop_clock();
@@ -296,8 +310,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if self.stop.requested() {
             return Ok(());
         }
-        if validation.is_none() {
-            self.warn_of_no_validation()?;
+        match &validation {
+            None => self.warn_of_no_validation()?,
+            Some(metrics) if !metrics.contains_key("loss") => {
+                let metrics = metrics.keys().cloned().collect();
+                return Err(TrainError::NoLoss { metrics }.into());
+            }
+            Some(_) => {}
         }
         if !cut {
             self.warn_of_another_length()?;

@@ -4,6 +4,7 @@
 
 mod checkpoints;
 mod common;
+mod mistakes;
 mod optimizers_equal_pytorch;
 mod parameters;
 mod refused_checkpoints;

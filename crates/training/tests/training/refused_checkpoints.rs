@@ -3,11 +3,19 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use backend::device::Device;
+use burn::{
+    module::{AutodiffModule, Module, Param},
+    tensor::{Tensor, backend::Backend},
+};
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile, sha256_hex};
-use training::{OptimizerKind, Stop, TrainError, TrainerConfig};
+use training::{OptimizerKind, Stop, TrainError, Trainer, TrainerConfig};
 
-use crate::checkpoints::{Kept, everything, run, stopped};
+use crate::{
+    checkpoints::{Kept, everything, run, stopped},
+    common::{LinearModel, Recorded},
+};
 
 /// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
 fn rewrite(kept: &Kept, file: &str, change: impl FnOnce(&mut BTreeMap<String, StoredTensor>)) {
@@ -74,6 +82,40 @@ fn a_checkpoint_of_other_data_is_refused() {
     assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
     assert!(error.to_string().contains("2 updates instead of 3"), "{error}");
     assert!(error.help().is_some());
+}
+
+#[derive(Module, Debug)]
+struct Biased<B: Backend> {
+    weight: Param<Tensor<B, 2>>,
+    bias: Param<Tensor<B, 1>>,
+}
+
+#[derive(Module, Debug)]
+struct Renamed<B: Backend> {
+    bias: Option<Param<Tensor<B, 1>>>,
+}
+
+#[test]
+fn a_checkpoint_of_another_model_names_the_first_parameter_that_differs() {
+    fn check<M: AutodiffModule<Recorded>>(model: M, expected: &str) {
+        let (mut kept, settings) = stopped();
+        let new = Trainer::new(model, settings, &Device::default(), &mut kept, Stop::default());
+        let error = new.err().unwrap();
+        assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
+
+    fn ones<const D: usize>(shape: [usize; D]) -> Param<Tensor<Recorded, D>> {
+        Param::from_tensor(Tensor::ones(shape, &Device::default()))
+    }
+
+    check(
+        LinearModel { weight: ones([2, 1]) },
+        "its parameter `weight` is [3, 1] instead of [2, 1]",
+    );
+    check(Biased { weight: ones([3, 1]), bias: ones([1]) }, "it has no parameter `bias` [1]");
+    check(Renamed::<Recorded> { bias: None }, "its parameter `weight` is no part of this model");
+    check(LinearModel { weight: ones([3, 1]) }.no_grad(), "or different ones are trained");
 }
 
 #[test]

@@ -1,0 +1,220 @@
+//! What a loop or a model gets wrong is an error that says so, rather than a run that learns nothing.
+
+use std::{fs, path::PathBuf};
+
+use backend::{Part, device::Device};
+use burn::{
+    module::{AutodiffModule, Module, Param, ParamId},
+    tensor::{Bool, Int, Tensor, backend::Backend},
+};
+use training::{
+    Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind, Stop, TrainError, Trainer,
+    TrainerConfig,
+};
+
+use crate::common::{
+    LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_validated,
+};
+
+type LinearTrainer<'a> = Trainer<'a, Recorded, LinearModel<Recorded>>;
+
+fn sgd() -> TrainerConfig {
+    settings(optimizer(OptimizerKind::Sgd))
+}
+
+fn model() -> LinearModel<Recorded> {
+    LinearModel { weight: Param::from_tensor(Tensor::ones([3, 1], &Device::default())) }
+}
+
+/// A trainer in its first epoch.
+fn begun(observer: &mut dyn Observer) -> LinearTrainer<'_> {
+    let stop = Stop::default();
+    let mut trainer = Trainer::new(model(), sgd(), &Device::default(), observer, stop).unwrap();
+    trainer.next_epoch().unwrap();
+    trainer
+}
+
+fn losses(model: &LinearModel<Recorded>) -> Tensor<Recorded, 1> {
+    model.weight.val().flatten(0, 1)
+}
+
+#[test]
+fn losses_that_do_not_depend_on_the_model_are_refused() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
+    let of_a_copy = trainer.model().clone();
+    let whole = Part::whole(3);
+    trainer.step(losses(&of_a_copy), whole).unwrap();
+    let evaluated = Tensor::from_inner(trainer.model().valid().weight.val().flatten(0, 1));
+    let detached = losses(trainer.model()).detach();
+    for independent in [evaluated, detached, losses(&of_a_copy)] {
+        let error = trainer.step(independent, whole).unwrap_err();
+        assert!(matches!(error, TrainError::NoGradients), "{error}");
+        assert!(error.help().unwrap().contains("`valid()`"));
+    }
+    assert_eq!(trainer.step_number(), 1);
+}
+
+#[test]
+fn a_part_without_gradients_is_none_of_an_update_with_some() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
+    let part = |last| Part { first: 0, samples: 3, of: 6, last };
+    for detached_first in [true, false] {
+        for (last, detached) in [(false, detached_first), (true, !detached_first)] {
+            let losses = losses(trainer.model());
+            let losses = if detached { losses.detach() } else { losses };
+            trainer.step(losses, part(last)).unwrap();
+        }
+    }
+    assert_eq!(trainer.step_number(), 2);
+}
+
+#[test]
+fn a_model_that_is_frozen_has_no_gradients() {
+    let (device, mut nobody) = (Device::default(), ());
+    let frozen = model().no_grad();
+    let stop = Stop::default();
+    let mut trainer = Trainer::new(frozen, sgd(), &device, &mut nobody, stop).unwrap();
+    trainer.next_epoch().unwrap();
+    trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+}
+
+#[test]
+fn a_part_that_is_no_share_of_its_update_is_refused() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
+    for (samples, of) in [(3, 2), (3, 0), (0, 0)] {
+        let part = Part { first: 0, samples, of, last: true };
+        let error = trainer.step(losses(trainer.model()), part).unwrap_err();
+        assert!(matches!(error, TrainError::Part { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("update of {of}")), "{error}");
+    }
+}
+
+#[test]
+fn an_epoch_that_ends_within_an_update_is_refused() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
+    let part = Part { first: 0, samples: 3, of: 6, last: false };
+    trainer.step(losses(trainer.model()), part).unwrap();
+    let error = trainer.end_epoch(|_| None).unwrap_err();
+    assert!(matches!(error, TrainError::NoLastPart { step: 0 }), "{error}");
+}
+
+#[test]
+fn a_validation_without_a_loss_is_refused() {
+    for (names, measured) in [(vec!["accuracy", "f1"], "`accuracy`, `f1`"), (vec![], "nothing")] {
+        let metrics: Metrics = names.into_iter().map(|name| (name.to_owned(), 0.5)).collect();
+        let validate = || Some(metrics.clone());
+        let mut recorder = Recorder::default();
+        let error =
+            train_validated(&Problem::drawn(), sgd(), 6, &mut recorder, validate).unwrap_err();
+        let expected = format!("a validation measured {measured}, and not the `loss`");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn the_best_model_without_a_validation_is_told_to_be_the_last() {
+    for keep_best in [false, true] {
+        let mut recorder = Recorder::default();
+        let settings = TrainerConfig { keep_best, ..sgd() };
+        train(&Problem::drawn(), settings, 6, &mut recorder).unwrap();
+        let message = "keeping the best model has no effect: there is no validation split";
+        let warning = Event::Warning { message: message.to_owned() };
+        assert_eq!(recorder.0.contains(&warning), keep_best);
+    }
+}
+
+struct KeptBelow(PathBuf);
+
+impl Observer for KeptBelow {
+    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
+        Ok(())
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        Some(self)
+    }
+}
+
+impl Keeper for KeptBelow {
+    fn checkpoints(&self) -> PathBuf {
+        self.0.join("checkpoints")
+    }
+}
+
+#[test]
+fn a_directory_of_checkpoints_is_made_before_the_first_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let new = |path: PathBuf| {
+        let (mut kept, stop) = (KeptBelow(path), Stop::default());
+        Trainer::new(model(), sgd(), &Device::default(), &mut kept, stop).map(|_| ())
+    };
+    new(directory.path().join("run")).unwrap();
+    assert!(directory.path().join("run/checkpoints").is_dir());
+
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = new(file).unwrap_err();
+    assert!(error.to_string().contains("checkpoints"), "{error}");
+}
+
+#[test]
+fn without_a_validation_it_does_not_matter_whether_the_best_would_be_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    for (keep_best, steps) in [(true, 2), (false, 4)] {
+        let (mut kept, stop) = (KeptBelow(directory.path().to_owned()), Stop::default());
+        let settings = TrainerConfig { keep_best, ..sgd() };
+        let device = Device::default();
+        let mut trainer = Trainer::new(model(), settings, &device, &mut kept, stop).unwrap();
+        trainer.next_epoch().unwrap();
+        for _ in 0..2 {
+            trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+        }
+        trainer.end_epoch(|_| None).unwrap();
+        assert_eq!(trainer.step_number(), steps);
+    }
+}
+
+#[derive(Module, Debug)]
+struct Counted<B: Backend> {
+    layer: LinearModel<B>,
+    steps: Param<Tensor<B, 1, Int>>,
+}
+
+#[derive(Module, Debug)]
+struct Masked<B: Backend> {
+    layers: Vec<LinearModel<B>>,
+    mask: Option<Param<Tensor<B, 1, Bool>>>,
+}
+
+fn refusal<M: AutodiffModule<Recorded>>(model: M) -> TrainError {
+    Trainer::new(model, sgd(), &Device::default(), &mut (), Stop::default()).err().unwrap()
+}
+
+#[test]
+fn parameters_that_are_not_of_floating_point_are_named() {
+    let device = Device::default();
+    let steps = Tensor::<Recorded, 1, Int>::zeros([1], &device);
+    let steps = Param::initialized(ParamId::new(), steps);
+    let error = refusal(Counted { layer: model(), steps });
+    assert!(error.to_string().starts_with("the parameter `steps` holds integers"), "{error}");
+    assert!(error.help().unwrap().contains("outside of the module"));
+
+    let mask = Tensor::<Recorded, 1>::zeros([1], &device).bool();
+    let mask = Some(Param::initialized(ParamId::new(), mask));
+    let error = refusal(Masked { layers: vec![model()], mask });
+    assert!(error.to_string().starts_with("the parameter `mask` holds booleans"), "{error}");
+}
+
+#[test]
+fn a_parameter_in_two_places_is_named_with_both() {
+    let layer = model();
+    let error = refusal(Masked { layers: vec![layer.clone(), model(), layer], mask: None });
+    let expected = "`layers.0.weight` and `layers.2.weight` are the same parameter";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    let same_values = Masked::<Recorded> { layers: vec![model(), model()], mask: None };
+    Trainer::new(same_values, sgd(), &Device::default(), &mut (), Stop::default()).unwrap();
+}
