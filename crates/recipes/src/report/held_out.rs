@@ -60,7 +60,7 @@ impl HeldOut {
     /// Reads the run's model and data, and evaluates.
     fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
-        let model = Model::<Selected>::read(&run.join(MODEL), &device)?;
+        let model = Model::<Selected>::read(run.join(MODEL), &device)?;
         let examined = examine(run, &model, None, &device, progress)?;
         let write = |prompt: &String| {
             // For a prompt that the model cannot read there is nothing to show.

@@ -1,3 +1,5 @@
+//! What columns are taken for.
+
 use super::*;
 
 fn summary<'a>(cells: impl IntoIterator<Item = &'a str>) -> Summary {
