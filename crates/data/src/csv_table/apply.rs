@@ -161,12 +161,16 @@ struct Encoder<'a> {
     features: Vec<f32>,
     /// Of each column how many categories are unseen and how many numbers are far, and the first.
     odd: Vec<[(u64, String); 2]>,
+    /// The first cell in the target's place, until one is a class: none of its columns is in place then.
+    no_class: Option<String>,
+    has_class: bool,
 }
 
 impl<'a> Encoder<'a> {
     fn new(preprocessing: &'a TablePreprocessing, layout: Layout) -> Self {
         let odd = vec![Default::default(); preprocessing.columns.len()];
-        Self { preprocessing, layout, features: Vec::new(), odd }
+        let (features, no_class, has_class) = (Vec::new(), None, false);
+        Self { preprocessing, layout, features, odd, no_class, has_class }
     }
 
     /// Encodes the next row, if there is one, and returns the line that it begins in.
@@ -188,7 +192,22 @@ impl<'a> Encoder<'a> {
             }
         };
         let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, tell);
-        encoded.map_err(|source| wrong_cell(path, row.line, source))
+        encoded.map_err(|source| wrong_cell(path, row.line, source))?;
+        if let Some(place) = self.layout.target.filter(|_| self.layout.by_position) {
+            self.look_at_target(row.cell(place));
+        }
+        Ok(())
+    }
+
+    fn look_at_target(&mut self, text: &str) {
+        let cell = Cell::parse(text);
+        let classes = self.preprocessing.target.classes();
+        if self.has_class || cell == Cell::Missing || classes.is_empty() {
+            return;
+        }
+        let name = |text| cell::name(Cell::parse(text), text);
+        self.has_class = classes.iter().any(|class| name(class) == name(text));
+        self.no_class.get_or_insert_with(|| cell::quoted(text));
     }
 
     /// What the user should know of the first row, and a line for each column with cells that are odd.
@@ -205,7 +224,14 @@ impl<'a> Encoder<'a> {
             let told = unseen.into_iter().chain(far);
             told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))
         });
-        self.layout.note.iter().cloned().chain(odd).collect()
+        let no_class = self.no_class.as_ref().filter(|_| !self.has_class).map(|text| {
+            format!(
+                "`{name}`: no cell is a class where the training file has the target `{}`, such as \
+                 `{text}`: are the columns in another order?",
+                self.preprocessing.target.name
+            )
+        });
+        self.layout.note.iter().cloned().chain(no_class).chain(odd).collect()
     }
 }
 

@@ -93,6 +93,8 @@ pub(super) struct Layout {
     pub(super) columns: Vec<Option<usize>>,
     /// The place of the target, if the file has it.
     pub(super) target: Option<usize>,
+    /// Whether the columns are taken in the training file's order, whatever they are called.
+    pub(super) by_position: bool,
     /// What the user should know about the first row, if anything.
     pub(super) note: Option<String>,
 }
@@ -138,7 +140,8 @@ impl Layout {
             }
             columns.push(found);
         }
-        Ok(Self { columns, target: place(&known.target.name), note: None })
+        let target = place(&known.target.name);
+        Ok(Self { columns, target, by_position: false, note: None })
     }
 
     fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {
@@ -153,7 +156,8 @@ impl Layout {
         }
         let place = |column| if without || column < target { column } else { column + 1 };
         let columns = (0..features).map(|column| Some(place(column))).collect();
-        Ok(Self { columns, target: (!without).then_some(target), note: None })
+        let target = (!without).then_some(target);
+        Ok(Self { columns, target, by_position: true, note: None })
     }
 }
 

@@ -278,6 +278,21 @@ fn numbers_far_from_those_trained_on_are_told() {
     assert_eq!(told("100,u\n"), "");
 }
 
+#[test]
+fn columns_in_another_order_without_names_are_told() {
+    let rows: String = (0..30).map(|i| format!("{},{}.5,{}.25\n", i % 3, 10 + i % 7, i)).collect();
+    let (_folder, result) = read(&[("a.csv", rows.as_bytes())], |_, options| {
+        options.target = TargetColumn::Index(0);
+    });
+    let preprocessing = result.unwrap().preprocessing;
+    let told = |rows: &str| read_rows(rows.as_bytes(), "b.csv", &preprocessing).unwrap().notes;
+    let expected = "`b.csv`: no cell is a class where the training file has the target `column_0`, \
+                    such as `11.5`: are the columns in another order?";
+    assert_eq!(told("11.5,7.25,1\n12.5,8.25,2\n"), [expected]);
+    assert_eq!(told("11.5,7.25,1\n2.0,11.5,7.25\n"), [""; 0]);
+    assert_eq!(told("11.5,7.25\n"), [""; 0]);
+}
+
 /// So many would each be a feature, and with an embedding are one.
 #[test]
 fn an_embedding_takes_more_categories() {

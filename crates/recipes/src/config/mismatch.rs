@@ -135,6 +135,13 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &T
         None => String::new(),
     };
     let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
+    if let (Some(Value::Table(inner)), Some(column)) =
+        (node.map(|node| &node.value), key.strip_prefix("data.columns."))
+        && let Some(rest) = inner.0.keys().next()
+    {
+        let example = format!("--set 'data.columns.\"{column}.{rest}\"=drop'");
+        return problem.with_help(format!("a name with a point stands in quotes, as {example}"));
+    }
     match recipe.given(key).map(|node| &node.value) {
         Some(Value::Table(_)) | None => problem,
         Some(example) => problem.with_help(format!("the recipe has `{key} = {example}`")),

@@ -146,6 +146,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "optimizer.kind=adm",
             "schedule.kind=cosin",
             "data.columns.\"zip code\"=dropp",
+            "data.columns.petal.length=drop",
             "output.model=5",
         ]),
         &[
@@ -158,6 +159,9 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
             "help: did you mean `\"drop\"`?",
+            "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, found a \
+             table, in --set data.columns.petal.length=drop",
+            "help: a name with a point stands in quotes, as --set 'data.columns.\"petal.length\"=drop'",
             "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
             "help: the recipe has `output.model = \"final\"`",
         ],
