@@ -16,7 +16,7 @@ thread_local! {
 /// # Errors
 ///
 /// The payload of the panic.
-pub(crate) fn contain<T>(work: impl FnOnce() -> T) -> thread::Result<T> {
+pub fn contain<T>(work: impl FnOnce() -> T) -> thread::Result<T> {
     let outer = IS_CONTAINED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     IS_CONTAINED.set(outer);

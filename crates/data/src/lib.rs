@@ -107,4 +107,7 @@ pub use crate::{
 };
 #[cfg(feature = "sources")]
 #[doc(hidden)]
-pub use crate::{contained::panic_is_contained, names::nearest};
+pub use crate::{
+    contained::{contain, panic_is_contained},
+    names::nearest,
+};

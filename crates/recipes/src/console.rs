@@ -315,7 +315,7 @@ impl Observer for Console {
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),
             Event::End { .. } => self.on_end(),
-            Event::Checkpoint { .. } | Event::Sample { .. } => {}
+            _ => {}
         }
         Ok(())
     }
