@@ -45,9 +45,9 @@ struct Wave<B: Backend> {
 
 impl<B: Backend> Wave<B> {
     /// A layer's weights follow from the seed and its name. Burn's own layers, of `burn::nn`, may be
-    /// used as well, but for two where a resumed run is to equal the uninterrupted one bit for bit:
-    /// `Dropout` draws from a global generator and `BatchNorm` changes in `forward`, which no checkpoint
-    /// records. `models::layers` has `Dropout` and `BatchNorm2d` that depend on nothing but the step.
+    /// used as well. But with its `Dropout`, which draws from a global generator, and its `BatchNorm`,
+    /// which changes in `forward`, a resumed run does not equal the uninterrupted one bit for bit: with
+    /// `Dropout` and `BatchNorm2d` of `models::layers` it does.
     fn new(initializer: &Initializer<B>) -> Self {
         Self {
             hidden: Linear::new(&initializer.at("hidden"), Law::Pytorch, 1, 64),

@@ -14,6 +14,7 @@ use crate::{
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
     /// The file does not exist.
     #[error("`{}` does not exist", path.display())]

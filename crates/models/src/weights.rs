@@ -21,6 +21,7 @@ use store::StoredTensor;
 
 /// Weights that a network cannot take.
 #[derive(Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WeightsError {
     /// They are another network's; every mismatch is listed.
     #[error("the weights do not fit the network: {}", .0.join("; "))]

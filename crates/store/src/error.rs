@@ -6,6 +6,7 @@ use crate::NumberType;
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The system refused.
     #[error("cannot {action} `{}`: {source}", path.display())]

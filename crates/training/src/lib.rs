@@ -41,10 +41,10 @@
 //! [`Stop`] ends a run between two updates.
 //!
 //! The resumed run equals an uninterrupted one bit for bit, as long as a step depends on nothing but
-//! the model, the data, and the step's number. Of the layers of `burn::nn`, `Dropout` draws from a global
-//! generator, and `BatchNorm` changes in `forward`. Use `Dropout` and `BatchNorm2d` of `models::layers`
-//! instead: the first draws by seed and step, and the second leaves its statistics in the pass, for
-//! [`Trainer::map_model`].
+//! the model, the data, and the step's number. It does with most layers of `burn::nn`, but not with its
+//! `Dropout`, which draws from a global generator, nor its `BatchNorm`, which changes in `forward`. Use
+//! `Dropout` and `BatchNorm2d` of `models::layers` instead: the first draws by seed and step, and the
+//! second leaves its statistics in the pass, for [`Trainer::map_model`].
 //!
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 

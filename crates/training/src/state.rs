@@ -327,7 +327,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         record.position = 0;
         record.validation = validation.map(Measured);
         let Some(measured) = &record.validation else { return };
-        let Some(&loss) = measured.0.get("loss") else { return }; // a trainer refuses this
+        let Some(&loss) = measured.0.get("loss") else { return };
         record.plateau.note(loss, &config.schedule);
         record.early_stopping.note(loss, |best| best - config.minimum_improvement);
         let best = record.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.value);

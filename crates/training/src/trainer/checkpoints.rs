@@ -42,6 +42,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if let Some(keeper) = self.observer.keeper() {
             keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }
+        if let Some(shelf) = &self.shelf {
+            shelf.create()?; // rather than fail after an epoch's work
+        }
         for message in newest.damaged {
             self.tell(&Event::Warning { message })?;
         }
@@ -67,7 +70,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let steps_per_epoch = self.config.length().steps_per_epoch;
         let shelf = Shelf::new(directory, config, steps_per_epoch, &self.parameters);
         let newest = shelf.newest(&self.parameters)?;
-        shelf.create()?; // before the first step: it would fail after an epoch's work
         self.shelf = Some(shelf);
         Ok(newest)
     }
