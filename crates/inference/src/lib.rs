@@ -44,7 +44,7 @@ pub use crate::{
     description::{Description, InputKind, Preprocessing},
     error::InferenceError,
     generate::Generator,
-    model::{Model, model_file},
+    model::{MODEL, Model, model_file},
     prediction::{Prediction, Probability},
     sampling::Sampling,
 };

@@ -31,8 +31,8 @@ pub struct Model<B: Backend> {
     device: B::Device,
 }
 
-/// The name of the file in a run's directory.
-const MODEL: &str = "model.safetensors";
+/// The name of a model's file in a run's directory.
+pub const MODEL: &str = "model.safetensors";
 
 /// What errors call a model that is not read from a file.
 const IN_MEMORY: &str = "model in memory";

@@ -135,7 +135,7 @@ impl ImageSet {
             frozen: FrozenLayers::default(),
             samples,
             training: &config.training,
-            trainer: config.trainer(samples.div_ceil(config.training.batch_size), true),
+            trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
             validates: true,
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
             notes,

@@ -103,7 +103,7 @@ fn train<B: AutodiffBackend>(
     let mut run = start.open(&config, &data, &corpus.notes)?;
     run.begins_with(weights.as_ref());
     let (interrupt, group) = (run.interrupt(), run.group());
-    let settings = config.trainer(train.steps_per_epoch(), validation.is_some());
+    let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
@@ -153,10 +153,7 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
         frozen: FrozenLayers::default(),
         samples: windows.len(),
         training: &config.training,
-        trainer: config.trainer(
-            windows.len().div_ceil(config.training.batch_size),
-            corpus.validation.is_some(),
-        ),
+        trainer: config.trainer(windows.len().div_ceil(config.training.batch_size)),
         validates: corpus.validation.is_some(),
         data_bytes: 0, // the text stays on the host
         notes: corpus.notes,

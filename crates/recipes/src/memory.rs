@@ -79,8 +79,6 @@ pub(crate) struct Footprint<'a> {
     /// Samples in all.
     pub(crate) samples: usize,
     pub(crate) trainer: &'a TrainerConfig,
-    /// Whether there is a split for validation.
-    pub(crate) validates: bool,
 }
 
 impl Footprint<'_> {
@@ -95,7 +93,7 @@ impl Footprint<'_> {
             gradients: trainable,
             optimizer: trainer.optimizer.kind.slot_names().len() * trainable,
             average: usize::from(trainer.ema.is_some()) * trainable,
-            best: usize::from(trainer.keep_best && self.validates) * trainable,
+            best: usize::from(trainer.keep_best) * trainable,
             activations: self.activations() * VALUE_BYTES,
             data,
             program: PROGRAM_BYTES,

@@ -102,7 +102,7 @@ fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = start.open(&config, &data, &notes)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch(), validation.is_some());
+    let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[features]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
@@ -160,8 +160,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
         frozen: FrozenLayers::default(),
         samples,
         training: &config.training,
-        trainer: config
-            .trainer(samples.div_ceil(config.training.batch_size), splits.validation.is_some()),
+        trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
         validates: splits.validation.is_some(),
         data_bytes: tables.map(values).sum::<usize>() * size_of::<f32>(),
         notes: splits.notes,

@@ -80,7 +80,7 @@ mod tests {
         let config = |epochs, max_steps| {
             let layers = Layer::sets(&[format!("training.epochs={epochs}")]);
             let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
-            TrainerConfig { max_steps, ..config.trainer(1, true) }
+            TrainerConfig { max_steps, ..config.trainer(1) }
         };
         let note = |config: &TrainerConfig, batch_size| odd(config, batch_size, Precision::F32);
         assert_eq!(

@@ -102,7 +102,8 @@ impl Outline<'_> {
     /// # Errors
     ///
     /// What the trainer would refuse.
-    pub(crate) fn plan(self) -> Result<Plan, Failure> {
+    pub(crate) fn plan(mut self) -> Result<Plan, Failure> {
+        self.trainer = self.trainer.validated(self.validates);
         if let Some(mistake) = self.trainer.mistakes().into_iter().next() {
             return Err(TrainError::Config(mistake).into());
         }
@@ -124,7 +125,6 @@ impl Outline<'_> {
             batch: self.training.micro_batch.unwrap_or(batch_size),
             samples: self.samples,
             trainer: &self.trainer,
-            validates: self.validates,
         };
         let memory = memory.bytes(self.data_bytes);
 

@@ -175,7 +175,6 @@ impl Run<'_> {
             // At least: the last batch of an epoch may be smaller.
             samples: config.steps_per_epoch.saturating_sub(1) * self.batch_size + 1,
             trainer: &config,
-            validates: true,
         };
         self.notes.extend(memory.bytes(0).advice(device::memory_bytes()));
         let of_sample = self.frozen.training_multiply_adds(&layers);
@@ -354,7 +353,7 @@ mod tests {
             preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
             classes: Vec::new(),
         };
-        run.complete(config.trainer(10, true), &description, &[1]);
+        run.complete(config.trainer(10), &description, &[1]);
         let told = run.notes.iter().any(|note| note.contains("of memory at least, and there are"));
         assert_eq!(told, device::memory_bytes().is_some(), "{:?}", run.notes);
     }

@@ -39,7 +39,7 @@ pub(crate) const SUMMARY: &str = "summary.json";
 /// What a run resumes from.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// The trained model, or what an interrupted run had of it.
-pub(crate) const MODEL: &str = "model.safetensors";
+pub(crate) use inference::MODEL;
 /// The trained weights that it began with, so that it can resume without their source.
 pub(crate) const INITIAL: &str = "initial.safetensors";
 /// What the report tells of the model on held-out data, as long as it is this model.

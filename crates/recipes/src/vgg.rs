@@ -110,7 +110,7 @@ fn train<B: AutodiffBackend>(
         run.rests_on("the features that it keeps", keeps.to_string());
     }
     let interrupt = run.interrupt();
-    let trainer_config = config.trainer(train.steps_per_epoch(), true);
+    let trainer_config = config.trainer(train.steps_per_epoch());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
     let sample = [channels, size, size];
     let layers = description.architecture.layers(&sample);
@@ -240,7 +240,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         frozen: FrozenLayers { count, kept },
         samples,
         training,
-        trainer: config.trainer(samples.div_ceil(training.batch_size), true),
+        trainer: config.trainer(samples.div_ceil(training.batch_size)),
         validates: true,
         data_bytes: images.splits().map(bytes).sum(),
         notes,

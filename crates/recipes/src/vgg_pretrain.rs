@@ -51,7 +51,7 @@ fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch(), true);
+    let settings = config.trainer(train.steps_per_epoch());
     let settings = run.complete(settings, &description, &images.sample());
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {

@@ -102,6 +102,11 @@ impl TrainerConfig {
         }
     }
 
+    /// These settings where there is a validation split or none, in which case no best model is kept.
+    pub fn validated(self, validates: bool) -> Self {
+        Self { keep_best: self.keep_best && validates, ..self }
+    }
+
     /// Settings that have no effect where there is no validation split, a sentence each.
     pub fn without_validation(&self) -> Vec<String> {
         let plateau = self.schedule.kind == ScheduleKind::Plateau;

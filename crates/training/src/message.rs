@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use backend::Backend;
-use burn::tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor};
+use burn::tensor::{Shape, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
 
-use crate::values::{from_host, to_host};
+use crate::values::{flat, to_host};
 
 /// How many numbers of small tensors cross to or from the device together: 25 MB, as in PyTorch's
 /// `DistributedDataParallel`. Each crossing waits for the device, and a larger one takes more memory.
@@ -39,8 +39,8 @@ pub(crate) fn written<B: Backend>(
     for bucket in buckets(&lengths, BUCKET) {
         let (numbers, after) = rest.split_at(lengths[bucket.clone()].iter().sum());
         rest = after;
-        let numbers = from_host::<B>(numbers.to_vec(), [numbers.len()].into(), device);
-        let numbers = flat::<B>(numbers);
+        let numbers = TensorData::new(numbers.to_vec(), [numbers.len()]);
+        let numbers = Tensor::<B, 1>::from_data(numbers, device);
         let mut start = 0;
         for (shape, length) in shapes[bucket.clone()].iter().zip(&lengths[bucket]) {
             let tensor = numbers.clone().slice(start..start + length);
@@ -70,16 +70,10 @@ fn buckets(lengths: &[usize], most: usize) -> Vec<Range<usize>> {
     buckets
 }
 
-fn flat<B: Backend>(tensor: FloatTensor<B>) -> Tensor<B, 1> {
-    let count = tensor.shape().num_elements();
-    let flat = B::float_reshape(tensor, [count].into());
-    Tensor::from_primitive(TensorPrimitive::Float(flat))
-}
-
 #[cfg(test)]
 mod tests {
     use backend::{Selected, device::Device};
-    use burn::tensor::TensorData;
+    use burn::tensor::TensorPrimitive;
 
     use super::*;
 

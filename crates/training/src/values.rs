@@ -38,12 +38,15 @@ where
     M::from_inner(replaced).map(&mut Train(parameters.iter()))
 }
 
+/// A tensor of any rank as a vector.
+pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
+    let count = primitive.shape().num_elements();
+    Tensor::from_primitive(TensorPrimitive::Float(B::float_reshape(primitive, [count].into())))
+}
+
 /// The numbers of a tensor of any rank, read from the device.
 pub(crate) fn to_host<B: Backend>(primitive: FloatTensor<B>) -> Vec<f32> {
-    let count = primitive.shape().num_elements();
-    let flat = B::float_reshape(primitive, [count].into());
-    let flat = Tensor::<B, 1>::from_primitive(TensorPrimitive::Float(flat));
-    let data = flat.into_data().convert::<f32>();
+    let data = flat::<B>(primitive).into_data().convert::<f32>();
     data.into_vec().expect("it was just made of this type")
 }
 

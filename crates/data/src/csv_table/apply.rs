@@ -161,16 +161,19 @@ struct Encoder<'a> {
     features: Vec<f32>,
     /// Of each column how many categories are unseen and how many numbers are far, and the first.
     odd: Vec<[(u64, String); 2]>,
-    /// The first cell in the target's place, until one is a class: none of its columns is in place then.
-    no_class: Option<String>,
-    has_class: bool,
+    /// The label of each class, if columns are taken by position, until a cell in the target's place
+    /// is one.
+    classes: Option<HashMap<Cow<'a, str>, u32>>,
+    /// The first such cell.
+    first_target: Option<String>,
 }
 
 impl<'a> Encoder<'a> {
     fn new(preprocessing: &'a TablePreprocessing, layout: Layout) -> Self {
         let odd = vec![Default::default(); preprocessing.columns.len()];
-        let (features, no_class, has_class) = (Vec::new(), None, false);
-        Self { preprocessing, layout, features, odd, no_class, has_class }
+        let classes = labels(&preprocessing.target);
+        let classes = Some(classes).filter(|classes| layout.by_position && !classes.is_empty());
+        Self { preprocessing, layout, features: Vec::new(), odd, classes, first_target: None }
     }
 
     /// Encodes the next row, if there is one, and returns the line that it begins in.
@@ -193,21 +196,17 @@ impl<'a> Encoder<'a> {
         };
         let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, tell);
         encoded.map_err(|source| wrong_cell(path, row.line, source))?;
-        if let Some(place) = self.layout.target.filter(|_| self.layout.by_position) {
-            self.look_at_target(row.cell(place));
+        if let (Some(place), Some(classes)) = (self.layout.target, &self.classes) {
+            let text = row.cell(place);
+            let cell = Cell::parse(text);
+            if cell != Cell::Missing {
+                self.first_target.get_or_insert_with(|| cell::quoted(text));
+            }
+            if classes.contains_key(&cell::name(cell, text)) {
+                self.classes = None;
+            }
         }
         Ok(())
-    }
-
-    fn look_at_target(&mut self, text: &str) {
-        let cell = Cell::parse(text);
-        let classes = self.preprocessing.target.classes();
-        if self.has_class || cell == Cell::Missing || classes.is_empty() {
-            return;
-        }
-        let name = |text| cell::name(Cell::parse(text), text);
-        self.has_class = classes.iter().any(|class| name(class) == name(text));
-        self.no_class.get_or_insert_with(|| cell::quoted(text));
     }
 
     /// What the user should know of the first row, and a line for each column with cells that are odd.
@@ -224,7 +223,7 @@ impl<'a> Encoder<'a> {
             let told = unseen.into_iter().chain(far);
             told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))
         });
-        let no_class = self.no_class.as_ref().filter(|_| !self.has_class).map(|text| {
+        let no_class = self.first_target.as_ref().filter(|_| self.classes.is_some()).map(|text| {
             format!(
                 "`{name}`: no cell is a class where the training file has the target `{}`, such as \
                  `{text}`: are the columns in another order?",
@@ -239,10 +238,15 @@ fn wrong_cell(path: &Path, line: u64, source: CellError) -> DataError {
     DataError::Cell { path: path.to_owned(), line, first_line: None, source }
 }
 
+/// The label of each class, however its cells are written.
+fn labels(target: &Target) -> HashMap<Cow<'_, str>, u32> {
+    let names = target.classes().iter().map(|class| cell::name(Cell::parse(class), class));
+    names.zip(0..).collect()
+}
+
 /// Reads the cells of the target.
 struct TargetReader<'a> {
     target: &'a Target,
-    /// The label of each class, however its cells are written.
     classes: HashMap<Cow<'a, str>, u32>,
     labels: Vec<u32>,
     values: Vec<f32>,
@@ -252,9 +256,13 @@ struct TargetReader<'a> {
 
 impl<'a> TargetReader<'a> {
     fn new(target: &'a Target) -> Self {
-        let names = target.classes().iter().map(|class| cell::name(Cell::parse(class), class));
-        let classes = names.zip(0..).collect();
-        Self { target, classes, labels: Vec::new(), values: Vec::new(), missing: None }
+        Self {
+            target,
+            classes: labels(target),
+            labels: Vec::new(),
+            values: Vec::new(),
+            missing: None,
+        }
     }
 
     fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {

@@ -7,7 +7,7 @@ use super::{
     options::{ColumnOverride, CsvOptions, TargetColumn},
     patterns::Extremes,
     reader::{CsvReader, Row},
-    summary::{LARGEST_CATEGORIES, LARGEST_EMBEDDED, Place, Summary},
+    summary::{Place, Summary},
 };
 use crate::{
     CategoryEncoding, CellError, DataError, Task, preprocess::cell::Cell,
@@ -253,21 +253,18 @@ fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Resu
     Ok(())
 }
 
-/// The most categories of a column, if the user says that it has any.
-fn most_categories(options: &CsvOptions, name: &str) -> usize {
-    let is_embedded = options.categories == CategoryEncoding::Index
-        && options.columns.get(name) == Some(&ColumnOverride::Categorical);
-    if is_embedded { LARGEST_EMBEDDED } else { LARGEST_CATEGORIES }
-}
-
 fn summarise(
     reader: &mut CsvReader,
     options: &CsvOptions,
     names: &[String],
     target: usize,
 ) -> Result<Vec<Summary>, DataError> {
-    let summary = |name: &String| Summary::new(most_categories(options, name));
-    let mut summaries: Vec<Summary> = names.iter().map(summary).collect();
+    let is_embedded = |name: &String| {
+        options.categories == CategoryEncoding::Index
+            && options.columns.get(name) == Some(&ColumnOverride::Categorical)
+    };
+    let mut summaries: Vec<Summary> =
+        names.iter().map(|name| Summary::new(is_embedded(name))).collect();
     let mut first_missing = None;
     while let Some(row) = reader.next_row()? {
         for (summary, cell) in summaries.iter_mut().zip(row.cells()) {
@@ -303,7 +300,7 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
             .ok_or_else(|| DataError::TooManyCategories {
                 path: path(),
                 column: name.to_owned(),
-                limit: most_categories(options, name),
+                limit: summary.most_values(),
                 is_target: false,
             }),
         None if summary.dressed().is_some() => Ok(summary.kind()),
@@ -389,7 +386,7 @@ fn plan(
     let classes = classes.ok_or_else(|| DataError::TooManyCategories {
         path: path(),
         column: target.clone(),
-        limit: LARGEST_CATEGORIES,
+        limit: summary.most_values(),
         is_target: true,
     })?;
     match (options.task, <[String; 2]>::try_from(classes)) {

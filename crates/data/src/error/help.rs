@@ -10,9 +10,11 @@ use crate::{
     shared::{OF_A_FOLDER, OPTIONS},
 };
 
+/// What to do about a table with something above it.
+const NO_TITLE: &str = "the table begins with the names of its columns or with its first row: remove \
+                        titles and comments above it, for example by `tail -n +2 IN > OUT`";
+
 /// What to do about a table that is read as one column.
-const NO_TITLE: &str = "the table begins with the names of its columns or with its first row: remove titles \
-                        and comments above it, for example by `tail -n +2 IN > OUT`";
 const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to turn spaces \
                           into commas: `tr -s ' ' , < IN > OUT`";
 
@@ -173,8 +175,8 @@ impl DataError {
             }
             Self::Worker { .. } => "lower `data.workers`, 0 needs no thread".into(),
             Self::Panic { .. } => {
-                "correct the source that reads the images, where it is your own; otherwise \
-                                   this is a bug of this program, please report it"
+                "correct the source that reads the images, where it is your own; otherwise this is \
+                 a bug of this program, please report it"
                     .into()
             }
             Self::NoBatch { .. } => "count samples: an update of one is the smallest".into(),

@@ -43,14 +43,16 @@ pub(super) fn examine(
     let Network::Mlp(network) = model.network() else {
         return Err(changed(model.description()));
     };
+    let config = mlp::with_choices_made(config);
     let (split, GivenTable { split: given_split, table, notes }) = match data {
         Some(path) => {
             let mut given = read_given(path, preprocessing, &config)?;
-            given.notes.extend(note_on_known_rows(path, &given.table, config).filter(|_| !is_own));
+            if !is_own {
+                given.notes.extend(note_on_known_rows(path, &given.table, &config));
+            }
             ("given", given)
         }
         None => {
-            let config = mlp::with_choices_made(config);
             let splits = mlp::read(&config, config.training.seed)
                 .map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &splits.fingerprint(), model)?;
@@ -122,10 +124,9 @@ fn read_given(
 fn note_on_known_rows(
     path: &Path,
     given: &Table,
-    config: Config<TableData, mlp::Model>,
+    config: &Config<TableData, mlp::Model>,
 ) -> Option<String> {
-    let config = mlp::with_choices_made(config);
-    let splits = mlp::read(&config, config.training.seed).ok()?;
+    let splits = mlp::read(config, config.training.seed).ok()?;
     note_on_rows_in_both(&splits.train, given, &format!("rows of `{}`", path.display()))
 }
 

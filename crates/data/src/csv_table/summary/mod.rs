@@ -5,6 +5,7 @@ use std::{cmp::Ordering, collections::HashMap};
 use super::{
     decimal_comma,
     patterns::{Counter, Extremes, Runs, Wholes, is_date_or_time},
+    records::MISSING,
     schema::Kind,
 };
 use crate::{
@@ -14,10 +15,10 @@ use crate::{
 
 /// The most values of a column that are counted separately: a column of more would need a network
 /// of its own. It also bounds the text in memory.
-pub(super) const LARGEST_CATEGORIES: usize = 1000;
+const LARGEST_CATEGORIES: usize = 1000;
 
 /// As [`LARGEST_CATEGORIES`], of a column that the user wants to be embedded: as many as have a code.
-pub(super) const LARGEST_EMBEDDED: usize = super::records::MISSING as usize;
+const LARGEST_EMBEDDED: usize = MISSING as usize;
 
 /// Fewer rows may well be in the order of a feature.
 const FEWEST_COUNTED: u64 = 10;
@@ -44,10 +45,9 @@ impl Place {
 }
 
 /// What was seen of the cells of a column so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Summary {
-    /// The most values that are counted separately.
-    most_values: usize,
+    embedded: bool,
     /// Cells without a value.
     pub(super) missing: u64,
     /// Numbers, `inf` and its like among them.
@@ -85,40 +85,17 @@ pub(super) struct Summary {
     extremes: Extremes,
 }
 
-impl Default for Summary {
-    fn default() -> Self {
-        Self::new(LARGEST_CATEGORIES)
-    }
-}
-
 impl Summary {
     /// Of no cells.
     ///
-    /// - `most_values`: so many are counted separately
-    pub(super) fn new(most_values: usize) -> Self {
-        Self {
-            most_values,
-            missing: 0,
-            numbers: 0,
-            texts: 0,
-            first_text: None,
-            dressed: 0,
-            first_dressed: None,
-            with_unit: None,
-            first_padded: None,
-            values: HashMap::new(),
-            overflown: false,
-            differed: false,
-            markers: Vec::new(),
-            fractional: false,
-            runs: Runs::default(),
-            counter: Counter::default(),
-            first_grouped: None,
-            has_point: false,
-            wholes: Wholes::default(),
-            dates: 0,
-            extremes: Extremes::default(),
-        }
+    /// - `embedded`: whether the user wants its categories to be embedded, which takes more of them
+    pub(super) fn new(embedded: bool) -> Self {
+        Self { embedded, ..Self::default() }
+    }
+
+    /// The most values that are counted separately.
+    pub(super) fn most_values(&self) -> usize {
+        if self.embedded { LARGEST_EMBEDDED } else { LARGEST_CATEGORIES }
     }
 
     /// Takes the next cell.
@@ -182,7 +159,7 @@ impl Summary {
                 self.values.insert(name.into_owned(), padded);
             }
         }
-        if self.values.len() > self.most_values {
+        if self.values.len() > self.most_values() {
             self.overflown = true;
             self.differed = self.values.len() as u64 == self.present();
             self.values = HashMap::new();
@@ -338,7 +315,7 @@ impl Summary {
                 (None, None) => format!(
                     "it has more than {} different texts; an embedding (`model.embedding`) takes them if \
                      `data.columns` says that it is categorical",
-                    self.most_values
+                    self.most_values()
                 ),
                 (None, Some(categories)) => format!(
                     "its text hardly recurs, so it tells little of other rows: {} different ones \

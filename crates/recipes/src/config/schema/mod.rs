@@ -90,7 +90,7 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
         self.augment.check(checker);
         self.model.check(checker);
         // The trainer defines the ranges of its settings itself.
-        for Mistake { key, expected, .. } in self.trainer(1, true).mistakes() {
+        for Mistake { key, expected, .. } in self.trainer(1).mistakes() {
             checker.require(&key, false, expected);
         }
         self.optimizer.check(checker);
@@ -100,9 +100,8 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
 }
 
 impl<Data, Model, Augment> Config<Data, Model, Augment> {
-    /// The trainer's settings, for epochs of `steps_per_epoch` updates; where nothing is held out to
-    /// validate on, the best model is not asked for, which is a default.
-    pub(crate) fn trainer(&self, steps_per_epoch: usize, validates: bool) -> TrainerConfig {
+    /// The trainer's settings, for epochs of `steps_per_epoch` updates.
+    pub(crate) fn trainer(&self, steps_per_epoch: usize) -> TrainerConfig {
         let Self { optimizer, schedule, training, checkpoint, output, .. } = self;
         TrainerConfig {
             optimizer: optimizer.clone(),
@@ -117,7 +116,7 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
             patience: training.patience,
             minimum_improvement: training.minimum_improvement,
             log_every_steps: output.log_every_steps as u64,
-            keep_best: validates && output.model == ModelChoice::Best,
+            keep_best: output.model == ModelChoice::Best,
             checkpoint: checkpoint.clone(),
             rests_on: BTreeMap::new(),
             work: None,
