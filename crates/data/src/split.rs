@@ -44,8 +44,9 @@ pub(crate) struct Split {
 ///
 /// `classes` has the class of each sample. A class keeps at least one sample to train on, and of a
 /// rare one with two and more at least one is held out, even if the total becomes larger, but not
-/// beyond a quarter of all. `None` where no class has two; `fraction` lies between 0 and 1, both
-/// excluded.
+/// beyond a quarter of all. No class gives a whole sample more than its share, even if the total becomes
+/// smaller because others have a single one. `None` where no class has two; `fraction` lies between 0 and
+/// 1, both excluded.
 pub(crate) fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
     let mut members = BTreeMap::<u32, Vec<usize>>::new();
     for (index, &class) in classes.iter().enumerate() {
@@ -89,7 +90,9 @@ fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
     let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
     by_remainder.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
     let missing = wanted.saturating_sub(quotas.iter().sum());
-    let can_give = by_remainder.into_iter().filter(|&class| quotas[class] + 1 < sizes[class]);
+    let can_give = by_remainder
+        .into_iter()
+        .filter(|&class| quotas[class] + 1 < sizes[class] && remainder(class) >= 0.0);
     for class in can_give.take(missing).collect::<Vec<_>>() {
         quotas[class] += 1;
     }
@@ -175,6 +178,15 @@ mod tests {
         let eight_each: Vec<u32> = (0..24).map(|index| index / 8).collect();
         assert_eq!(stratified(&eight_each, 0.1, 0).unwrap().held_out.len(), 3);
         assert_eq!(stratified(&eight_each, 0.5, 0).unwrap().held_out.len(), 12);
+    }
+
+    /// Two thirds of a sample, and nearly one, of those that have several; the others have one each.
+    #[test]
+    fn no_class_gives_for_those_with_a_single_sample() {
+        let classes = [4, 0, 1, 2, 0, 3, 4, 4];
+        let held_out = stratified(&classes, 0.33133, 0).unwrap().held_out;
+        let of = |class| held_out.iter().filter(|&&index| classes[index] == class).count();
+        assert_eq!([0, 1, 2, 3, 4].map(of), [1, 0, 0, 0, 1]);
     }
 
     #[test]
