@@ -370,9 +370,6 @@ pub enum DataError {
     /// No class can spare a sample.
     #[error("no class has two samples, so none can be held out for validation")]
     OneSampleEach,
-    /// No class of images can spare one.
-    #[error("no class has two images, so none can be held out for validation")]
-    OneImageEach,
     /// A fraction outside of [0, 1).
     #[error("a validation fraction of {fraction} is not within 0 and 1")]
     Fraction {

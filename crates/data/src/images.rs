@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, ImageShape, split, table::check_labels};
+use crate::{DataError, ImageShape, hold_out, table::check_labels};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
 pub trait ImageSource: Send + Sync {
@@ -163,33 +163,17 @@ impl Subset {
     ///
     /// # Errors
     ///
-    /// Where no class has two images, or the fraction is not within 0 and 1.
+    /// Where no class has two images, or the fraction is not above 0 and below 1.
     pub fn divide(
         source: &Arc<dyn ImageSource>,
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        let (train, held_out) = divide(source.labels(), fraction, seed)?;
+        let (train, held_out) = hold_out(source.labels(), fraction, seed)?;
+        let held_out = held_out.ok_or(DataError::Fraction { fraction })?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(train), part(held_out)))
     }
-}
-
-/// The indices of the images to train on and of those to validate on, as [`Subset::divide`] does.
-///
-/// # Errors
-///
-/// As there.
-pub fn divide(
-    labels: &[u32],
-    fraction: f64,
-    seed: u64,
-) -> Result<(Vec<usize>, Vec<usize>), DataError> {
-    if !(fraction > 0.0 && fraction < 1.0) {
-        return Err(DataError::Fraction { fraction });
-    }
-    let split = split::stratified(labels, fraction, seed).ok_or(DataError::OneImageEach)?;
-    Ok((split.train, split.held_out))
 }
 
 impl fmt::Debug for Subset {

@@ -94,14 +94,14 @@ pub use crate::{
     error::DataError,
     files::FileError,
     fitted::Fitted,
-    images::{ImageSource, ImageSplits, ImagesInMemory, Subset, divide},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
     loader::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
     order::{EpochOrder, Order},
     shared::{SharedFiles, refuse_shared},
-    split::classes_without_validation,
+    split::{classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
 };
 #[cfg(feature = "sources")]

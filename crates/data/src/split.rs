@@ -15,14 +15,20 @@ pub(crate) fn check_fraction(fraction: f64) -> Result<(), DataError> {
     }
 }
 
-/// The samples to train on and those held out; none of these for a fraction of 0.
+/// The indices of the samples to train on and of those held out, about a `fraction` of each class; none
+/// are held out for a fraction of 0.
 ///
 /// - `classes`: the class of each sample
-pub(crate) fn hold_out(
+///
+/// # Errors
+///
+/// Where no class has two samples, or the fraction is not within 0 and 1.
+pub fn hold_out(
     classes: &[u32],
     fraction: f64,
     seed: u64,
 ) -> Result<(Vec<usize>, Option<Vec<usize>>), DataError> {
+    check_fraction(fraction)?;
     if fraction == 0.0 {
         return Ok(((0..classes.len()).collect(), None));
     }

@@ -6,8 +6,9 @@ use data::{
     DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, SharedFiles,
     Subset,
     cifar10::{read_cifar10, read_cifar10_test},
-    classes_without_validation, divide,
+    classes_without_validation,
     drawn::{digits, shapes},
+    hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
@@ -37,8 +38,8 @@ pub type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
 pub struct ImageSet {
     /// What is trained on.
     pub train: Source,
-    /// What is held out.
-    pub validation: Source,
+    /// What is held out; none where all is trained on.
+    pub validation: Option<Source>,
     /// What the source keeps for the end, if it does.
     pub test: Option<Source>,
     /// A hash of all images and labels, and of the split that each is in.
@@ -72,15 +73,13 @@ impl ImageSet {
                             .to_owned(),
                     );
                 }
-                (train, fit(validation))
+                (train, Some(fit(validation)))
             }
-            None => {
-                let (train, held_out) = Subset::divide(&train, data.held_out(), seed)?;
-                (Arc::new(train) as Source, Arc::new(held_out) as Source)
-            }
+            None => divided(train, data.held_out(), seed)?,
         };
-        let labels = (train.labels(), validation.labels());
-        notes.extend(classes_without_validation(train.classes(), labels.0, labels.1));
+        notes.extend(validation.as_ref().and_then(|validation| {
+            classes_without_validation(train.classes(), train.labels(), validation.labels())
+        }));
         Ok(Self {
             train,
             validation,
@@ -136,7 +135,7 @@ impl ImageSet {
             samples,
             training: &config.training,
             trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
-            validates: true,
+            validates: self.validation.is_some(),
             data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
             notes,
         }
@@ -149,7 +148,7 @@ impl ImageSet {
     }
 
     pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
-        [&self.train, &self.validation].into_iter().chain(&self.test)
+        [&self.train].into_iter().chain(&self.validation).chain(&self.test)
     }
 }
 
@@ -202,8 +201,8 @@ pub(crate) fn read_given(
     Ok(GivenImages { source: fit(source, data), split, notes })
 }
 
-/// The held-out images of a run's own data, its test split if it has one, and the hash of all of
-/// the data.
+/// The held-out images of a run's own data, its test split if it has one, none if nothing is held out,
+/// and the hash of all of the data.
 ///
 /// # Errors
 ///
@@ -212,7 +211,7 @@ pub(crate) fn read_held_out(
     data: &ImageData,
     seed: u64,
     progress: &mut Progress<'_>,
-) -> Result<(GivenImages, String), Failure> {
+) -> Result<(Option<GivenImages>, String), Failure> {
     // Where no image is skipped, the hash of a folder needs none decoded.
     if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
         let folder = open_image_folder(&data.folder_options())?;
@@ -225,16 +224,15 @@ pub(crate) fn read_held_out(
             let shared = shared_images([Some(&folder.train), validation, test]);
             let mut given = measured_of_folder(folder, data, progress)?;
             given.notes.extend(shared.iter().map(SharedFiles::note));
-            return Ok((given, fingerprint));
+            return Ok((Some(given), fingerprint));
         }
     }
     let ImageSet { test, validation, fingerprint, notes, .. } =
         ImageSet::read(data, seed, progress)?;
-    let (source, split) = match test {
-        Some(test) => (test, "test"),
-        None => (validation, "validation"),
-    };
-    Ok((GivenImages { source, split: Some(split), notes }, fingerprint))
+    let test = test.map(|test| (test, "test"));
+    let held_out = test.or(validation.map(|validation| (validation, "validation")));
+    let given = |(source, split)| GivenImages { source, split: Some(split), notes };
+    Ok((held_out.map(given), fingerprint))
 }
 
 /// Decodes the split of a folder to measure on, and no other.
@@ -261,9 +259,22 @@ fn fingerprint<S: ImageSource + ?Sized>(
     let splits: [Option<String>; 3] = [of(Some(train))?, of(validation)?, of(test)?];
     let held_out = match validation {
         Some(_) => None,
-        None => Some(divide(train.labels(), data.held_out(), seed)?.1),
+        None => hold_out(train.labels(), data.held_out(), seed)?.1,
     };
     Ok(sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()))
+}
+
+/// The images to train on and those held out, about a `fraction` of each class.
+fn divided(
+    images: Source,
+    fraction: f64,
+    seed: u64,
+) -> Result<(Source, Option<Source>), DataError> {
+    let (train, Some(held_out)) = hold_out(images.labels(), fraction, seed)? else {
+        return Ok((images, None));
+    };
+    let part = |indices| Arc::new(Subset::new(Arc::clone(&images), indices)) as Source;
+    Ok((part(train), Some(part(held_out))))
 }
 
 /// The split to measure on and its name, none where it is all there is.
@@ -341,8 +352,8 @@ impl Found {
         notes.extend(shared.iter().map(SharedFiles::note));
         notes.extend(train.note_on_labels());
         if validation.is_none() {
-            let (trained, held_out) = divide(train.labels(), data.held_out(), seed)?;
-            notes.extend(train.note_on_copies(&trained, &held_out));
+            let (trained, held_out) = hold_out(train.labels(), data.held_out(), seed)?;
+            notes.extend(held_out.and_then(|held_out| train.note_on_copies(&trained, &held_out)));
         }
         let source = |split| split as Source;
         let (validation, test) = (validation.map(source), test.map(source));
@@ -421,6 +432,7 @@ mod tests {
         let mut decoded = 0;
         let (images, fingerprint) =
             read_held_out(&config.data, 0, &mut |_, done, _| decoded = decoded.max(done)).unwrap();
+        let images = images.unwrap();
         assert_eq!(
             (images.split, images.source.labels(), decoded),
             (Some("validation"), &[0, 1][..], 2)

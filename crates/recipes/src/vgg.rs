@@ -97,7 +97,7 @@ fn train<B: AutodiffBackend>(
         let split = Split { images, batching, augmentation, keeps };
         Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut start)?.0)
     };
-    let validation = held_out(images.validation)?;
+    let validation = images.validation.map(&mut held_out).transpose()?;
     let test = images.test.map(&mut held_out).transpose()?;
     let group = start.group.clone();
 
@@ -110,7 +110,7 @@ fn train<B: AutodiffBackend>(
         run.rests_on("the features that it keeps", keeps.to_string());
     }
     let interrupt = run.interrupt();
-    let trainer_config = config.trainer(train.steps_per_epoch());
+    let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
     let sample = [channels, size, size];
     let layers = description.architecture.layers(&sample);
@@ -131,7 +131,9 @@ fn train<B: AutodiffBackend>(
             trainer.step(loss.of_each(logits, &batch), part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
-        trainer.try_end_epoch(|model| measure(model, &validation, &group, device).map(Some))?;
+        trainer.try_end_epoch(|model| {
+            validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
+        })?;
     }
     let trained = trainer.finish()?;
     let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
@@ -241,7 +243,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         samples,
         training,
         trainer: config.trainer(samples.div_ceil(training.batch_size)),
-        validates: true,
+        validates: images.validation.is_some(),
         data_bytes: images.splits().map(bytes).sum(),
         notes,
     };

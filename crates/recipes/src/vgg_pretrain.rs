@@ -51,7 +51,7 @@ fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch());
+    let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
@@ -65,7 +65,10 @@ fn train<B: AutodiffBackend>(
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
-            validation.measure(|images| model.forward(images, &mut Pass::evaluation())).map(Some)
+            let split = validation.as_ref();
+            split
+                .map(|split| split.measure(|images| model.forward(images, &mut Pass::evaluation())))
+                .transpose()
         })?;
     }
     let trained = trainer.finish()?;

@@ -82,7 +82,7 @@ impl Images {
             loader: ImageLoader::new(Arc::clone(&train), batching, residency, workers, &device)?,
             augmentation: Augmentation::new(augment, &preprocessing, seed, &device),
             train,
-            held_out: validation,
+            held_out: validation.context("the recipe holds nothing out")?,
             optimizer: config.optimizer,
             schedule: config.schedule,
             batch_size,

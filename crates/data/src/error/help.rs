@@ -155,10 +155,7 @@ impl DataError {
             }
             Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
             Self::NoFeatures { dropped, .. } => no_features_help(dropped),
-            Self::OneSampleEach => "add rows, or set `data.validation` to 0".into(),
-            Self::OneImageEach => {
-                "add images, or put others to validate on into a folder `val` beside `train`".into()
-            }
+            Self::OneSampleEach => "add samples, or set `data.validation` to 0".into(),
             Self::Fraction { .. } => {
                 "set `data.validation` to 0.1, for example, or to 0 for none".into()
             }

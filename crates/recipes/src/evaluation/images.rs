@@ -8,7 +8,9 @@ use inference::Model;
 use serde::de::IgnoredAny;
 use training::Group;
 
-use super::{EvaluationReport, Examined, hold_data, mistakes::Sample, or_elsewhere, tally::Tally};
+use super::{
+    EvaluationReport, Examined, hold_data, mistakes::Sample, nothing, or_elsewhere, tally::Tally,
+};
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageOrigin},
@@ -42,6 +44,7 @@ pub(super) fn examine(
             let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
                 .map_err(|error| or_elsewhere(run, error))?;
             hold_data(run, &fingerprint, model)?;
+            let images = images.ok_or_else(|| nothing(model.description()))?;
             (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
         }
     };

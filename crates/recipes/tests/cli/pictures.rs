@@ -391,3 +391,28 @@ fn a_class_of_one_picture_is_not_validated_and_told_of() {
     let note = "note: class `rare` has 1 sample to train on, none to validate on\n";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
 }
+
+#[test]
+fn all_pictures_may_be_trained_on() {
+    let folder = photos();
+    let all = "--set data.validation=0 --json";
+    for recipe in ["cnn", "simplenet", "resnet", "vgg", "vgg-pretrain"] {
+        let size = if recipe.starts_with("vgg") { "--set data.size=32" } else { "" };
+        let run = format!("train {recipe} {PHOTOS} {size} {all} --max-steps 2 --run-dir {recipe}");
+        let ran = folder.run(&run).succeeded();
+        let summary = ran.json();
+        assert_eq!((&summary["validation"], &summary["best"]), (&Value::Null, &Value::Null));
+        let read = folder.json(&format!("{recipe}/summary.json"));
+        assert_eq!(read["samples"], 16, "{read}");
+        let nothing = "the run held nothing out to measure on";
+        folder.run(&format!("eval {recipe}")).refused(2, nothing);
+        let measured = folder.run(&format!("eval {recipe} --data photos")).succeeded().stdout;
+        assert!(measured.contains("40 samples"), "{measured}");
+    }
+    // What the data keep for the end is still measured.
+    let summary = folder.run(&format!("{DIGITS} {all} --run-dir digits")).succeeded().json();
+    assert!(summary["test"]["accuracy"].is_number(), "{summary}");
+    assert!(folder.run("eval digits").succeeded().stdout.contains("40 samples"));
+    let planned = folder.run(&format!("plan cnn {PHOTOS} --set data.validation=0 --json"));
+    assert_eq!(planned.succeeded().json()["steps"], 50);
+}

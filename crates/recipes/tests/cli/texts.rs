@@ -55,6 +55,16 @@ fn other_texts_validate_and_test() {
 }
 
 #[test]
+fn a_whole_text_may_be_trained_on() {
+    let folder = alphabet();
+    let all = "--set data.validation=0 --json --run-dir run";
+    let summary = folder.run(&format!("{TRAIN} {all}")).succeeded().json();
+    assert!(summary["validation"].is_null() && summary["best"].is_null(), "{summary}");
+    folder.run("eval run").refused(2, "the run held nothing out to measure on");
+    assert!(folder.run("eval run --data text.txt").succeeded().stdout.contains("perplexity"));
+}
+
+#[test]
 fn the_seed_decides_what_is_written() {
     let folder = alphabet();
     folder.run(&format!("{TRAIN} --max-steps 3 --run-dir run")).succeeded();

@@ -109,8 +109,8 @@ impl Check for ImageData {
         checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
         checker.require("data.size", side, "1 to 4096 pixels");
         checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
-        let fraction = self.validation.is_none_or(|share| share > 0.0 && share < 1.0);
-        checker.require("data.validation", fraction, "above 0 and below 1");
+        let fraction = self.validation.is_none_or(|fraction| (0.0..1.0).contains(&fraction));
+        checker.require("data.validation", fraction, "at least 0 and below 1");
         checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
 
         if self.source != ImageOrigin::ImageFolder {
@@ -156,7 +156,7 @@ impl ImageData {
         })
     }
 
-    /// The fraction of the training split to hold out, where there is no validation split.
+    /// The fraction of the training split to hold out, where there is no validation split; 0 for none.
     pub(crate) fn held_out(&self) -> f64 {
         self.validation.unwrap_or(0.1)
     }

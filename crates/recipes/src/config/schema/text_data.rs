@@ -45,8 +45,8 @@ pub enum TextOrigin {
 
 impl Check for TextData {
     fn check(&self, checker: &mut Checker<'_>) {
-        let fraction = self.validation > 0.0 && self.validation < 1.0;
-        checker.require("data.validation", fraction, "above 0 and below 1");
+        let fraction = (0.0..1.0).contains(&self.validation);
+        checker.require("data.validation", fraction, "at least 0 and below 1");
         checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
         checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
         if self.tokens != TokenKind::Words {
