@@ -11,13 +11,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use backend::{Selected, device, device::Device};
+use backend::{
+    Selected, Share,
+    device::{self, Allocator, Device},
+};
 use burn::backend::Autodiff;
 use data::{
     Batching, Order, TableLoader, TableSplits, Task,
     synthetic::{Labels, SyntheticOptions, read_synthetic},
 };
 use inference::{Description, Preprocessing, model_file};
+use mimalloc::MiMalloc;
 use models::{
     Architecture, Mlp, MlpConfig, Pass,
     losses::binary_cross_entropy,
@@ -27,6 +31,10 @@ use training::{
     EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerConfig, OptimizerKind,
     Stop, Trained, Trainer, TrainerConfig,
 };
+
+// Reuses memory from step to step.
+#[global_allocator]
+static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 const EPOCHS: usize = 20;
 
@@ -60,6 +68,7 @@ impl Keeper for Run {
 }
 
 fn main() -> anyhow::Result<()> {
+    device::prepare_process(Share::WHOLE); // first, since this thread computes as well
     let folder = tempfile::tempdir()?;
     let stopped = train(folder.path(), Some(70))?;
     println!("stopped after {} updates", stopped.steps);

@@ -23,14 +23,16 @@ pub struct Entry {
     /// The throughput of each rank relative to that of a single rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
-    /// Samples in a step.
-    pub batch: u64,
+    /// Samples in a step; none where not steps are measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
     /// The median over the rounds of the seconds that a step takes.
     pub median_seconds: f64,
     /// The slowest round's seconds minus the fastest's.
     pub spread: f64,
     /// Samples per second, at the median.
-    pub samples_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples_per_second: Option<f64>,
     /// Operations of a step, two for a multiply-add, where they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flops: Option<f64>,
@@ -151,11 +153,11 @@ impl Entry {
             name: name.to_owned(),
             backend: backend::NAME.to_owned(),
             threads,
-            batch: last.samples,
+            batch: Some(last.samples),
             median_seconds,
             spread: rounds.spread(),
             // A part of a step may be too short to measure.
-            samples_per_second: last.samples as f64 / median_seconds.max(1e-9),
+            samples_per_second: Some(last.samples as f64 / median_seconds.max(1e-9)),
             peak_memory_bytes: rounds.most(|round| round.peak_memory_bytes),
             memory_growth_bytes: last.memory_growth_bytes,
             data_wait: last.data_wait,
@@ -196,16 +198,13 @@ impl Entry {
     ///
     /// - `share`: how much of the device was used
     pub(crate) fn count(&mut self, cost: Cost, peaks: &Peaks, share: f64) {
-        let flops = cost.flops_of_sample * self.batch as f64;
+        let Some(samples) = self.batch.map(|samples| samples as f64) else { return };
+        let flops = cost.flops_of_sample * samples;
         self.flops = Some(flops);
-        let peak = match self.precision {
-            Precision::F32 => Some(peaks.multiply_adds_per_second),
-            Precision::Bf16 => peaks.bf16_multiply_adds_per_second,
-            Precision::F16 => None,
-        };
+        let peak = peaks.multiply_adds_in(self.precision);
         let speed = flops / self.median_seconds;
         self.percent_of_peak = peak.map(|peak| 100.0 * speed / (2.0 * peak * share));
-        let bytes = cost.bytes_of_sample * self.batch as f64 + cost.bytes_of_step;
+        let bytes = cost.bytes_of_sample * samples + cost.bytes_of_step;
         self.bytes = Some(bytes);
         let speed = bytes / self.median_seconds;
         self.percent_of_bandwidth = Some(100.0 * speed / peaks.copy_bytes_per_second);
@@ -230,7 +229,7 @@ mod tests {
     fn the_median_is_the_middle_and_the_spread_all_of_it() {
         let entry = Entry::new("case", 2, &rounds(&[4.0, 1.0, 2.0]));
         let found = (entry.median_seconds, entry.spread, entry.samples_per_second, entry.batch);
-        assert_eq!(found, (2.0, 3.0, 20.0, 40));
+        assert_eq!(found, (2.0, 3.0, Some(20.0), Some(40)));
         assert_eq!(rounds(&[1.0, 2.0]).median(), 1.5);
     }
 

@@ -184,12 +184,14 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Case>> {
 
 fn describe(entry: &Entry) -> String {
     let mut line = format!(
-        "{:<28} {:>10} ± {:>9}  {:>10.0} samples/s",
+        "{:<28} {:>10} ± {:>9}",
         entry.name,
         time(entry.median_seconds),
         time(entry.spread / 2.0),
-        entry.samples_per_second,
     );
+    if let Some(rate) = entry.samples_per_second {
+        line += &format!("  {rate:>10.0} samples/s");
+    }
     if let Some(percent) = entry.percent_of_peak {
         line += &format!("  {percent:.0} % of peak");
     }

@@ -1,6 +1,9 @@
 //! Runs the trials of cases: processes take turns, and losses are compared before times count.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    thread::available_parallelism,
+};
 
 use anyhow::{Context, bail, ensure};
 use backend::{Peaks, Precision};
@@ -161,9 +164,13 @@ impl Bench {
         let of_a_step = !matches!(trial.what, What::FirstStep(..) | What::Reach(_));
         if let Some(cost) = cost.filter(|_| of_a_step) {
             // The peak is that of all threads that were asked for; a GPU's is its own.
-            let threads = threads * trial.ranks.unwrap_or(1);
-            let share = threads.min(self.options.threads) as f64 / self.options.threads as f64;
+            let cores = available_parallelism().map_or(1, usize::from).max(self.options.threads);
+            let threads = (threads * trial.ranks.unwrap_or(1)).min(cores);
+            let share = threads as f64 / self.options.threads as f64;
             entry.count(cost, &self.peaks, if ON_GPU { 1.0 } else { share });
+        }
+        if !of_a_step {
+            (entry.batch, entry.samples_per_second) = (None, None);
         }
         Ok(entry)
     }
@@ -326,7 +333,7 @@ fn efficiency(entry: &Entry, before: &[Entry]) -> Option<f64> {
     let series = |entry: &Entry| entry.name.rsplit_once('/').map(|(series, _)| series.to_owned());
     let is_one = |other: &&Entry| other.ranks == Some(1) && series(other) == series(entry);
     let one = before.iter().find(is_one)?;
-    Some(entry.samples_per_second / one.samples_per_second / entry.ranks? as f64)
+    Some(entry.samples_per_second? / one.samples_per_second? / entry.ranks? as f64)
 }
 
 /// The largest difference of the losses, relative to ours.

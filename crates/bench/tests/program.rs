@@ -54,7 +54,9 @@ fn every_kind_of_benchmark_runs() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for entry in &entries {
         assert!(entry.median_seconds.is_finite() && entry.median_seconds >= 0.0, "{entry:?}");
-        assert!(entry.batch > 0 && entry.peers.is_empty() && entry.threads == 1, "{entry:?}");
+        let counts = entry.batch.is_some_and(|samples| samples > 0);
+        assert_eq!(counts, entry.name != "first-step", "{entry:?}");
+        assert!(entry.peers.is_empty() && entry.threads == 1, "{entry:?}");
     }
     let named = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap();
     let step = named("mlp-step");
@@ -64,9 +66,12 @@ fn every_kind_of_benchmark_runs() {
     assert_eq!(step.bytes, Some((4 * (40 * (2 * 20 + 5 * 11) + 10 * 221)) as f64));
     assert!(step.percent_of_peak.unwrap() > 0.0 && step.percent_of_bandwidth.unwrap() > 0.0);
     // The stages are those of the recipe: `cnn` does not augment.
-    assert!(named("stage/resnet/augment").batch == 128 && named("stage/cnn/upload").batch == 128);
+    assert!(
+        named("stage/resnet/augment").batch == Some(128)
+            && named("stage/cnn/upload").batch == Some(128)
+    );
     assert!(entries.iter().all(|entry| entry.name != "stage/cnn/augment"));
-    assert!(named("cnn-latency").batch == 1 && named("cnn-throughput").batch == 256);
+    assert!(named("cnn-latency").batch == Some(1) && named("cnn-throughput").batch == Some(256));
     assert!(named("memory-growth/mlp").memory_growth_bytes.is_some());
     assert!(named("source/image-folder-cached/training").data_wait.is_some());
     if cfg!(target_os = "linux") {
@@ -92,7 +97,9 @@ fn pytorch_comes_to_the_same_losses() {
         let most = if ["mlp-step", "lstm-step"].contains(&&*entry.name) { 1e-5 } else { 1e-4 };
         assert!(pytorch.largest_difference.unwrap() < most, "{pytorch:?}");
         assert!(pytorch.ratio > 0.0 && !pytorch.version.is_empty(), "{pytorch:?}");
-        assert!(pytorch.peak_memory_bytes > entry.peak_memory_bytes, "{pytorch:?}");
+        let memory = pytorch.peak_memory_bytes.zip(entry.peak_memory_bytes);
+        assert!(memory.is_none_or(|(its, ours)| its > ours), "{pytorch:?} {entry:?}");
+        assert_eq!(memory.is_some(), cfg!(target_os = "linux"));
         assert!(entry.peer.unwrap().ratio <= pytorch.ratio);
     }
 }

@@ -11,7 +11,7 @@ use data::{
     hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages, SkipReport,
         open_image_folder, shared_images,
     },
     refuse_shared,
@@ -366,8 +366,8 @@ fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataErr
     folder.hash(&mut |done, of| progress("reading images", done, of))
 }
 
-/// Decodes the images of a folder: into memory where they fit, otherwise once to find the bad ones.
-/// Returns how many were bad.
+/// Decodes the images of a folder, as [`load_or_prepare`] does unless they are cached. Returns how many
+/// were bad.
 fn decode(
     folder: ImageFolder,
     data: &ImageData,
@@ -375,20 +375,37 @@ fn decode(
     notes: &mut Vec<String>,
 ) -> Result<(Arc<PreparedImages>, usize), Failure> {
     notes.extend(folder.notes());
-    let bytes = folder.shape().bytes() * folder.labels().len();
+    let bytes = bytes_of(&folder);
     if data.cache.is_some() {
         hash(&folder, progress)?;
     }
     let mut progress = |done, of| progress("decoding images", done, of);
     let (images, report) = match data.cache {
-        None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,
-        _ => folder.prepare(&mut progress)?,
+        None => load_or_prepare(folder, &mut progress)?,
+        Some(_) => folder.prepare(&mut progress)?,
     };
     notes.extend(note_on_cache(bytes, data.cache.is_some()));
     for image in &report.skipped {
         notes.push(format!("skipped `{}`: {}", image.path.display(), image.reason));
     }
     Ok((Arc::new(images), report.skipped.len()))
+}
+
+/// Decodes images into memory where they fit, otherwise once to find the bad ones.
+pub(crate) fn load_or_prepare(
+    folder: ImageFolder,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(PreparedImages, SkipReport), DataError> {
+    if bytes_of(&folder) <= IN_MEMORY_BYTES {
+        folder.load(progress)
+    } else {
+        folder.prepare(progress)
+    }
+}
+
+/// The size of a folder's decoded images.
+fn bytes_of(folder: &ImageFolder) -> usize {
+    folder.shape().bytes() * folder.labels().len()
 }
 
 /// What to do about a folder's images of so many bytes that stay neither in memory nor in a cache.

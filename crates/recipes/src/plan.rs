@@ -1,5 +1,6 @@
 //! A description of a run and its costs, before it begins.
 
+use backend::Precision;
 use models::{Architecture, Layer, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
@@ -33,6 +34,8 @@ pub struct Plan {
     pub training_multiply_adds: f64,
     /// Estimated.
     pub memory_bytes: MemoryBytes,
+    /// The arithmetic of its products.
+    pub precision: Precision,
     /// Samples per update.
     pub batch_size: usize,
     /// Epochs begun.
@@ -146,6 +149,7 @@ impl Outline<'_> {
             multiply_adds: multiply_adds(&layers),
             training_multiply_adds,
             memory_bytes: memory,
+            precision,
             batch_size,
             epochs: epochs + u64::from(rest > 0),
             steps_per_epoch: length.steps_per_epoch,

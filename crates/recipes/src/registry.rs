@@ -64,7 +64,7 @@ impl Recipe {
     }
 
     /// Its settings by dotted key.
-    pub(crate) fn settings(&self) -> BTreeMap<String, Value> {
+    pub fn settings(&self) -> BTreeMap<String, Value> {
         leaves(&toml::from_str(self.toml).expect("every recipe is TOML"))
     }
 }

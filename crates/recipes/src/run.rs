@@ -187,9 +187,9 @@ impl Run<'_> {
         }
     }
 
-    /// The work of so many multiply-adds per loss on this device, if its peak is known.
+    /// The work of so many multiply-adds per loss on this device, if its peak in the run's precision is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
-        let of_each = known_peaks(&self.start.device_name)?.multiply_adds_per_second;
+        let of_each = known_peaks(&self.start.device_name)?.multiply_adds_in(precision())?;
         let peak_per_second = of_each * self.start.group.share().of as f64;
         Some(Work { multiply_adds_per_sample, peak_per_second })
     }

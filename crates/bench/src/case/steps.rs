@@ -1,11 +1,15 @@
 //! Whole steps of the recipes, the time to the first step, and the growth of memory.
 
+use recipes::registry;
+
 use super::{series::full_batches, *};
 
 // The learning rates are low: at the usual ones, twenty steps magnify differences in rounding until
 // the losses prove nothing. At 1e-3 PyTorch's `vgg-pretrain` in f32 differs by 8e-4 from its own in
 // f64 after eight steps.
 
+/// Batches of an epoch on a GPU.
+const BATCHES_ON_GPU: usize = 40;
 /// A constant learning rate, as the peers have.
 pub(super) const CONSTANT: &[&str] = &["schedule.kind=constant"];
 
@@ -14,36 +18,43 @@ const CNN: &[&str] = &["optimizer.learning_rate=1e-4"];
 const RESNET: &[&str] = &["optimizer.learning_rate=1e-3"];
 const LSTM: &[&str] = &["optimizer.learning_rate=1e-4"];
 
-pub(super) fn mlp(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("mlp-step", "mlp", MLP, 2500, peers::STEP_WITHOUT_IMAGES)
+pub(super) fn mlp(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("mlp-step", "mlp", MLP, 2500, peers::STEP_WITHOUT_IMAGES, options)
 }
 
-pub(super) fn cnn(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("cnn-step", "cnn", CNN, 40, peers::STEP)
+pub(super) fn cnn(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("cnn-step", "cnn", CNN, 40, peers::STEP, options)
 }
 
-pub(super) fn simplenet(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("simplenet-step", "simplenet", &[], 80, peers::STEP_PYTORCH_ONLY)
+pub(super) fn simplenet(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("simplenet-step", "simplenet", &[], 80, peers::STEP_PYTORCH_ONLY, options)
 }
 
-pub(super) fn resnet(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("resnet-step", "resnet", RESNET, 8, peers::STEP)
+pub(super) fn resnet(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("resnet-step", "resnet", RESNET, 8, peers::STEP, options)
 }
 
-pub(super) fn vgg_pretrain(_: &Options) -> anyhow::Result<Vec<Trial>> {
+pub(super) fn vgg_pretrain(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let settings = ["optimizer.learning_rate=3e-5"];
-    step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::STEP_PYTORCH_ONLY)
+    step("vgg-pretrain-step", "vgg-pretrain", &settings, 6, peers::STEP_PYTORCH_ONLY, options)
 }
 
-pub(super) fn lstm(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("lstm-step", "lstm", LSTM, 60, peers::STEP_WITHOUT_IMAGES)
+pub(super) fn lstm(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("lstm-step", "lstm", LSTM, 60, peers::STEP_WITHOUT_IMAGES, options)
 }
 
 /// The steps above with layers that multiply in bf16, beside PyTorch's.
-pub(super) fn bf16(_: &Options) -> anyhow::Result<Vec<Trial>> {
+pub(super) fn bf16(options: &Options) -> anyhow::Result<Vec<Trial>> {
     let of = |recipe: &str, settings: &[&str], steps| {
         let settings = [settings, &[BF16]].concat();
-        step(&format!("{recipe}-step/bf16"), recipe, &settings, steps, &[Peer::PytorchBf16])
+        step(
+            &format!("{recipe}-step/bf16"),
+            recipe,
+            &settings,
+            steps,
+            &[Peer::PytorchBf16],
+            options,
+        )
     };
     let all = [of("mlp", MLP, 2500)?, of("cnn", CNN, 40)?, of("lstm", LSTM, 60)?];
     Ok([all.concat(), of("resnet", RESNET, 8)?].concat())
@@ -62,8 +73,8 @@ pub(super) fn large_batch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     Ok(vec![of("cnn", CNN)?, of("resnet", RESNET)?])
 }
 
-pub(super) fn lstm_char(_: &Options) -> anyhow::Result<Vec<Trial>> {
-    step("lstm-char-step", "lstm-char", &[], 12, &[])
+pub(super) fn lstm_char(options: &Options) -> anyhow::Result<Vec<Trial>> {
+    step("lstm-char-step", "lstm-char", &[], 12, &[], options)
 }
 
 fn step(
@@ -72,9 +83,16 @@ fn step(
     settings: &[&str],
     steps: u64,
     peers: &'static [Peer],
+    options: &Options,
 ) -> anyhow::Result<Vec<Trial>> {
-    let settings = [CONSTANT, settings].concat();
-    Ok(vec![Trial::new(name, peers, What::Train(train(recipe, &settings, steps)))])
+    let mut job = train(recipe, &[CONSTANT, settings].concat(), steps);
+    // A round on a GPU goes through many epochs, whose last batches are to be full, as the peers' are.
+    if ON_GPU && recipe != "lstm-char" {
+        let batch = registry::find(recipe)?.settings()["training.batch_size"].as_u64();
+        let batch = batch.context("the recipe has a batch size")? as usize;
+        job.settings.extend(full_batches(recipe, batch, BATCHES_ON_GPU, options)?);
+    }
+    Ok(vec![Trial::new(name, peers, What::Train(job))])
 }
 
 pub(super) fn first_step(_: &Options) -> anyhow::Result<Vec<Trial>> {

@@ -45,8 +45,8 @@ fn meant(settings: &[String]) -> Option<String> {
 /// A PNG file with a row for each class: its first sample, then what becomes of it in the first
 /// epochs of a run of seed 0.
 ///
-/// As in training, images are normalised by the statistics of all of them; for the picture this is
-/// undone.
+/// They are normalised by the statistics of all images, since augmentation works on such values, and for
+/// the picture this is undone.
 pub(super) fn sheet(
     images: Arc<dyn ImageSource>,
     options: &AugmentOptions,

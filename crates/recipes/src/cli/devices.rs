@@ -55,14 +55,18 @@ fn text(line: &Line) -> String {
     };
     let peaks = line.peaks.as_ref().map(|peaks| {
         let gigabytes = |bytes: f64| format!("{:.1} GB/s", bytes / 1e9);
-        [
-            ("multiply-adds", format!("{:.1} billion/s", peaks.multiply_adds_per_second / 1e9)),
-            ("memory copy", gigabytes(peaks.copy_bytes_per_second)),
-            ("host to device", gigabytes(peaks.upload_bytes_per_second)),
-            ("device to host", gigabytes(peaks.download_bytes_per_second)),
-        ]
-        .map(|(what, speed)| format!("{:<8} {what:<15} {speed:>16}\n", ""))
-        .concat()
+        let billions = |speed: f64| format!("{:.1} billion/s", speed / 1e9);
+        let lines = [
+            ("multiply-adds", Some(billions(peaks.multiply_adds_per_second))),
+            ("  in bf16", peaks.bf16_multiply_adds_per_second.map(billions)),
+            ("memory copy", Some(gigabytes(peaks.copy_bytes_per_second))),
+            ("host to device", Some(gigabytes(peaks.upload_bytes_per_second))),
+            ("device to host", Some(gigabytes(peaks.download_bytes_per_second))),
+        ];
+        let line = |(what, speed): (&str, Option<String>)| {
+            speed.map(|speed| format!("{:<8} {what:<15} {speed:>16}\n", "")).unwrap_or_default()
+        };
+        lines.map(line).concat()
     });
     let kernels = kernels.as_ref().map(|folder| {
         format!("{:<8} the fastest kernels are remembered in {}\n", "", folder.display())

@@ -27,12 +27,13 @@ use serde_json::Value;
 
 use super::{
     augmented,
-    output::{Output, refuse_existing, refuse_other_format},
+    output::{Output, refuse_existing, refuse_other_format, shortened},
 };
 use crate::{
     Console, ExitCode, Failure, Progress,
     class_weights::counts,
     config::FOLDER_SIDE,
+    image_set::load_or_prepare,
     lstm, lstm_char,
     numbers::{counted, grouped, percent, significant},
 };
@@ -325,7 +326,7 @@ fn read_folder(
     let mut notes = Vec::from_iter(folder.note());
     notes.extend(folder.train.notes());
     let mut progress = |done, of| console.on_preparation("decoding images", done, of);
-    let (train, SkipReport { mut skipped, .. }) = folder.train.load(&mut progress)?;
+    let (train, SkipReport { mut skipped, .. }) = load_or_prepare(folder.train, &mut progress)?;
     let (mut others, mut held_out) = (Vec::new(), [None, None]);
     let splits = [("validation", folder.validation), ("test", folder.test)];
     for ((name, split), images) in splits.into_iter().zip(&mut held_out) {
@@ -401,8 +402,9 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 
 fn describe(inspection: &Inspection) -> String {
     let mut text = String::new();
+    let unit = if inspection.source == Source::Text { "tokens" } else { "samples" };
     for (name, samples) in &inspection.splits {
-        text += &format!("{name:<12} {:>9} samples\n", grouped(*samples as f64));
+        text += &format!("{name:<12} {:>9} {unit}\n", grouped(*samples as f64));
     }
     text += &format!("{:<12} {:?}\n", "shape", inspection.shape);
     if let Some([least, greatest]) = inspection.range {
@@ -437,15 +439,6 @@ fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(WIDTHS[0], WIDTHS[1]);
     names.iter().map(|name| format!("{:<width$}", shortened(name, width))).collect()
-}
-
-/// A text on one line, of so many characters at most.
-fn shortened(text: &str, most: usize) -> String {
-    let text = text.replace('\n', " ");
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text,
-    }
 }
 
 /// How many columns there are of each kind.

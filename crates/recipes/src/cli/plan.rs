@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend::{Peaks, device};
+use backend::{Precision, device};
 use serde::Serialize;
 
 use super::{
@@ -46,6 +46,9 @@ struct Planned {
     device: String,
     /// None where the system does not tell.
     device_memory_bytes: Option<u64>,
+    #[serde(skip)]
+    is_measured: bool,
+    /// None where the peak in the plan's precision is not known.
     #[serde(flatten)]
     speed: Option<Speed>,
 }
@@ -76,7 +79,8 @@ pub(super) fn run(
         true => Some(peaks::measure(&opened, &device, &console)),
         false => known_peaks(&device),
     };
-    let speed = peaks.map(|Peaks { multiply_adds_per_second, .. }| Speed {
+    let peak = peaks.as_ref().and_then(|peaks| peaks.multiply_adds_in(plan.precision));
+    let speed = peak.map(|multiply_adds_per_second| Speed {
         multiply_adds_per_second,
         seconds_at_peak: plan.training_multiply_adds / multiply_adds_per_second,
     });
@@ -85,7 +89,9 @@ pub(super) fn run(
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
     let device_memory_bytes = device::memory_bytes();
-    output.result(&Planned { plan, device, device_memory_bytes, speed }, describe)
+    let is_measured = peaks.is_some();
+    let planned = Planned { plan, device, device_memory_bytes, is_measured, speed };
+    output.result(&planned, describe)
 }
 
 fn learning_rate_chart(plan: &Plan) -> Chart {
@@ -102,7 +108,8 @@ fn learning_rate_chart(plan: &Plan) -> Chart {
 fn describe(planned: &Planned) -> String {
     let Planned { plan, .. } = planned;
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    let time = time(plan.training_multiply_adds, planned.speed);
+    let measured = planned.is_measured.then_some(plan.precision);
+    let time = time(plan.training_multiply_adds, planned.speed, measured);
     [layers(plan), steps(plan), learning_rate(plan), memory(planned), time, notes].concat()
 }
 
@@ -194,20 +201,24 @@ fn memory(planned: &Planned) -> String {
         .unwrap_or_default()
 }
 
-fn time(training_multiply_adds: f64, speed: Option<Speed>) -> String {
-    let operations = count(training_multiply_adds);
-    match speed {
-        None => format!(
-            "\n{operations} multiply-adds in total; `--bench` tells how long they take at least, from how \
-             fast the device multiplies matrices\n"
-        ),
-        Some(Speed { multiply_adds_per_second, seconds_at_peak }) => format!(
-            "\n{operations} multiply-adds in total: at least {}, at the {} per second that the device \
-             reached in matrix products\n",
+/// - `measured`: the plan's precision, if the device was measured
+fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -> String {
+    let time = match (speed, measured) {
+        (Some(Speed { multiply_adds_per_second, seconds_at_peak }), _) => format!(
+            ": at least {}, at the {} per second that the device reached in matrix products",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
         ),
-    }
+        (None, Some(precision)) => {
+            format!("; how fast the device multiplies matrices in {precision} is not known")
+        }
+        (None, None) => {
+            "; `--bench` tells how long they take at least, from how fast the device multiplies \
+                 matrices"
+                .to_owned()
+        }
+    };
+    format!("\n{} multiply-adds in total{time}\n", count(multiply_adds))
 }
 
 /// Operations as `0.3 million`, `41.8 billion`, `1,530 billion`.
@@ -226,9 +237,11 @@ mod tests {
     #[test]
     fn a_time_at_the_peak_is_the_least() {
         let speed = Speed { multiply_adds_per_second: 2e9, seconds_at_peak: 90.0 };
-        let told = time(1.2e11, Some(speed));
+        let told = time(1.2e11, Some(speed), Some(Precision::F32));
         let expected = "120 billion multiply-adds in total: at least 1 min 30 s, at the 2.0 billion per second";
         assert!(told.trim_start().starts_with(expected), "{told}");
-        assert!(time(1.2e11, None).contains("`--bench` tells how long they take at least"));
+        assert!(time(1.2e11, None, None).contains("`--bench` tells how long they take at least"));
+        let unknown = time(1.2e11, None, Some(Precision::F16));
+        assert!(unknown.contains("in f16 is not known"), "{unknown}");
     }
 }

@@ -121,8 +121,13 @@ impl Layer {
     fn help_to_read(path: &Path, error: &io::Error) -> String {
         match error.kind() {
             io::ErrorKind::InvalidData => "settings are TOML: text in UTF-8".to_owned(),
-            io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound if path.extension().is_some_and(|ending| ending == "toml") => {
                 format!("`recipes copy mlp {}` writes a file to start from", quoted_path(path))
+            }
+            io::ErrorKind::NotFound => {
+                "name a recipe, or a file of settings; data to train on are named by \
+                 `--set data.path=PATH`"
+                    .to_owned()
             }
             _ => "name a file that may be read".to_owned(),
         }

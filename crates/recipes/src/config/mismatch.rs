@@ -137,14 +137,25 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &T
     let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
     if let (Some(Value::Table(inner)), Some(column)) =
         (node.map(|node| &node.value), key.strip_prefix("data.columns."))
-        && let Some(rest) = inner.0.keys().next()
+        && let Some((rest, kind)) = first_leaf(inner)
     {
-        let example = format!("--set 'data.columns.\"{column}.{rest}\"=drop'");
+        let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
         return problem.with_help(format!("a name with a point stands in quotes, as {example}"));
     }
     match recipe.given(key).map(|node| &node.value) {
         Some(Value::Table(_)) | None => problem,
         Some(example) => problem.with_help(format!("the recipe has `{key} = {example}`")),
+    }
+}
+
+/// The first value of a table that is none itself, and its path.
+fn first_leaf(table: &Table) -> Option<(String, String)> {
+    let (name, node) = table.0.iter().next()?;
+    match &node.value {
+        Value::Table(inner) => {
+            first_leaf(inner).map(|(rest, value)| (format!("{name}.{rest}"), value))
+        }
+        value => Some((name.clone(), value.to_string().replace('"', ""))),
     }
 }
 

@@ -155,7 +155,10 @@ pub(crate) fn stable(record: &Record) -> String {
     };
     let config = quoted_path(&record.directory.join(CONFIG));
     let command = lower(record).map(|rate| {
-        format!("; for instance: `recipes train {config} --set {LEARNING_RATE}={rate}`")
+        let minimum = setting("schedule.minimum").and_then(Value::as_f64);
+        let too_high = minimum.is_some_and(|minimum| rate.parse().is_ok_and(|rate| minimum > rate));
+        let minimum = if too_high { " --set schedule.minimum=0" } else { "" };
+        format!("; for instance: `recipes train {config} --set {LEARNING_RATE}={rate}{minimum}`")
     });
     format!(
         "lower `{LEARNING_RATE}`{was} or {clip}, and look for extreme values in the data{}",

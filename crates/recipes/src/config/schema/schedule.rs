@@ -35,14 +35,22 @@ pub(super) fn check(schedule: &ScheduleConfig, epochs: usize, checker: &mut Chec
         }
     }
     if schedule.kind == ScheduleKind::Step && schedule.milestones.is_empty() {
-        let (half, three_quarters) = (epochs / 2, epochs - epochs / 4);
         checker.conflict(
             "schedule.kind",
             "`schedule.kind = \"step\"` needs `schedule.milestones`",
             format!(
-                "name the epochs at whose start the learning rate drops: \
-                 `--set schedule.milestones=[{half},{three_quarters}]`"
+                "name the epochs at whose start the learning rate drops: `{}`",
+                milestones(epochs)
             ),
         );
+    }
+}
+
+/// An example of milestones that a run of so many epochs reaches.
+fn milestones(epochs: usize) -> String {
+    match epochs {
+        0 | 1 => "--set training.epochs=10 --set schedule.milestones=[5,7]".to_owned(),
+        2 | 3 => "--set schedule.milestones=[1]".to_owned(),
+        _ => format!("--set schedule.milestones=[{},{}]", epochs / 2, epochs * 3 / 4),
     }
 }

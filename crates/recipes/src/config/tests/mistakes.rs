@@ -146,7 +146,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "optimizer.kind=adm",
             "schedule.kind=cosin",
             "data.columns.\"zip code\"=dropp",
-            "data.columns.petal.length=drop",
+            "data.columns.petal.length.cm=numeric",
             "output.model=5",
         ]),
         &[
@@ -160,8 +160,8 @@ fn an_unknown_choice_names_the_nearest_and_all() {
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
             "help: did you mean `\"drop\"`?",
             "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, found a \
-             table, in --set data.columns.petal.length=drop",
-            "help: a name with a point stands in quotes, as --set 'data.columns.\"petal.length\"=drop'",
+             table, in --set data.columns.petal.length.cm=numeric",
+            "help: a name with a point stands in quotes, as --set 'data.columns.\"petal.length.cm\"=numeric'",
             "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
             "help: the recipe has `output.model = \"final\"`",
         ],
@@ -358,6 +358,15 @@ fn keys_that_do_not_go_together_are_refused() {
              `--set schedule.milestones=[250,375]`",
         ],
     );
+    // The example suits the run.
+    for (epochs, example) in
+        [(1, "epochs=10 --set schedule.milestones=[5,7]"), (3, "milestones=[1]`")]
+    {
+        let short = format!("[schedule]\nkind = \"step\"\n[training]\nepochs = {epochs}");
+        let problems =
+            lines(&resolve::<Demo>(recipe(), vec![file(&short)]).unwrap_err()).join("\n");
+        assert!(problems.contains(example), "{problems}");
+    }
     // What has no effect but says what the recipe says is in every `config.toml` of a run.
     resolved(vec![file("[optimizer]\nmomentum = 0")]);
 }

@@ -247,6 +247,13 @@ fn a_file_names_its_recipe() {
             "help: `recipes copy mlp absent.toml` writes a file to start from",
         ],
     );
+    check(
+        Layer::file("data/absent.csv".as_ref()),
+        &[
+            "cannot read data/absent.csv: No such file or directory (os error 2)",
+            "help: name a recipe, or a file of settings; data to train on are named by `--set data.path=PATH`",
+        ],
+    );
 }
 
 #[test]
