@@ -202,6 +202,8 @@ fn folders_that_cannot_be_learnt_from_are_refused() {
     check(&["a/1.png", "b/1.txt"], "c/below", two);
     check(&["a/1.png", "b/1.txt"], "", "the class folder `ROOT/b` has no images");
     check(&[], "a/below", "`ROOT` has one class folder only, `a`");
+    let too_far_up = "the folders in `ROOT` hold folders and no images, as `ROOT/a/b`";
+    check(&["a/b/1.png", "a/c/1.png"], "", too_far_up);
     let splits = ["train/a/1.png", "train/b/1.png", "val/a/1.png", "val/B/1.png"];
     check(&splits, "", "the class folder `ROOT/val/B` has no counterpart to train on");
     check(&splits[..3], "val/b", "the class folder `ROOT/val/b` has no images");

@@ -95,7 +95,9 @@ impl<B: Backend> Iterator for Generator<'_, B> {
 }
 
 fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, InferenceError> {
-    let ids = vocabulary.encode(prompt).map_err(InferenceError::Prompt)?;
+    // As in the texts that models are trained on.
+    let prompt = prompt.replace("\r\n", "\n");
+    let ids = vocabulary.encode(&prompt).map_err(InferenceError::Prompt)?;
     match ids.is_empty() {
         true => Err(InferenceError::EmptyPrompt),
         false => Ok(ids),
@@ -104,9 +106,7 @@ fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, Inferen
 
 /// What the user should know of words in a prompt that the model does not tell apart.
 pub(crate) fn note_on_words(prompt: &str, vocabulary: &Vocabulary) -> Option<String> {
-    let unknown = vocabulary.unknown()?;
-    let is_unknown = |word: &&str| vocabulary.encode(word).is_ok_and(|ids| ids.contains(&unknown));
-    let words: Vec<&str> = prompt.split_whitespace().filter(is_unknown).collect();
+    let words = vocabulary.unknown_words(prompt);
     let known = vocabulary.len() - 1; // without the unknown one
     (!words.is_empty()).then(|| {
         format!(

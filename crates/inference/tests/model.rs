@@ -302,12 +302,14 @@ fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
     let description = described(Architecture::TextLstm(config), Preprocessing::Text(words), &[]);
     let model = whole(model_file(&network, &description));
     let error = |prompt: &str| model.generate(prompt, Sampling::default()).err().unwrap();
-    let note = model.note_on_prompt("the sea").unwrap().unwrap();
+    let note = model.note_on_prompt("the,Sea the sea").unwrap().unwrap();
     let told = "the prompt has words outside the 4 that the model knows, which it reads as one unknown \
                 word: sea; ";
     assert!(note.starts_with(told), "{note}");
     assert_eq!(model.note_on_prompt("the host").unwrap(), None);
     let written: String = model.generate("the sea", Sampling::default()).unwrap().take(5).collect();
     assert!(!written.is_empty() && !written.contains("unknown"), "{written}");
+    let next = |prompt: &str| model.generate(prompt, Sampling::default()).unwrap().next();
+    assert_eq!(next("the\r\n\r\nhost"), next("the\n\nhost"));
     assert!(error(" ").help().unwrap().contains("one character"));
 }

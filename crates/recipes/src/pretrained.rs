@@ -29,6 +29,8 @@ pub(crate) struct Pretrained<B: Backend> {
     pub(crate) network: Vgg<B>,
     /// The preprocessing it was trained with, if the weights are of this project.
     preprocessing: Option<ImagePreprocessing>,
+    /// What the user should know if the weights are a whole classifier's.
+    pub(crate) note: Option<String>,
 }
 
 impl<B: Backend> Pretrained<B> {
@@ -60,12 +62,16 @@ impl<B: Backend> Pretrained<B> {
         if let Some(other) = description.as_ref().filter(|description| !is_vgg(description)) {
             return Err(another(&origin, other));
         }
+        let has_head = description.as_ref().is_some_and(|description| description.recipe == "vgg");
+        let note = has_head.then(|| {
+            format!("of `{}` the backbone is taken; the head begins anew", origin.display())
+        });
         let preprocessing = description.and_then(preprocessing_of);
         tensors.retain(|name, _| import::is_vgg_feature(name));
         let blank = backbone.build(&Initializer::blank(device));
         let network = weights::load(blank, tensors)
             .map_err(|error| unfitting(&origin, settings.backbone, &error))?;
-        Ok(Some(Self { network, preprocessing }))
+        Ok(Some(Self { network, preprocessing, note }))
     }
 
     /// The backbone's preprocessing: that of its own training, with ImageNet's statistics if the file

@@ -60,7 +60,9 @@ fn train<B: AutodiffBackend>(
 
     // Steps 1 and 2: choose a pretrained backbone, and freeze it.
     let frozen_blocks = settings.frozen_blocks(&backbone);
-    let (frozen, tail) = frozen_and_trained::<B>(&config, &backbone, &images, &mut start, device)?;
+    let mut images = images;
+    let (frozen, tail) =
+        frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
     let preprocessing = frozen.preprocessing().clone();
 
     // Step 3: add a new head.
@@ -147,7 +149,7 @@ fn train<B: AutodiffBackend>(
 fn frozen_and_trained<B: AutodiffBackend>(
     config: &ImageConfig<Model>,
     backbone: &VggConfig,
-    images: &ImageSet,
+    images: &mut ImageSet,
     start: &mut Start<'_>,
     device: &B::Device,
 ) -> Result<(Frozen<B::InnerBackend>, Vgg<B>), Failure> {
@@ -160,6 +162,7 @@ fn frozen_and_trained<B: AutodiffBackend>(
         let frozen = Frozen::new(blank.split(0).0, images.preprocessing(data)?, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
+    images.notes.extend(pretrained.note.clone());
     let preprocessing = pretrained.preprocessing(images.train.shape(), data.resize);
     let frozen_blocks = settings.frozen_blocks(backbone);
     let (front, tail) = pretrained.network.split(frozen_blocks);

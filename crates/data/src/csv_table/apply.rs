@@ -158,6 +158,8 @@ pub fn read_table(
 struct Encoder<'a> {
     preprocessing: &'a TablePreprocessing,
     layout: Layout,
+    /// The place of each category, by column: of thousands, none is searched for one by one.
+    places: Vec<HashMap<&'a str, usize>>,
     features: Vec<f32>,
     /// Of each column how many categories are unseen and how many numbers are far, and the first.
     odd: Vec<[(u64, String); 2]>,
@@ -171,9 +173,15 @@ struct Encoder<'a> {
 impl<'a> Encoder<'a> {
     fn new(preprocessing: &'a TablePreprocessing, layout: Layout) -> Self {
         let odd = vec![Default::default(); preprocessing.columns.len()];
+        let places = preprocessing
+            .columns
+            .iter()
+            .map(|column| column.categories().iter().map(String::as_str).zip(0..).collect());
+        let places = places.collect();
         let classes = labels(&preprocessing.target);
         let classes = Some(classes).filter(|classes| layout.by_position && !classes.is_empty());
-        Self { preprocessing, layout, features: Vec::new(), odd, classes, first_target: None }
+        let (features, first_target) = (Vec::new(), None);
+        Self { preprocessing, layout, places, features, odd, classes, first_target }
     }
 
     /// Encodes the next row, if there is one, and returns the line that it begins in.
@@ -194,7 +202,8 @@ impl<'a> Encoder<'a> {
                 *first = cell::quoted(text);
             }
         };
-        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, tell);
+        let find = |column: usize, category: &str| self.places[column].get(category).copied();
+        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, find, tell);
         encoded.map_err(|source| wrong_cell(path, row.line, source))?;
         if let (Some(place), Some(classes)) = (self.layout.target, &self.classes) {
             let text = row.cell(place);

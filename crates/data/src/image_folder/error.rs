@@ -101,6 +101,12 @@ pub enum ImageFolderError {
         /// A folder where images should be.
         inner: PathBuf,
     },
+    /// A folder to train on that has images and no class folders.
+    #[error("the images in `{}` are in no class folders", path.display())]
+    UnsortedSplit {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A folder called as a split that holds both classes and an image of none.
     #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
     StrayImage {
@@ -160,7 +166,7 @@ impl ImageFolderError {
             Self::Entry { .. } => {
                 "if it is a link, point it to a folder of images or delete it".into()
             }
-            Self::NoClasses { .. } | Self::SingleClass { .. } => {
+            Self::NoClasses { .. } | Self::SingleClass { .. } | Self::UnsortedSplit { .. } => {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
             Self::ClassName { .. } => "rename the folder".into(),

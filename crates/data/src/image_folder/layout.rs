@@ -36,9 +36,12 @@ pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError>
             Some(folder) => {
                 Err(ImageFolderError::NoTrain { path: path.to_owned(), split: name(&folder) })
             }
-            None => match outermost(&folders) {
-                Some(inner) => Err(ImageFolderError::TooFarUp { path: path.to_owned(), inner }),
-                None => Ok(SplitFolders {
+            None => match (outermost(&folders), unsorted_split(&folders)) {
+                (Some(inner), _) => {
+                    Err(ImageFolderError::TooFarUp { path: path.to_owned(), inner })
+                }
+                (None, Some(split)) => Err(ImageFolderError::UnsortedSplit { path: split }),
+                (None, None) => Ok(SplitFolders {
                     train: path.to_owned(),
                     validation: None,
                     test: None,
@@ -60,15 +63,14 @@ fn split(
 ) -> Result<Option<PathBuf>, ImageFolderError> {
     let mut found: Option<&PathBuf> = None;
     for folder in folders {
-        let called = name(folder);
-        let is_called = names.iter().any(|name| called.eq_ignore_ascii_case(name));
-        if !is_called || !is_split(folder)? {
+        if !is_called(folder, names) || !is_split(folder)? {
             continue;
         }
         if let Some(first) = found {
             let path = folder.parent().unwrap_or(folder).to_owned();
             let first = name(first);
-            return Err(ImageFolderError::TwoSplits { path, first, second: called, purpose });
+            let second = name(folder);
+            return Err(ImageFolderError::TwoSplits { path, first, second, purpose });
         }
         found = Some(folder);
     }
@@ -86,20 +88,57 @@ fn outermost(classes: &[PathBuf]) -> Option<PathBuf> {
     if classes.len() < 2 {
         return None;
     }
-    let (mut wrapped, mut inner) = (true, None);
+    let (mut wrapped, mut inner) = (true, Vec::new());
     for class in classes {
-        let entries = listing::entries(class).ok()?;
-        let mut folders: Vec<&PathBuf> = entries.iter().filter(|entry| entry.is_dir()).collect();
-        if folders.is_empty() || has_image(&entries) {
-            return None;
-        }
-        folders.sort_unstable();
+        let folders = folders_without_images(class);
         let holds_images =
             |folder: &Path| listing::entries(folder).is_ok_and(|entries| has_image(&entries));
-        wrapped &= folders.len() == 1 && holds_images(folders[0]);
-        inner = inner.or_else(|| folders.first().map(|&folder| folder.clone()));
+        wrapped &= folders.len() == 1 && holds_images(&folders[0]);
+        inner.push((class, folders.into_iter().next()));
     }
-    inner.filter(|_| !wrapped)
+    let all = inner.iter().all(|(_, folder)| folder.is_some());
+    // `seg_train` and `seg_test` are no classes, whatever lies beside them.
+    let is_split = |names: &[&str]| {
+        inner.iter().any(|(class, folder)| folder.is_some() && is_named_after(class, names))
+    };
+    let splits = is_split(&TRAIN) && (is_split(&VALIDATION) || is_split(&TEST));
+    let first = inner.into_iter().find_map(|(_, folder)| folder);
+    first.filter(|_| splits || (all && !wrapped))
+}
+
+/// The folders in a folder that has no image of its own, in order; none if it has one.
+pub(super) fn folders_without_images(folder: &Path) -> Vec<PathBuf> {
+    let entries = listing::entries(folder).unwrap_or_default();
+    if has_image(&entries) {
+        return Vec::new();
+    }
+    let mut folders: Vec<PathBuf> = entries.into_iter().filter(|entry| entry.is_dir()).collect();
+    folders.sort_unstable();
+    folders
+}
+
+/// A folder to train on whose images are in no class folders: called so, with none beside it but those
+/// of other splits.
+fn unsorted_split(folders: &[PathBuf]) -> Option<PathBuf> {
+    let are_splits = folders.len() > 1 && folders.iter().all(|folder| is_called_split(folder));
+    folders.iter().find(|folder| are_splits && is_called(folder, &TRAIN)).cloned()
+}
+
+/// Whether a folder has the name of a split.
+pub(super) fn is_called_split(folder: &Path) -> bool {
+    [&TRAIN[..], &VALIDATION, &TEST].into_iter().any(|names| is_called(folder, names))
+}
+
+fn is_called(folder: &Path, names: &[&str]) -> bool {
+    let called = name(folder);
+    names.iter().any(|name| called.eq_ignore_ascii_case(name))
+}
+
+/// Whether one of these names is a word of a folder's own, as `train` is of `seg_train`.
+fn is_named_after(folder: &Path, names: &[&str]) -> bool {
+    let called = name(folder).to_ascii_lowercase();
+    let mut words = called.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.any(|word| names.contains(&word))
 }
 
 fn has_image(entries: &[PathBuf]) -> bool {
@@ -165,7 +204,6 @@ mod tests {
             [Some("train"), Some("valid"), Some("test")],
         );
         check(&["train/1.jpg", "bus/1.jpg"], [Some(""), None, None]);
-        check(&["train/1.jpg", "test/1.jpg", "val"], [Some(""), None, None]);
         check(
             &["Training/a", "Validation/a", "TESTING/a"],
             [Some("Training"), Some("Validation"), Some("TESTING")],
@@ -205,6 +243,13 @@ mod tests {
             &["seg_train/seg_train/a/1.png", "seg_pred/seg_pred/1.png"],
             &format!("{no_class}seg_pred/seg_pred`"),
         );
+        check(
+            &["seg_train/seg_train/a/1.png", "seg_test/seg_test/a/1.png", "seg_pred/1.png"],
+            &format!("{no_class}seg_test/seg_test`"),
+        );
+        let unsorted = "the images in `ROOT/train` are in no class folders";
+        check(&["train/1.jpg", "test/1.jpg"], unsorted);
+        check(&["Train/cat.1.jpg", "test/1.jpg", "val"], &unsorted.replace("train", "Train"));
         let stray = |image: &str, split: &str| {
             format!("`ROOT/{split}` has class folders and an image beside them, `ROOT/{image}`")
         };

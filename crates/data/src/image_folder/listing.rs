@@ -7,7 +7,7 @@ use std::{
 
 use store::sha256_hex;
 
-use super::ImageFolderError;
+use super::{ImageFolderError, layout};
 
 /// Extensions of the formats that are read.
 const READ: [&str; 6] = ["bmp", "jfif", "jpeg", "jpg", "png", "webp"];
@@ -79,7 +79,12 @@ pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, Imag
     match classes.as_slice() {
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
         [class] if !one_class => {
-            Err(ImageFolderError::SingleClass { path: folder.to_owned(), class: class.clone() })
+            let (path, class) = (folder.to_owned(), class.clone());
+            let within = layout::folders_without_images(&folder.join(&class));
+            Err(match &within[..] {
+                [inner, _, ..] => ImageFolderError::TooFarUp { path, inner: inner.clone() },
+                _ => ImageFolderError::SingleClass { path, class },
+            })
         }
         present => list(folder, &classes, present, loose),
     }

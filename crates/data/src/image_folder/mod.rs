@@ -69,12 +69,19 @@ pub struct ImageFolderSplits {
 impl ImageFolderSplits {
     /// What the user should know of folders that are passed over.
     pub fn note(&self) -> Option<String> {
-        let first = self.passed_over.first()?.display();
+        let first = self.passed_over.first()?;
+        let why = match layout::is_called_split(first) {
+            true => {
+                "the images of a split lie in class folders; without, they can only be predicted"
+            }
+            false => "beside splits no other folders are read",
+        };
+        let first = first.display();
         let what = match self.passed_over.len() {
             1 => format!("the folder `{first}`"),
             count => format!("{count} folders, such as `{first}`"),
         };
-        Some(format!("passed over {what}: beside splits no other folders are read"))
+        Some(format!("passed over {what}: {why}"))
     }
 }
 

@@ -221,15 +221,18 @@ impl TablePreprocessing {
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
     /// target. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
-        self.encode_telling(cells, out, |_, _, _| {})
+        let find = |place: usize, category: &str| self.columns[place].place_of(category);
+        self.encode_telling(cells, out, find, |_, _, _| {})
     }
 
-    /// As [`encode`](Self::encode); `tell` is called with the place of each column whose cell is odd,
-    /// what is odd about it, and the cell.
+    /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
+    /// `tell` is called with the place of each column whose cell is odd, what is odd about it, and the
+    /// cell.
     pub(crate) fn encode_telling(
         &self,
         cells: &[&str],
         out: &mut Vec<f32>,
+        find: impl Fn(usize, &str) -> Option<usize>,
         mut tell: impl FnMut(usize, Odd, &str),
     ) -> Result<(), CellError> {
         if cells.len() != self.columns.len() {
@@ -241,17 +244,31 @@ impl TablePreprocessing {
             .zip(cells)
             .enumerate()
             .try_for_each(|(place, (column, text))| {
-                column.encode(text, out, |odd| tell(place, odd, text))
+                let find = |category: &str| find(place, category);
+                column.encode(text, out, find, |odd| tell(place, odd, text))
             })
             .inspect_err(|_| out.truncate(before))
     }
 }
 
 impl Column {
+    /// The categories, if it has any.
+    pub(crate) fn categories(&self) -> &[String] {
+        match &self.kind {
+            ColumnKind::Categorical { categories, .. } => categories,
+            ColumnKind::Numeric { .. } | ColumnKind::Dropped { .. } => &[],
+        }
+    }
+
+    fn place_of(&self, category: &str) -> Option<usize> {
+        self.categories().iter().position(|known| known == category)
+    }
+
     fn encode(
         &self,
         text: &str,
         out: &mut Vec<f32>,
+        find: impl FnOnce(&str) -> Option<usize>,
         tell: impl FnOnce(Odd),
     ) -> Result<(), CellError> {
         match &self.kind {
@@ -265,7 +282,7 @@ impl Column {
             ColumnKind::Categorical { categories, fill, encoding } => {
                 let category = cell::category(&self.name, text)?;
                 let category = category.as_deref().unwrap_or(fill);
-                let place = categories.iter().position(|known| known == category);
+                let place = find(category);
                 if place.is_none() {
                     tell(Odd::Unseen);
                 }

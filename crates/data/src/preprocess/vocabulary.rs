@@ -216,6 +216,19 @@ impl Vocabulary {
         }
     }
 
+    /// The words of a text that are not in the vocabulary, each once, as it spells them: in lower case.
+    /// Characters and bytes have none.
+    pub fn unknown_words(&self, text: &str) -> Vec<String> {
+        let Tokens::Words { ids, .. } = &self.tokens else { return Vec::new() };
+        let mut unknown: Vec<String> = Vec::new();
+        for word in Words::of(text).filter(|word| !ids.contains_key(word.as_ref())) {
+            if !unknown.iter().any(|known| *known == word) {
+                unknown.push(word.into_owned());
+            }
+        }
+        unknown
+    }
+
     /// The id of each token of a text in turn, or the character that has none.
     pub(crate) fn each_id(&self, text: &str, mut each: impl FnMut(Result<u32, char>)) {
         match &self.tokens {

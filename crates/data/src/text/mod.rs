@@ -88,7 +88,22 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
         validation: read(&options.validation_path)?,
         test: read(&options.test_path)?,
     };
+    let shared = if shared.is_empty() { same_texts(&texts, options) } else { shared };
     let mut corpus = corpus::encode(&texts, options)?;
     corpus.notes.extend(shared.iter().map(SharedFiles::note));
     Ok(Corpus { shared, ..corpus })
+}
+
+/// Texts that are the same but for how their files end and break lines.
+fn same_texts(texts: &Texts, options: &TextOptions) -> Vec<SharedFiles> {
+    let parts = [
+        (&options.path, Some(&texts.text)),
+        (&options.validation_path, texts.validation.as_ref()),
+        (&options.test_path, texts.test.as_ref()),
+    ];
+    let known = parts.map(|(path, text)| {
+        let content = text.and_then(|text| str::from_utf8(text.content.trim_ascii_end()).ok());
+        path.as_deref().map(|path| (path, content))
+    });
+    shared::find(shared::OPTIONS, known.each_ref().map(Option::as_slice))
 }

@@ -109,6 +109,15 @@ fn folders_beside_splits_are_told() {
         root.path().join("more").display()
     );
     assert_eq!(splits.note(), Some(expected));
+
+    let root = folder(&[("train/a/1.png", 1), ("train/b/1.png", 2), ("test/1.png", 3)]);
+    let note = open(root.path()).note().unwrap();
+    assert!(
+        note.ends_with(
+            "test`: the images of a split lie in class folders; without, they can only be predicted"
+        ),
+        "{note}"
+    );
 }
 
 #[test]

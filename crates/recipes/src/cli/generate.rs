@@ -23,7 +23,7 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
     /// How many tokens to generate: characters, bytes or words, as the model was trained
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true)]
     length: usize,
     /// Lower values favour likely tokens; 0 always takes the likeliest
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
@@ -35,7 +35,7 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// Random seed for sampling
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 }
 

@@ -101,10 +101,13 @@ fn a_picture_that_is_none_is_named_or_skipped() {
 fn settings_that_make_little_sense_are_noted() {
     let folder = Folder::new();
     let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=6";
-    let odd = format!("{DIGITS} --set augment.cutout=28 {schedule}");
+    let augment = "--set augment.cutout=28 --set augment.crop_padding=90 --set augment.mixup=0.2";
+    let odd = format!("{DIGITS} {augment} --set training.micro_batch=1 {schedule}");
     let ran = folder.run(&format!("{odd} --run-dir odd")).succeeded();
     for note in [
         "note: `augment.cutout` is 28, and pictures are 28x28: it may cover a whole one\n",
+        "note: `augment.crop_padding` is 90, and pictures are 28x28: little of one may be left\n",
+        "note: `augment.mixup` and `augment.cutmix` have no effect on one picture at a time",
         "note: `schedule.warmup_steps` is 6 and the run has 6 steps, so it never reaches",
     ] {
         assert!(ran.stderr.contains(note), "{}", ran.stderr);

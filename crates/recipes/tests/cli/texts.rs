@@ -52,6 +52,11 @@ fn other_texts_validate_and_test() {
     let perplexity = |split: &str| summary[split]["perplexity"].as_f64().unwrap();
     assert!(perplexity("validation") < 1.5, "{summary}");
     assert!(perplexity("test") > 10.0, "{summary}");
+
+    // The same text, but for its mark and line ends.
+    folder.write("copy.txt", format!("\u{feff}{}\r\n", "abcdefgh ".repeat(600)));
+    let copy = "`copy.txt`, read for `data.validation_path`, is a copy of `text.txt`";
+    folder.run(&format!("{TRAIN} --set data.validation_path=copy.txt")).refused(3, copy);
 }
 
 #[test]
@@ -88,6 +93,7 @@ fn what_cannot_be_written_is_explained() {
     check("generate nowhere --prompt a", 3, "there is no run directory `nowhere`");
     check("generate run --prompt a --temperature -1", 2, "`--temperature`");
     check("generate run --prompt a --top-p 1.5", 2, "`--top-p`");
+    check("generate run --prompt a --length -1", 2, "'-1' for '--length <N>'");
     check("predict run text.txt", 3, "the model reads text, not rows of a table");
     check(
         "train lstm --set data.validation_path=text.txt --set data.validation=0.3",

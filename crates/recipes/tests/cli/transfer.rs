@@ -101,7 +101,13 @@ fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
         "`data.channels` is 1, and the backbone `vgg-small` takes 3",
     );
 
-    transfer("--set model.weights=backbone").succeeded();
+    let begins_anew = |weights: &str| {
+        let told = transfer(&format!("--set model.weights={weights}")).succeeded().stderr;
+        told.contains(&format!("note: of `{weights}` the backbone is taken; the head begins anew"))
+    };
+    assert!(!begins_anew("backbone"));
+    fs::rename(folder.path("run"), folder.path("earlier")).unwrap();
+    assert!(begins_anew("earlier"));
     let (backbone, run) = (tensors(&folder, "backbone"), tensors(&folder, "run"));
     assert_eq!(changed(&backbone, &run), Vec::<String>::new());
 }

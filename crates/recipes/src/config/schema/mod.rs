@@ -139,18 +139,29 @@ impl<Model> ImageConfig<Model> {
     /// What the user should know of these settings for such images to train on, a sentence each.
     pub(crate) fn notes(&self, train: &dyn ImageSource) -> impl Iterator<Item = String> {
         let of_classes = self.data.class_weights.note(train.labels(), train.classes());
-        self.note_on_cutout(train.shape()).into_iter().chain(of_classes)
+        self.notes_on_augmentation(train.shape()).into_iter().flatten().chain(of_classes)
     }
 
-    /// A note if cutout leaves little of images of this shape.
-    fn note_on_cutout(&self, images: ImageShape) -> Option<String> {
-        let (cutout, side) = (self.augment.cutout, images.height.min(images.width));
-        (cutout >= side).then(|| {
-            format!(
-                "`augment.cutout` is {cutout}, and pictures are {}x{}: it may cover a whole one",
-                images.height, images.width
-            )
-        })
+    /// Notes if augmentation leaves little of images of this shape, or has no effect.
+    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 3] {
+        let AugmentOptions { cutout, crop_padding, mixup, cutmix, .. } = self.augment;
+        let ImageShape { height, width, .. } = images;
+        let too_much = |name: &str, pixels: usize, what: &str| {
+            (pixels >= height.min(width)).then(|| {
+                format!("`augment.{name}` is {pixels}, and pictures are {height}x{width}: {what}")
+            })
+        };
+        let at_a_time = self.training.micro_batch.unwrap_or(self.training.batch_size);
+        let mixes = (mixup > 0.0 || cutmix > 0.0) && at_a_time == 1;
+        [
+            too_much("cutout", cutout, "it may cover a whole one"),
+            too_much("crop_padding", crop_padding, "little of one may be left"),
+            mixes.then(|| {
+                "`augment.mixup` and `augment.cutmix` have no effect on one picture at a time: they mix \
+                 those of a batch, or of a micro-batch"
+                    .to_owned()
+            }),
+        ]
     }
 
     /// As [`Training::advice_on_memory`], with the images.
