@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, io::Read, path::Path};
 
 use super::{
+    CsvError,
     header::Layout,
     reader::{CsvReader, Row, blank_note},
 };
@@ -98,14 +99,13 @@ impl<'a> RowReader<'a> {
             let encoded = self.encoder.encode_next(&mut self.reader);
             for line in self.reader.take_blank_rows() {
                 let path = self.reader.path().to_owned();
-                rows.refused.push((line, DataError::BlankRow { path, line }));
+                rows.refused.push((line, CsvError::BlankRow { path, line }.into()));
             }
             match encoded {
                 Ok(Some(line)) => rows.lines.push(line),
                 Ok(None) => self.ended = true,
                 Err(error) => match error {
-                    DataError::Cell { line, .. }
-                    | DataError::Ragged { line, .. }
+                    DataError::Csv(CsvError::Cell { line, .. } | CsvError::Ragged { line, .. })
                     | DataError::NotUtf8 { line, utf16: false, .. } => {
                         rows.refused.push((line, error));
                     }
@@ -136,10 +136,9 @@ pub fn read_table(
     reader.read_decimal_commas(preprocessing.decimal_comma);
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     let target = &preprocessing.target;
-    let place = layout.target.ok_or_else(|| DataError::NoTarget {
-        path: path.to_owned(),
-        target: target.name.clone(),
-    })?;
+    let place = layout
+        .target
+        .ok_or_else(|| CsvError::NoTarget { path: path.to_owned(), target: target.name.clone() })?;
 
     let mut encoder = Encoder::new(preprocessing, layout);
     let (mut targets, mut lines) = (TargetReader::new(target), Vec::new());
@@ -243,8 +242,8 @@ impl<'a> Encoder<'a> {
     }
 }
 
-fn wrong_cell(path: &Path, line: u64, source: CellError) -> DataError {
-    DataError::Cell { path: path.to_owned(), line, first_line: None, source }
+fn wrong_cell(path: &Path, line: u64, source: CellError) -> CsvError {
+    CsvError::Cell { path: path.to_owned(), line, first_line: None, source }
 }
 
 /// The label of each class, however its cells are written.
@@ -294,7 +293,7 @@ impl<'a> TargetReader<'a> {
                 let class = cell::category(name, text).map_err(wrong)?;
                 if let Some(class) = &class {
                     let label = self.classes.get(class.as_ref()).copied();
-                    self.labels.push(label.ok_or_else(|| DataError::UnknownClass {
+                    self.labels.push(label.ok_or_else(|| CsvError::UnknownClass {
                         path: path.to_owned(),
                         line,
                         class: cell::quoted(text),
@@ -313,7 +312,7 @@ impl<'a> TargetReader<'a> {
     fn finish(self, path: &Path) -> Result<Targets, DataError> {
         if let Some((line, rows)) = self.missing {
             let (path, target) = (path.to_owned(), self.target.name.clone());
-            return Err(DataError::MissingTarget { path, line, target, rows });
+            return Err(CsvError::MissingTarget { path, line, target, rows }.into());
         }
         Ok(match self.target.kind {
             TargetKind::Regression { .. } => Targets::Values(self.values),

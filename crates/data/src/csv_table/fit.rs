@@ -12,7 +12,7 @@ use super::{
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
     TargetKind, Targets, Task,
-    error::column_setting,
+    csv_table::column_setting,
     preprocess::{standardise, standardise_target},
     table::{self, matrix},
 };

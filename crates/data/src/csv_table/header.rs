@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
+    CsvError,
     reader::{CsvReader, Row},
     summary::mostly_numbers,
 };
@@ -42,7 +43,7 @@ pub(super) fn refuse_title(reader: &CsvReader) -> Result<(), DataError> {
         return Ok(());
     }
     let path = reader.path().to_owned();
-    Err(DataError::Title { path, text: cell::quoted(title) })
+    Err(CsvError::Title { path, text: cell::quoted(title) }.into())
 }
 
 /// The names of the columns. `header` says whether the first row is a header, which is then taken.
@@ -53,10 +54,10 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
         return Ok((0..reader.width()).map(unnamed).collect());
     }
     let path = reader.path().to_owned();
-    let first = reader.next_row()?.ok_or(DataError::Empty { path })?;
+    let first = reader.next_row()?.ok_or(CsvError::Empty { path })?;
     reader.take_blank_rows(); // what stands above a header is no sample
     if reader.ahead().next().is_none() {
-        return Err(DataError::HeaderOnly { path: reader.path().to_owned() });
+        return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
     }
     Ok(names_in(&first))
 }
@@ -77,11 +78,12 @@ pub(super) fn unnamed(index: usize) -> String {
 pub(super) fn check_unique(reader: &CsvReader, names: &[String]) -> Result<(), DataError> {
     let mut seen = HashSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
-        Some(name) => Err(DataError::DuplicateColumn {
+        Some(name) => Err(CsvError::DuplicateColumn {
             path: reader.path().to_owned(),
             line: reader.first_line(),
             column: name.clone(),
-        }),
+        }
+        .into()),
         None => Ok(()),
     }
 }
@@ -132,11 +134,12 @@ impl Layout {
             if found.is_none() && !matches!(column.kind, ColumnKind::Dropped { .. }) {
                 let is_known =
                     |name: &&String| known.columns.iter().any(|column| column.name == **name);
-                return Err(DataError::LacksColumn {
+                return Err(CsvError::LacksColumn {
                     path: reader.path().to_owned(),
                     column: column.name.clone(),
                     others: names.iter().filter(|name| !is_known(name)).cloned().collect(),
-                });
+                }
+                .into());
             }
             columns.push(found);
         }
@@ -148,11 +151,12 @@ impl Layout {
         let features = known.columns.len();
         let (target, without) = (known.target.index, reader.width() == features);
         if !without && reader.width() != features + 1 {
-            return Err(DataError::ColumnCount {
+            return Err(CsvError::ColumnCount {
                 path: reader.path().to_owned(),
                 columns: reader.width(),
                 expected: features + 1,
-            });
+            }
+            .into());
         }
         let place = |column| if without || column < target { column } else { column + 1 };
         let columns = (0..features).map(|column| Some(place(column))).collect();

@@ -5,7 +5,7 @@ use super::{
     schema::{ColumnSchema, Kind},
     summary::Summary,
 };
-use crate::error::column_setting;
+use crate::csv_table::column_setting;
 
 /// Drops columns that number the rows or tell them apart, as pandas writes them and databases have
 /// them: what follows from a row's place or name says nothing of other rows. The last column that is

@@ -9,6 +9,7 @@
 
 // From the file to the numbers.
 mod decimal_comma;
+mod error;
 mod first_row;
 mod header;
 mod identifiers;
@@ -28,8 +29,10 @@ use std::{path::PathBuf, slice};
 
 use crate::{DataError, SharedFiles, TableSplits, shared, split, table};
 
+pub(crate) use self::error::column_setting;
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
+    error::CsvError,
     options::{ColumnOverride, CsvOptions, TargetColumn},
 };
 
@@ -59,7 +62,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {
         let (path, target) = (options.path.clone(), schema.target.name);
-        return Err(DataError::NoFeatures { path, target, dropped: preprocessing.dropped() });
+        return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());
     }
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.extend(fit::notes(&schema, &preprocessing, options.task));

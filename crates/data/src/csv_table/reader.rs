@@ -10,6 +10,7 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
+    CsvError,
     decimal_comma::{self, Notation},
     first_row::{self, FirstRow},
     quotes::{LeftOpen, Quotes},
@@ -142,7 +143,7 @@ impl<'a> CsvReader<'a> {
             Self { path, csv, ahead, delimiter, width, first_line, decimal_comma, blank_rows };
 
         let first = reader.read()?;
-        let first = first.ok_or_else(|| DataError::Empty { path: reader.path.clone() })?;
+        let first = first.ok_or_else(|| CsvError::Empty { path: reader.path.clone() })?;
         (reader.width, reader.first_line) = (first.len(), first.line);
         reader.ahead.push_back(first);
         while reader.ahead.len() <= AHEAD
@@ -218,7 +219,7 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
-    /// The next row. After [`DataError::Ragged`] the rows below can still be read.
+    /// The next row. After [`CsvError::Ragged`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
         let mut row = match self.ahead.pop_front() {
             Some(row) => Some(row),
@@ -228,13 +229,14 @@ impl<'a> CsvReader<'a> {
             self.blank_rows.append(&mut row.blank_above);
         }
         match row {
-            Some(row) if row.len() != self.width => Err(DataError::Ragged {
+            Some(row) if row.len() != self.width => Err(CsvError::Ragged {
                 path: self.path.clone(),
                 line: row.line,
                 cells: row.len(),
                 expected: self.width,
                 delimiter: char::from(self.delimiter),
-            }),
+            }
+            .into()),
             row => Ok(row),
         }
     }
@@ -253,7 +255,7 @@ impl<'a> CsvReader<'a> {
             }
             let (line, path) = (self.line_of(&record)?, || self.path.clone());
             if record.as_slice().contains(&0) {
-                return Err(DataError::ZeroByte { path: path(), line });
+                return Err(CsvError::ZeroByte { path: path(), line }.into());
             }
             let cells = StringRecord::from_byte_record(record).map_err(|_| DataError::NotUtf8 {
                 path: path(),
@@ -287,12 +289,12 @@ impl<'a> CsvReader<'a> {
         if let Some(LeftOpen { line, end }) = self.csv.get_ref().quotes.left_open()
             && line < last
         {
-            return Err(DataError::LeftOpen { path: self.path.clone(), line, end });
+            return Err(CsvError::LeftOpen { path: self.path.clone(), line, end }.into());
         }
         if self.csv.get_ref().ended {
             // The input's last byte ends a row, unless it stands in a quoted cell.
             let line = last.saturating_sub(breaks).max(1);
-            return Err(DataError::OpenQuote { path: self.path.clone(), line });
+            return Err(CsvError::OpenQuote { path: self.path.clone(), line }.into());
         }
         Ok(last.saturating_sub(breaks + 1).max(1))
     }
@@ -316,7 +318,7 @@ impl<'a> Input<'a> {
         let mut start = Vec::new();
         input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;
         if let Some(Format { name: format, to_csv: conversion, .. }) = formats::of(&start) {
-            return Err(DataError::NotCsv { path: path.to_owned(), format, conversion });
+            return Err(CsvError::NotCsv { path: path.to_owned(), format, conversion }.into());
         }
         if is_utf16(&start) {
             return Err(DataError::NotUtf8 { path: path.to_owned(), line: 1, utf16: true });
@@ -336,10 +338,10 @@ impl<'a> Input<'a> {
             }
         }
         if beginning.contains(&0) {
-            return Err(DataError::ZeroByte { path: path.to_owned(), line: first.line });
+            return Err(CsvError::ZeroByte { path: path.to_owned(), line: first.line }.into());
         }
         if first.has_bare_return {
-            return Err(DataError::BareReturn { path: path.to_owned(), line: first.line });
+            return Err(CsvError::BareReturn { path: path.to_owned(), line: first.line }.into());
         }
         let named = first_row::named_delimiter(&beginning);
         if named.is_some() {

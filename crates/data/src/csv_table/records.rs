@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, path::Path};
 
 use super::{
-    header,
+    CsvError, header,
     reader::CsvReader,
     schema::{Kind, Schema, TargetPlan},
 };
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
         for (column, text) in columns.iter_mut().zip(row.cells()) {
-            let known = column.push(text).map_err(|source| DataError::Cell {
+            let known = column.push(text).map_err(|source| CsvError::Cell {
                 path: path.to_owned(),
                 line: row.line,
                 first_line,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    header, identifiers,
+    CsvError, header, identifiers,
     options::{ColumnOverride, CsvOptions, TargetColumn},
     patterns::Extremes,
     reader::{CsvReader, Row},
@@ -94,7 +94,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     if names.len() == 1 {
         // Before the target is read: with another delimiter it holds whole rows.
         let (path, target) = (options.path.clone(), names[target].clone());
-        return Err(DataError::NoFeatures { path, target, dropped: Vec::new() });
+        return Err(CsvError::NoFeatures { path, target, dropped: Vec::new() }.into());
     }
 
     let mut summaries = summarise(&mut reader, options, &names, target)?;
@@ -133,7 +133,7 @@ fn column_schemas(
     header: bool,
     names: &[String],
     summaries: &[Summary],
-) -> Result<Vec<ColumnSchema>, DataError> {
+) -> Result<Vec<ColumnSchema>, CsvError> {
     let inferred = |name: &str| !options.columns.contains_key(name);
     let column = |(name, summary): (&String, &Summary)| {
         if inferred(name) {
@@ -151,15 +151,15 @@ fn column_schemas(
         })
     };
     let columns = names.iter().zip(summaries).map(column);
-    let mut columns = columns.collect::<Result<Vec<_>, DataError>>()?;
+    let mut columns = columns.collect::<Result<Vec<_>, CsvError>>()?;
     identifiers::drop(&mut columns, summaries, header, inferred);
     Ok(columns)
 }
 
 /// Refuses numbers whose points surely separate thousands.
-fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(), DataError> {
+fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(), CsvError> {
     match summary.surely_grouped().filter(|_| reader.may_have_grouped()) {
-        Some(Place { line, text }) => Err(DataError::Cell {
+        Some(Place { line, text }) => Err(CsvError::Cell {
             path: reader.path().to_owned(),
             line: *line,
             first_line: None,
@@ -207,10 +207,10 @@ fn find_target(
     target: &TargetColumn,
     names: &[String],
     first_row: &[String],
-) -> Result<usize, DataError> {
+) -> Result<usize, CsvError> {
     match target {
         TargetColumn::Name(name) => {
-            names.iter().position(|other| other == name).ok_or_else(|| DataError::UnknownColumn {
+            names.iter().position(|other| other == name).ok_or_else(|| CsvError::UnknownColumn {
                 path: path.to_owned(),
                 column: name.clone(),
                 columns: names.to_vec(),
@@ -218,7 +218,7 @@ fn find_target(
         }
         &TargetColumn::Index(index) => {
             let columns = names.len();
-            place(index, columns).ok_or_else(|| DataError::TargetIndex {
+            place(index, columns).ok_or_else(|| CsvError::TargetIndex {
                 path: path.to_owned(),
                 index,
                 columns,
@@ -234,16 +234,16 @@ fn place(index: i64, columns: usize) -> Option<usize> {
     usize::try_from(from_start).ok().filter(|&index| index < columns)
 }
 
-fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), DataError> {
+fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), CsvError> {
     for column in options.columns.keys() {
         if column == target {
-            return Err(DataError::TargetOverride {
+            return Err(CsvError::TargetOverride {
                 path: options.path.clone(),
                 target: target.to_owned(),
             });
         }
         if !names.contains(column) {
-            return Err(DataError::UnknownColumn {
+            return Err(CsvError::UnknownColumn {
                 path: options.path.clone(),
                 column: column.clone(),
                 columns: names.to_vec(),
@@ -275,39 +275,40 @@ fn summarise(
         }
     }
     match first_missing {
-        Some(_) if summaries[target].present() == 0 => Err(DataError::EmptyTarget {
+        Some(_) if summaries[target].present() == 0 => Err(CsvError::EmptyTarget {
             path: reader.path().to_owned(),
             target: names[target].clone(),
-        }),
-        Some(line) => Err(DataError::MissingTarget {
+        }
+        .into()),
+        Some(line) => Err(CsvError::MissingTarget {
             path: reader.path().to_owned(),
             line,
             target: names[target].clone(),
             rows: summaries[target].missing,
-        }),
+        }
+        .into()),
         None => Ok(summaries),
     }
 }
 
-fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Kind, DataError> {
+fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Kind, CsvError> {
     let path = || options.path.clone();
     match options.columns.get(name) {
         Some(ColumnOverride::Drop) => Ok(Kind::Dropped("`data.columns` says so".to_owned())),
         Some(ColumnOverride::Numeric) => Ok(Kind::Numeric),
-        Some(ColumnOverride::Categorical) => summary
-            .categories()
-            .map(Kind::Categorical)
-            .ok_or_else(|| DataError::TooManyCategories {
+        Some(ColumnOverride::Categorical) => {
+            summary.categories().map(Kind::Categorical).ok_or_else(|| CsvError::TooManyCategories {
                 path: path(),
                 column: name.to_owned(),
                 limit: summary.most_values(),
                 is_target: false,
-            }),
+            })
+        }
         None if summary.dressed().is_some() => Ok(summary.kind()),
         None => {
             no_type_change(&options.path, name, summary)?;
             match summary.marker() {
-                Some(place) => Err(DataError::TextAmongNumbers {
+                Some(place) => Err(CsvError::TextAmongNumbers {
                     path: path(),
                     line: place.line,
                     column: name.to_owned(),
@@ -320,9 +321,9 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
     }
 }
 
-fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), DataError> {
+fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), CsvError> {
     match summary.type_change() {
-        Some(place) => Err(DataError::TypeChange {
+        Some(place) => Err(CsvError::TypeChange {
             path: path.to_owned(),
             line: place.line,
             column: column.to_owned(),
@@ -354,14 +355,14 @@ fn plan(
     {
         let source = CellError::NotANumber { column: target, text: place.text.clone() };
         let (line, first_line) = (place.line, Some(first_line));
-        return Err(DataError::Cell { path: path(), line, first_line, source });
+        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
     }
 
     if let (Some(Task::Regression), None, Some(Place { line, text })) =
         (options.task, stray, &summary.first_text)
     {
         let (text, line) = (text.clone(), *line);
-        return Err(DataError::TextTarget { path: path(), target, text, line });
+        return Err(CsvError::TextTarget { path: path(), target, text, line }.into());
     }
 
     let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
@@ -369,7 +370,7 @@ fn plan(
         !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
     let classes = summary.classes();
     if let Some([value]) = classes.as_deref() {
-        return Err(DataError::SingleValue { path: path(), target, value: value.clone() });
+        return Err(CsvError::SingleValue { path: path(), target, value: value.clone() }.into());
     }
     if let Some(classes) = classes.as_ref().map(Vec::len)
         && options.task.is_none()
@@ -378,12 +379,12 @@ fn plan(
         && !summary.recurs()
     {
         let rows = summary.present();
-        return Err(DataError::UniqueTarget { path: path(), target, classes, rows });
+        return Err(CsvError::UniqueTarget { path: path(), target, classes, rows }.into());
     }
     if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
         return Ok(TargetPlan::Regression);
     }
-    let classes = classes.ok_or_else(|| DataError::TooManyCategories {
+    let classes = classes.ok_or_else(|| CsvError::TooManyCategories {
         path: path(),
         column: target.clone(),
         limit: summary.most_values(),

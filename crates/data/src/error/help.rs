@@ -4,24 +4,16 @@ use std::{fs, path::Path};
 
 use super::DataError;
 use crate::{
-    CellError, SharedFiles,
-    names::{list, nearest},
+    SharedFiles,
     npy::is_npy,
     shared::{OF_A_FOLDER, OPTIONS},
 };
-
-/// What to do about a table with something above it.
-const NO_TITLE: &str = "the table begins with the names of its columns or with its first row: remove \
-                        titles and comments above it, for example by `tail -n +2 IN > OUT`";
-
-/// What to do about a table that is read as one column.
-const DELIMITERS: &str = "the delimiter is a comma, semicolon, tab or `|`; to turn spaces \
-                          into commas: `tr -s ' ' , < IN > OUT`";
 
 impl DataError {
     /// What the user can do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
+            Self::Csv(error) => error.help(),
             Self::File(error) => error.help(),
             Self::Cifar10(error) => error.help(),
             Self::Idx(error) => error.help(),
@@ -50,111 +42,12 @@ impl DataError {
                 "run again once nothing else writes the file".into()
             }
             Self::Shared(shared) => shared_help(shared),
-            Self::Empty { .. } | Self::HeaderOnly { .. } => {
-                "name a file with at least one row of values".into()
-            }
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
                 if *utf16 { "utf-16" } else { "windows-1252" }
             ),
-            Self::ZeroByte { .. } => {
-                "remove such bytes, for example `tr -d '\\000' < IN > OUT`".into()
-            }
-            Self::NotCsv { conversion, .. } => (*conversion).into(),
-            Self::BareReturn { .. } => {
-                "end the lines in line feeds, for example `tr '\\r' '\\n' < IN > OUT`".into()
-            }
-            Self::OpenQuote { .. } => {
-                "close the quote, or double it where it is part of the text".into()
-            }
-            Self::LeftOpen { line, .. } => {
-                format!("close the quote in line {line}, or double it where it is part of the text")
-            }
-            Self::Ragged { expected: 1, .. } | Self::Title { .. } => NO_TITLE.into(),
-            Self::Ragged { delimiter, .. } => format!(
-                "correct the row, or quote cells that contain the delimiter, which by the first row is \
-                 `{}`",
-                delimiter.escape_default()
-            ),
-            Self::BlankRow { .. } => "fill in its cells, or delete the row".into(),
-            Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
-            Self::TypeChange { column, .. } => format!(
-                "correct the file, or use `{}` (or `drop`)",
-                column_setting(column, "categorical")
-            ),
-            Self::TextAmongNumbers { column, .. } => format!(
-                "leave the cells empty if their values are missing, or use `{}` (or `drop`)",
-                column_setting(column, "categorical")
-            ),
-            Self::DuplicateColumn { .. } => "rename one in the header".into(),
-            Self::UnknownColumn { columns, .. } if columns.len() == 1 => {
-                format!("only one column is found, `{}`; {DELIMITERS}", columns[0])
-            }
-            Self::UnknownColumn { column, columns, .. } => {
-                match nearest(column, columns.iter().map(String::as_str)) {
-                    Some(nearest) => format!("did you mean `{nearest}`?"),
-                    None => format!("the columns are {}", list(columns)),
-                }
-            }
-            Self::LacksColumn { column, others, .. } => {
-                match nearest(column, others.iter().map(String::as_str)) {
-                    Some(nearest) => format!("rename `{nearest}`, if it is meant"),
-                    None => {
-                        "add the column: the model was trained with it; cells may be empty".into()
-                    }
-                }
-            }
-            Self::NoTarget { .. } => {
-                "add the column, or use the file with `recipes predict`".into()
-            }
-            Self::TargetIndex { index, is_name: true, .. } => format!(
-                "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
-                 `--target '\"{index}\"'` to inspect it"
-            ),
-            Self::TargetIndex { columns: 1, .. } => {
-                format!("only one column is found; {DELIMITERS}")
-            }
-            Self::TargetIndex { columns, .. } => format!(
-                "indices run from 0 to {}, or from -1 (the last) to -{columns}",
-                columns.saturating_sub(1)
-            ),
-            Self::MissingTarget { .. } => {
-                "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
-                 empty, so rename a class that is called so"
-                    .into()
-            }
-            Self::EmptyTarget { .. } => {
-                "choose another `data.target`; where rows end with a delimiter, the last column is \
-                 empty"
-                    .into()
-            }
-            Self::UniqueTarget { .. } => {
-                "that is not a class; choose another `data.target`, or set `data.task` to \
-                 \"multiclass\" if it is one"
-                    .into()
-            }
-            Self::TextTarget { .. } => {
-                "leave `data.task` out to predict a class, or choose another `data.target`".into()
-            }
-            Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
-            Self::SingleValue { .. } => {
-                "there is nothing to learn; add other rows or choose another `data.target`".into()
-            }
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
-            Self::TooManyCategories { is_target: true, .. } => {
-                "if these are numbers, remove `data.task`; else group the classes".into()
-            }
-            Self::TooManyCategories { column, .. } => format!(
-                "set `model.embedding`, for instance to 8, which takes more of them; if these are \
-                 numbers, remove `{}`; else drop the column or group its values",
-                column_key(column)
-            ),
-            Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
-            Self::ColumnCount { .. } => {
-                "give the training file's columns in its order, or a header with their names".into()
-            }
             Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
-            Self::NoFeatures { dropped, .. } => no_features_help(dropped),
             Self::OneSampleEach => "add samples, or set `data.validation` to 0".into(),
             Self::Fraction { .. } => {
                 "set `data.validation` to 0.1, for example, or to 0 for none".into()
@@ -210,88 +103,4 @@ fn shared_help(shared: &SharedFiles) -> String {
 /// Whether there are NumPy's arrays in a folder.
 fn has_arrays(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| is_npy(&entry.path())))
-}
-
-fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {
-    let help = error.help();
-    match (error, first_line) {
-        (CellError::NotANumber { .. }, Some(first_line)) if line == first_line => {
-            format!("{help}; if line {line} is a header, set `data.header = true`")
-        }
-        (CellError::NotANumber { column, .. }, Some(_)) => format!(
-            "{help}; if line {line} is no row but a title, a unit or a comment, remove it; if the column \
-             is not numeric, use `{}`, or for a target `--set data.task=multiclass`",
-            column_setting(column, "categorical")
-        ),
-        _ => help,
-    }
-}
-
-fn no_features_help(dropped: &[(String, String)]) -> String {
-    let Some(((name, reason), others)) = dropped.split_first() else {
-        return DELIMITERS.to_owned();
-    };
-    let others = match others.len() {
-        0 => String::new(),
-        1 => " (and 1 other column)".to_owned(),
-        others => format!(" (and {others} other columns)"),
-    };
-    format!(
-        "column `{name}` is dropped{others}: {reason}; to keep a column, use `{}`",
-        column_setting(name, "categorical")
-    )
-}
-
-/// The key that says what a column is.
-fn column_key(column: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match !column.is_empty() && column.chars().all(bare) {
-        true => format!("data.columns.{column}"),
-        false => format!("data.columns.{column:?}"),
-    }
-}
-
-/// How to say what a column is, to be pasted into a shell.
-pub(crate) fn column_setting(column: &str, kind: &str) -> String {
-    let key = column_key(column);
-    match key.contains('"') {
-        true => format!("--set '{}={kind}'", key.replace('\'', r"'\''")),
-        false => format!("--set {key}={kind}"),
-    }
-}
-
-/// The end of a sentence about the first of `rows` rows.
-pub(super) fn more(rows: u64) -> String {
-    match rows {
-        0 | 1 => String::new(),
-        _ => format!(", and in {} rows below", rows - 1),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_setting_of_a_column_can_be_pasted() {
-        let check = |column, expected: &str| assert_eq!(column_setting(column, "drop"), expected);
-        check("zip_code-2", "--set data.columns.zip_code-2=drop");
-        check("zip code", r#"--set 'data.columns."zip code"=drop'"#);
-        check("", r#"--set 'data.columns.""=drop'"#);
-        check("o'clock", r#"--set 'data.columns."o'\''clock"=drop'"#);
-        check(r#"a"b"#, r#"--set 'data.columns."a\"b"=drop'"#);
-    }
-
-    #[test]
-    fn a_slip_finds_its_column() {
-        let columns: Vec<String> =
-            (0..12).map(|i| format!("Feature{i}")).chain(["Survived".into()]).collect();
-        let help = |column: &str| {
-            let (path, column, columns) = ("a.csv".into(), column.into(), columns.clone());
-            DataError::UnknownColumn { path, column, columns }.help().unwrap()
-        };
-        assert_eq!(help("survived"), "did you mean `Survived`?");
-        assert_eq!(help("Surived"), "did you mean `Survived`?");
-        assert!(help("zzz").ends_with("`Feature9`, and 3 more"), "{}", help("zzz"));
-    }
 }
