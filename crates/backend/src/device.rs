@@ -5,11 +5,16 @@
 
 mod allocator;
 mod capacity;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)] // Loading the driver's libraries is unsafe by signature.
+mod cuda;
 mod kept_memory;
 #[cfg(feature = "cube")]
 mod kernels;
 #[cfg(any(test, feature = "cuda"))]
 mod refusals;
+#[cfg(all(feature = "wgpu", not(feature = "cuda")))]
+mod wgpu;
 
 use std::path::PathBuf;
 
@@ -64,7 +69,7 @@ pub struct DeviceReport {
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Where what was found out about the kernels for it is kept, if anywhere.
+    /// The folder in which it is remembered which kernels are the fastest, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels: Option<PathBuf>,
 }
@@ -235,114 +240,4 @@ fn processor() -> String {
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or_else(|| format!("CPU, {}", std::env::consts::ARCH), |(_, name)| name.to_owned())
-}
-
-#[cfg(all(feature = "wgpu", not(feature = "cuda")))]
-mod wgpu {
-    //! The adapter that WGPU would use.
-
-    use std::{
-        collections::HashMap,
-        panic,
-        sync::{Mutex, PoisonError},
-    };
-
-    use burn::backend::wgpu::{RuntimeOptions, WgpuDevice, graphics::AutoGraphicsApi, init_setup};
-
-    /// Initialises the adapter, once, and returns its name.
-    pub(super) fn probe(device: &WgpuDevice) -> Result<String, String> {
-        type Found = HashMap<WgpuDevice, Result<String, String>>;
-        static FOUND: Mutex<Option<Found>> = Mutex::new(None);
-        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = found.get_or_insert_default();
-        found.entry(device.clone()).or_insert_with(|| initialise(device)).clone()
-    }
-
-    fn initialise(device: &WgpuDevice) -> Result<String, String> {
-        let hook = panic::take_hook();
-        panic::set_hook(Box::new(|_| {}));
-        let setup = panic::catch_unwind(|| {
-            init_setup::<AutoGraphicsApi>(device, RuntimeOptions::default())
-        });
-        panic::set_hook(hook);
-        match setup {
-            Ok(setup) => {
-                let adapter = setup.adapter.get_info();
-                Ok(format!("{} ({:?}, {:?})", adapter.name, adapter.device_type, setup.backend))
-            }
-            Err(payload) => {
-                let text = payload.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-                // The rest is wgpu's own debug text, a page of it.
-                let sentence = text.and_then(|text| text.split(['.', ':', '(', '{', '\n']).next());
-                Err(format!(
-                    "looked for a graphics adapter (Vulkan, Metal or DirectX 12): {}",
-                    sentence.map_or("none was found", str::trim)
-                ))
-            }
-        }
-    }
-}
-
-#[cfg(feature = "cuda")]
-#[allow(unsafe_code)] // Loading the driver's libraries is unsafe by signature.
-mod cuda {
-    //! The NVIDIA driver, the run-time compiler and the first device.
-
-    use burn_cubecl::cubecl::cuda::install::cuda_path;
-    use cudarc::{driver, nvrtc};
-
-    use crate::Share;
-
-    /// What every kernel that CubeCL writes includes.
-    const HEADER: &str = "include/cuda_runtime.h";
-
-    /// Those of the driver and of the compiler, for which a compiled kernel is good.
-    pub(super) fn versions() -> String {
-        let [mut driver, mut major, mut minor] = [0; 3];
-        // SAFETY: both libraries are there, and the calls write a number to each place. Where one
-        // fails the number stays zero.
-        unsafe {
-            let _ = driver::sys::cuDriverGetVersion(&mut driver);
-            let _ = nvrtc::sys::nvrtcVersion(&mut major, &mut minor);
-        }
-        format!("driver {driver} nvrtc {major}.{minor}")
-    }
-
-    /// The index of the process's device, and its name.
-    pub(super) fn probe(process: Share) -> Result<(usize, String), String> {
-        // SAFETY: the call tries to open the library and looks at nothing in it.
-        if !unsafe { driver::sys::is_culib_present() } {
-            return Err("looked for the NVIDIA driver (libcuda): not found".to_owned());
-        }
-        // SAFETY: as above.
-        if !unsafe { nvrtc::sys::is_culib_present() } {
-            return Err("looked for the CUDA run-time compiler (libnvrtc): not found".to_owned());
-        }
-        match cuda_path().map(|toolkit| toolkit.join(HEADER)) {
-            None => return Err("looked for the CUDA toolkit's headers: not found".to_owned()),
-            Some(header) if !header.exists() => {
-                let header = header.display();
-                return Err(format!("looked for the CUDA toolkit's headers: no `{header}`"));
-            }
-            Some(_) => {}
-        }
-        driver::result::init().map_err(|error| format!("the NVIDIA driver: {error}"))?;
-        let count = driver::result::device::get_count()
-            .map_err(|error| format!("counting NVIDIA devices: {error}"))?;
-        if count == 0 {
-            return Err("the NVIDIA driver knows no device".to_owned());
-        }
-        let Share { rank, of } = process;
-        // A launcher may show each process a device of its own only.
-        let shown_one = count == 1 && std::env::var_os("CUDA_VISIBLE_DEVICES").is_some();
-        let index = if shown_one { 0 } else { rank };
-        if !shown_one && (count as usize) < of {
-            return Err(format!("{of} processes on this host, each of which needs one of {count}"));
-        }
-        driver::result::device::get(index as i32)
-            .and_then(driver::result::device::get_name)
-            .map(|name| (index, name))
-            .map_err(|error| format!("the NVIDIA device {index}: {error}"))
-    }
 }

@@ -7,6 +7,9 @@ use serde::Serialize;
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 
+/// Burn's version, as the lock file of the workspace has it.
+const BURN: &str = "0.21.0";
+
 /// Versions, machine and command of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Environment {
@@ -35,7 +38,7 @@ impl Environment {
         let command_line = arguments.map(|argument| argument.to_string_lossy().into_owned());
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            burn: "0.21.0",
+            burn: BURN,
             commit: COMMIT,
             backend: backend::NAME,
             device: device.to_owned(),
@@ -49,5 +52,17 @@ impl Environment {
             folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
             started: crate::time::now(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_burn_is_the_one_that_is_built() {
+        let locked = include_str!("../../../Cargo.lock");
+        let entry = format!("name = \"burn\"\nversion = \"{BURN}\"");
+        assert!(locked.replace("\r\n", "\n").contains(&entry));
     }
 }
