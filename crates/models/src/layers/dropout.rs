@@ -3,7 +3,7 @@
 use backend::{Backend, DropoutMask, functional};
 use burn::{module::Module, tensor::Tensor};
 
-use crate::Pass;
+use crate::{ArchitectureError, Pass};
 
 /// Inverted dropout: in training each element is zeroed with `probability`, else scaled up to preserve
 /// the mean; in evaluation nothing happens.
@@ -23,11 +23,10 @@ impl Dropout {
     ///
     /// If it is not in `0..=1`.
     pub fn new(probability: f64) -> Self {
-        assert!(
-            (0.0..=1.0).contains(&probability),
-            "the probability of dropout is {probability}, and must be from 0 to 1"
-        );
-        Self { probability }
+        match ArchitectureError::unless_probability(probability) {
+            Ok(()) => Self { probability },
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// - `input`: `[batch, ..]`
