@@ -59,6 +59,8 @@ mod tests {
         let dropped = values.iter().filter(|&&value| value == 0.0).count() as f64 / 100_300.0;
         assert!((dropped - 0.25).abs() < 0.007, "{dropped}"); // five deviations
         assert!(values.iter().all(|&value| value == 0.0 || value == 4.0 / 3.0));
+        let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / 100_300.0;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}"); // five deviations
     }
 
     #[test]
