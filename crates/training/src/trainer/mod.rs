@@ -34,7 +34,7 @@ pub struct Trained<M> {
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
-    /// The mean loss over the last epoch's samples, as far as it went.
+    /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
     /// What validation measured of this model; none where it was interrupted within an epoch.
     pub validation: Option<Metrics>,

@@ -174,6 +174,28 @@ fn a_run_ends_after_max_steps_with_its_epoch_reported() {
     assert!(matches!(recorder.0.last(), Some(Event::End { status: EndStatus::Finished, .. })));
 }
 
+/// A perfect loss of 0 would be the best one.
+#[test]
+fn without_a_sample_there_is_no_loss() {
+    let stop = Stop::default();
+    stop.request();
+    let mut recorder = Recorder::default();
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let trained =
+        train_until(&Problem::drawn(), settings, BATCH, &mut recorder, stop, || None).unwrap();
+    assert_eq!((trained.status, trained.steps), (EndStatus::Interrupted, 0));
+    assert!(trained.train_loss.is_nan(), "{}", trained.train_loss);
+
+    let mut trainer = begun(&mut recorder);
+    trainer.end_epoch(|_| None).unwrap();
+    drop(trainer);
+    let epoch = recorder.0.iter().find_map(|event| match event {
+        Event::Epoch { train_loss, last_loss, .. } => Some([*train_loss, *last_loss]),
+        _ => None,
+    });
+    assert!(epoch.unwrap().iter().all(|loss| loss.is_nan()), "{epoch:?}");
+}
+
 #[test]
 fn an_epoch_reports_the_mean_of_its_samples_and_its_last_batch() {
     let mut recorder = Recorder::default();
