@@ -197,10 +197,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     pub(crate) fn sum_over(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
+        parameters: &[Parameter],
         group: &Group,
     ) -> Result<(Gradients<B::InnerBackend>, f64), GroupError> {
         let loss = self.update_loss.clone();
-        let (gradients, loss, seconds) = gradients.sum_over(loss, group, &mut self.message)?;
+        let (gradients, loss, seconds) =
+            gradients.sum_over(loss, parameters, group, &mut self.message)?;
         self.update_loss = loss;
         Ok((gradients, seconds))
     }
