@@ -24,7 +24,7 @@ use mimalloc::MiMalloc;
 use models::{
     Cnn, CnnConfig, import,
     losses::cross_entropy,
-    metrics::{Evaluation, Summary, hits},
+    metrics::{Evaluation, Reduction, hits},
     weights,
 };
 use store::TensorFile;
@@ -115,7 +115,7 @@ fn accuracy(
 ) -> anyhow::Result<f64> {
     let batching = Batching::evaluation(images.labels().len());
     let loader = ImageLoader::new(Arc::new(images), batching, Residency::Auto, 0, device)?;
-    let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
+    let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
     for batch in loader.batches(0, 0) {
         let batch = batch?;
         let logits = network.forward(batch.images);

@@ -29,7 +29,7 @@ use models::{
     Initializer, Law, Pass,
     layers::{BatchNorm2d, Conv2d, Conv2dConfig, Dropout, Linear},
     losses::cross_entropy,
-    metrics::{Evaluation, Summary, hits},
+    metrics::{Evaluation, Reduction, hits},
 };
 use training::{
     Event, Metrics, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trained,
@@ -146,7 +146,7 @@ fn measure(
     plain: &Augmentation<Selected>,
     device: &Device,
 ) -> Result<Metrics, DataError> {
-    let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
+    let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
     for batch in split.batches(0, 0) {
         let ImageBatch { images, labels, .. } = batch?;
         let logits = net.forward(plain.normalise(images), &mut Pass::evaluation());

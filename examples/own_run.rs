@@ -25,7 +25,7 @@ use mimalloc::MiMalloc;
 use models::{
     Architecture, Mlp, MlpConfig, Pass,
     losses::binary_cross_entropy,
-    metrics::{Evaluation, Summary, binary_hits},
+    metrics::{Evaluation, Reduction, binary_hits},
 };
 use training::{
     EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerConfig, OptimizerKind,
@@ -133,7 +133,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
 
 /// The mean loss and the accuracy on a split.
 fn measure(model: &Mlp<Selected>, split: &TableLoader<Selected>, device: &Device) -> Metrics {
-    let mut evaluation = Evaluation::new(&[("accuracy", Summary::Mean)], device);
+    let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
     for batch in split.batches(0, 0) {
         let labels = batch.targets.binary();
         let logits = model.forward(batch.features, &mut Pass::evaluation()).flatten(0, 1);

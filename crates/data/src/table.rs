@@ -91,7 +91,7 @@ impl Table {
     }
 
     fn fingerprint(&self) -> String {
-        /// Values that are hashed at a time.
+        /// Values that a thread hashes at a time; part of the hash, which runs keep.
         const CHUNK: usize = 1 << 20;
         let features: String = self.features.par_chunks(CHUNK).map(sha256_hex_of_values).collect();
         let targets = match &self.targets {

@@ -46,8 +46,7 @@ fn table() -> TensorFile {
         target: Target { name: "t".to_owned(), index: 3, kind },
     };
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
-    let config =
-        MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings, ..Default::default() };
+    let config = MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings, dropout: 0.25 };
     let network = config.init::<Selected>(0, &Device::default());
     let architecture = Architecture::Mlp(config);
     model_file(&network, &described(architecture, Preprocessing::Table(table), &classes))
@@ -107,14 +106,17 @@ fn whole(file: TensorFile) -> Model<Selected> {
 #[test]
 fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
+    let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
     type File = fn() -> TensorFile;
-    let cases: [(File, &str, Value, &str); 17] = [
+    let cases: [(File, &str, Value, &str); 21] = [
         (table, "/architecture/inputs", json!(0), "the features [1] are embedded, of 0 features"),
+        (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
         (table, "/architecture/outputs", json!(4), "3 outputs, but 4 for its network"),
         (table, "/architecture/outputs", json!(0), "one of them is 0"),
         (table, "/architecture/embeddings/0/feature", json!(0), "the embedded features are not"),
         (table, "/architecture/embeddings/0/entries", json!(2), "the embedded features are not"),
+        (table, "/architecture/dropout", json!(-0.5), "the probability of dropout is -0.5"),
         (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),
         (image, "/classes", json!(["a"]), "1 classes, but 2 for its network"),
         (image, "/architecture/size", json!(17), "too small"),
@@ -124,8 +126,10 @@ fn a_file_that_contradicts_itself_is_refused() {
         (residual, "/architecture/channels", json!(3), "1 channels of an image"),
         (residual, "/preprocessing/size", json!([1u64 << 40, 1u64 << 40]), "are too large"),
         (vgg, "/architecture/head/inputs", json!(9), "the head reads 9 values"),
+        (vgg, "/architecture/head/dropout", json!(50), "the probability of dropout is 50"),
         (vgg, "/architecture/features/blocks", deep, "too small"),
         (text, "/architecture/vocabulary", json!(2), "3 tokens, but 2 for its network"),
+        (text, "/architecture/dropout", json!(1.5), "the probability of dropout is 1.5"),
     ];
     for (file, pointer, value, expected) in cases {
         let error = read(file(), pointer, value).unwrap_err();

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 
 use crate::{
-    Cnn, CnnConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet, SimpleNetConfig,
-    TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
+    Cnn, CnnConfig, HeadConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet,
+    SimpleNetConfig, TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
     weights::{self, WeightsError},
 };
 
@@ -52,18 +52,21 @@ pub enum Network<B: Backend> {
 }
 
 impl Architecture {
-    /// Checks that the sizes fit together.
+    /// Checks that the sizes fit together, and that dropout has a probability.
     ///
     /// # Errors
     ///
     /// Where they do not, or one is 0, for which [`Architecture::load`] would take weights, but no input
-    /// could be given.
+    /// could be given; where dropout has none, with which no network can be built.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes: Vec<usize> = match self {
             Self::Mlp(config) => {
                 let embeddings = config.embeddings.iter();
                 let of_embeddings = embeddings.flat_map(|table| [table.entries, table.width]);
-                config.hidden.iter().copied().chain([config.outputs]).chain(of_embeddings).collect()
+                // With embeddings, `MlpConfig::check` tells which of them are of no feature.
+                let inputs = config.embeddings.is_empty().then_some(config.inputs);
+                let of_layers = config.hidden.iter().copied().chain([config.outputs]);
+                inputs.into_iter().chain(of_layers).chain(of_embeddings).collect()
             }
             Self::Cnn(config) => vec![config.channels, config.classes],
             Self::SimpleNet(config) => vec![config.channels, config.classes],
@@ -76,6 +79,14 @@ impl Architecture {
         };
         if sizes.contains(&0) {
             return Err(ArchitectureError::Sizes { reason: "one of them is 0".to_owned() });
+        }
+        match self {
+            Self::Mlp(MlpConfig { dropout, .. })
+            | Self::TextLstm(TextLstmConfig { dropout, .. })
+            | Self::Vgg(VggClassifierConfig { head: HeadConfig { dropout, .. }, .. }) => {
+                ArchitectureError::unless_probability(*dropout)?;
+            }
+            Self::Cnn(_) | Self::SimpleNet(_) | Self::ResNet(_) => {}
         }
         match self {
             Self::Mlp(config) => config.check(),
@@ -135,9 +146,15 @@ impl Architecture {
     }
 }
 
-/// Sizes of a network that do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A description of which no network can be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArchitectureError {
+    /// Dropout has a percentage, say, rather than a probability.
+    #[error("the probability of dropout is {probability}, and must be from 0 to 1")]
+    Dropout {
+        /// What it has.
+        probability: f64,
+    },
     /// An image would be reduced to nothing.
     #[error("images of {size}x{size} are too small for the network `{network}`")]
     SmallImages {
@@ -172,6 +189,9 @@ impl ArchitectureError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
+            Self::Dropout { .. } => {
+                "give the share to drop: 0.25 for a quarter, 0 for none".to_owned()
+            }
             Self::SmallImages { smallest, .. } => {
                 format!("use images of at least {smallest}x{smallest}")
             }
@@ -187,5 +207,10 @@ impl ArchitectureError {
         smallest: usize,
     ) -> Result<(), Self> {
         if size >= smallest { Ok(()) } else { Err(Self::SmallImages { network, size, smallest }) }
+    }
+
+    pub(crate) fn unless_probability(dropout: f64) -> Result<(), Self> {
+        let is_one = (0.0..=1.0).contains(&dropout);
+        if is_one { Ok(()) } else { Err(Self::Dropout { probability: dropout }) }
     }
 }

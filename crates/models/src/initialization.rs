@@ -27,7 +27,8 @@ pub enum Law {
     /// weight and a forget bias of 1; embeddings uniform within 0.05.
     Keras,
     /// He et al.'s for networks with ReLU, as in torchvision: weights normal with the deviation
-    /// `sqrt(2 / fan_out)`, zero biases.
+    /// `sqrt(2 / fan_out)`, zero biases. Embeddings and LSTMs, after which no ReLU comes, keep
+    /// PyTorch's law.
     He,
 }
 

@@ -7,7 +7,7 @@ use burn::tensor::{ElementConversion, Int, Tensor};
 
 /// How a metric follows from the mean of its scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Summary {
+pub enum Reduction {
     /// The mean itself.
     Mean,
     /// The mean, times `unit`: an absolute error in the user's own units.
@@ -36,7 +36,7 @@ const BATCHES_ON_DEVICE: usize = 256;
 /// Sums over the samples of a split: the loss, and any other scores.
 #[derive(Debug)]
 pub struct Evaluation<B: Backend> {
-    metrics: Vec<(&'static str, Summary)>,
+    metrics: Vec<(&'static str, Reduction)>,
     /// Over the batches since the last time that they were read.
     sums: Vec<Tensor<B, 1>>,
     batches: usize,
@@ -47,8 +47,8 @@ pub struct Evaluation<B: Backend> {
 
 impl<B: Backend> Evaluation<B> {
     /// An empty sum of the loss and `metrics`.
-    pub fn new(metrics: &[(&'static str, Summary)], device: &B::Device) -> Self {
-        let mut all = vec![("loss", Summary::Mean)];
+    pub fn new(metrics: &[(&'static str, Reduction)], device: &B::Device) -> Self {
+        let mut all = vec![("loss", Reduction::Mean)];
         all.extend_from_slice(metrics);
         let sums = vec![Tensor::zeros([1], device); all.len()];
         Self { read: vec![0.0; all.len()], metrics: all, sums, batches: 0, samples: 0 }
@@ -108,14 +108,14 @@ impl<B: Backend> Evaluation<B> {
         add(&mut sums)?;
         let samples = sums[0];
         let named = self.metrics.into_iter().zip(&sums[1..]);
-        let metrics = named.map(|((name, summary), sum)| {
+        let metrics = named.map(|((name, reduction), sum)| {
             let mean = sum / samples;
-            let value = match summary {
-                Summary::Mean => mean,
-                Summary::Scaled { unit } => mean * unit,
-                Summary::Exponential => mean.exp(),
-                Summary::Root { unit } => mean.sqrt() * unit,
-                Summary::Explained { variance } => 1.0 - mean / variance,
+            let value = match reduction {
+                Reduction::Mean => mean,
+                Reduction::Scaled { unit } => mean * unit,
+                Reduction::Exponential => mean.exp(),
+                Reduction::Root { unit } => mean.sqrt() * unit,
+                Reduction::Explained { variance } => 1.0 - mean / variance,
             };
             (name.to_owned(), value)
         });
@@ -153,11 +153,11 @@ mod tests {
         let device = Device::default();
         let tensor = |values: &[f32]| Tensor::<Selected, 1>::from_floats(values, &device);
         let metrics = [
-            ("accuracy", Summary::Mean),
-            ("perplexity", Summary::Exponential),
-            ("mae", Summary::Scaled { unit: 3.0 }),
-            ("rmse", Summary::Root { unit: 10.0 }),
-            ("r2", Summary::Explained { variance: 8.0 }),
+            ("accuracy", Reduction::Mean),
+            ("perplexity", Reduction::Exponential),
+            ("mae", Reduction::Scaled { unit: 3.0 }),
+            ("rmse", Reduction::Root { unit: 10.0 }),
+            ("r2", Reduction::Explained { variance: 8.0 }),
         ];
         let mut evaluation = Evaluation::new(&metrics, &device);
         for (losses, hits) in [(vec![1.0, 3.0, 5.0], vec![1.0, 0.0, 1.0]), (vec![7.0], vec![1.0])] {
@@ -188,7 +188,7 @@ mod tests {
     /// A perfect loss of 0 would be the best one for good.
     #[test]
     fn without_samples_nothing_is_measured() {
-        let metrics = [("accuracy", Summary::Mean), ("rmse", Summary::Root { unit: 1.0 })];
+        let metrics = [("accuracy", Reduction::Mean), ("rmse", Reduction::Root { unit: 1.0 })];
         let measured = Evaluation::<Selected>::new(&metrics, &Device::default()).finish();
         assert_eq!(measured.len(), 3);
         assert!(measured.values().all(|value| value.is_nan()), "{measured:?}");
@@ -196,7 +196,7 @@ mod tests {
 
     fn add(scores: &[usize]) {
         let zeros = |samples: usize| Tensor::<Selected, 1>::zeros([samples], &Device::default());
-        let metrics = [("accuracy", Summary::Mean)];
+        let metrics = [("accuracy", Reduction::Mean)];
         let mut evaluation = Evaluation::new(&metrics, &Device::default());
         evaluation.add(zeros(2), scores.iter().map(|&samples| zeros(samples)));
     }

@@ -17,7 +17,7 @@ use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
     tensor::{Tensor, TensorData, TensorPrimitive},
 };
-use store::StoredTensor;
+use store::{Hasher, StoredTensor};
 
 /// Weights that a network cannot take.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -77,12 +77,12 @@ pub fn count<B: Backend, M: Module<B>>(model: &M) -> usize {
 
 /// A hash of names, shapes and values: equal exactly where these are.
 pub fn fingerprint(tensors: &BTreeMap<String, StoredTensor>) -> String {
-    let mut bytes = Vec::new();
+    let mut hasher = Hasher::default();
     for (name, tensor) in tensors {
-        bytes.extend(format!("{name} {:?}\n", tensor.shape()).into_bytes());
-        bytes.extend(tensor.values().iter().flat_map(|value| value.to_le_bytes()));
+        hasher.update(format!("{name} {:?}\n", tensor.shape()).as_bytes());
+        hasher.update_values(tensor.values());
     }
-    store::sha256_hex(&bytes)
+    hasher.finish()
 }
 
 /// The model with its parameters replaced.
@@ -322,6 +322,18 @@ mod tests {
             model.forward(features.clone(), &mut Pass::evaluation()).into_data()
         };
         assert_eq!(outputs(&loaded), outputs(&model));
+    }
+
+    /// Runs keep it, to tell whether weights are those that they rest on.
+    #[test]
+    fn a_fingerprint_stays_what_it_was() {
+        let tensor = |shape: &[usize], values: &[f32]| {
+            StoredTensor::new(shape.to_vec(), values.to_vec()).unwrap()
+        };
+        let tensors = [("b", tensor(&[2, 1], &[1.0, -2.5])), ("a", tensor(&[1], &[0.5]))];
+        let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
+        let whole = b"a [1]\n\0\0\0\x3fb [2, 1]\n\0\0\x80\x3f\0\0\x20\xc0";
+        assert_eq!(fingerprint(&tensors), store::sha256_hex(whole));
     }
 
     #[test]

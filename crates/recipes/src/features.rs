@@ -272,7 +272,7 @@ fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
     is_whole.then_some(features)
 }
 
-/// A hash of the bytes of the values, a part of which is copied at a time.
+/// A hash of hashes of parts of the values, as files that are there already have it.
 fn hash_of_values(values: &[f32]) -> String {
     sha256_hex(values.chunks(1 << 20).map(sha256_hex_of_values).collect::<String>().as_bytes())
 }

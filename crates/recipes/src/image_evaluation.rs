@@ -10,7 +10,7 @@ use data::{
 };
 use models::{
     losses::{cross_entropy, label_smoothed},
-    metrics::{Evaluation, Summary as MetricSummary, hits},
+    metrics::{Evaluation, Reduction, hits},
 };
 use training::{Group, Metrics};
 
@@ -70,7 +70,7 @@ pub(crate) fn measure_batches<B: Backend>(
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
-    let metrics = [("accuracy", MetricSummary::Mean)];
+    let metrics = [("accuracy", Reduction::Mean)];
     let mut evaluation = Evaluation::new(&metrics, device);
     for batch in group.until_interrupted(batches) {
         let EvaluationBatch { inputs, labels, part } = batch?;

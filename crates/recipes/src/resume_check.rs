@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use store::{TensorFile, sha256_hex};
+use store::{Hasher, TensorFile};
 use training::{Event, Group, Observer, ObserverError, StepReport, Stop, newest_step};
 
 use crate::{
@@ -227,12 +227,13 @@ impl Outcome {
     }
 
     fn hash(&self) -> String {
-        let mut bytes = self.metrics.clone().into_bytes();
+        let mut hasher = Hasher::default();
+        hasher.update(self.metrics.as_bytes());
         for (name, bits) in &self.tensors {
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.extend(bits.iter().flat_map(|bits| bits.to_le_bytes()));
+            hasher.update(name.as_bytes());
+            bits.iter().for_each(|bits| hasher.update(&bits.to_le_bytes()));
         }
-        sha256_hex(&bytes)
+        hasher.finish()
     }
 
     /// Infinite where there are other tensors, or numbers that are none.

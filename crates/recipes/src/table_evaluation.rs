@@ -9,7 +9,7 @@ use data::{
 use models::{
     Mlp, Pass,
     losses::{binary_cross_entropy, cross_entropy, squared_error},
-    metrics::{Evaluation, Summary as MetricSummary, binary_hits, hits},
+    metrics::{Evaluation, Reduction, binary_hits, hits},
 };
 use training::{Group, Metrics};
 
@@ -40,7 +40,7 @@ struct Metric {
     /// What is summed over the samples.
     score: Score,
     /// How the metric follows from the mean of it.
-    summary: MetricSummary,
+    summary: Reduction,
 }
 
 /// The score of a sample.
@@ -81,12 +81,12 @@ fn of_values(values: &[f32], unit: f64) -> Vec<Metric> {
     let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
     let metric = |name, score, summary| Metric { name, score, summary };
     let mut metrics = vec![
-        metric("mae", Score::Prediction, MetricSummary::Scaled { unit }),
-        metric("rmse", Score::Loss, MetricSummary::Root { unit }), // the loss is the squared error
+        metric("mae", Score::Prediction, Reduction::Scaled { unit }),
+        metric("rmse", Score::Loss, Reduction::Root { unit }), // the loss is the squared error
     ];
     // Equal values have no variance to explain.
     if variance > 0.0 {
-        metrics.push(metric("r2", Score::Loss, MetricSummary::Explained { variance }));
+        metrics.push(metric("r2", Score::Loss, Reduction::Explained { variance }));
     }
     metrics
 }
@@ -117,7 +117,7 @@ impl<B: Backend> TableEvaluation<B> {
             _ => vec![Metric {
                 name: "accuracy",
                 score: Score::Prediction,
-                summary: MetricSummary::Mean,
+                summary: Reduction::Mean,
             }],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;

@@ -10,7 +10,7 @@ use inference::{Generator, Sampling};
 use models::{
     Pass, TextLstm,
     losses::cross_entropy,
-    metrics::{Evaluation, Summary as MetricSummary, hits},
+    metrics::{Evaluation, Reduction, hits},
 };
 use training::{Group, Metrics};
 
@@ -46,7 +46,7 @@ pub(crate) fn measure<B: Backend>(
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
-    let metrics = [("accuracy", MetricSummary::Mean), ("perplexity", MetricSummary::Exponential)];
+    let metrics = [("accuracy", Reduction::Mean), ("perplexity", Reduction::Exponential)];
     let mut evaluation = Evaluation::new(&metrics, device);
     let mut state = None;
     let batches = split.batches(0, 0).filter(|batch| batch.part.samples > 0);

@@ -7,6 +7,41 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
+/// The SHA-256 of what comes in parts, none of which it keeps: as of all parts in one.
+///
+/// ```
+/// let mut hasher = store::Hasher::default();
+/// hasher.update(b"weight [1]\n");
+/// hasher.update_values(&[0.5]);
+/// assert_eq!(hasher.finish(), store::sha256_hex(b"weight [1]\n\0\0\0\x3f"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Adds the little-endian bytes of `values`.
+    pub fn update_values(&mut self, values: &[f32]) {
+        let mut buffer = [[0; 4]; 1024]; // values one by one would take twice as long
+        for part in values.chunks(buffer.len()) {
+            let bytes = &mut buffer[..part.len()];
+            for (bytes, value) in bytes.iter_mut().zip(part) {
+                *bytes = value.to_le_bytes();
+            }
+            self.update(bytes.as_flattened());
+        }
+    }
+
+    /// The hash, in lower-case hexadecimal.
+    pub fn finish(self) -> String {
+        hexadecimal(&self.0.finalize())
+    }
+}
+
 /// The SHA-256 of `bytes`, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
@@ -18,11 +53,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 ///
 /// Where reading fails.
 pub fn sha256_hex_of(mut reader: impl Read) -> io::Result<String> {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     let mut buffer = vec![0; 1 << 16];
     loop {
         match reader.read(&mut buffer) {
-            Ok(0) => return Ok(hexadecimal(&hasher.finalize())),
+            Ok(0) => return Ok(hasher.finish()),
             Ok(count) => hasher.update(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -30,9 +65,11 @@ pub fn sha256_hex_of(mut reader: impl Read) -> io::Result<String> {
     }
 }
 
-/// As [`sha256_hex`], of the little-endian bytes of `values`, which are copied.
+/// As [`sha256_hex`], of the little-endian bytes of `values`.
 pub fn sha256_hex_of_values(values: &[f32]) -> String {
-    sha256_hex(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
+    let mut hasher = Hasher::default();
+    hasher.update_values(values);
+    hasher.finish()
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -44,6 +81,23 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::Hasher;
+
+    #[test]
+    fn parts_are_hashed_as_the_whole() {
+        for count in [0, 1, 1023, 1024, 1025, 2500] {
+            let values: Vec<f32> = (0..count).map(|value| value as f32 - 0.5).collect();
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let mut hasher = Hasher::default();
+            hasher.update(b"a");
+            hasher.update_values(&values);
+            hasher.update(b"b");
+            let whole = [b"a".as_slice(), &bytes, b"b"].concat();
+            assert_eq!(hasher.finish(), super::sha256_hex(&whole), "{count}");
+            assert_eq!(super::sha256_hex_of_values(&values), super::sha256_hex(&bytes), "{count}");
+        }
+    }
+
     #[test]
     fn agrees_with_the_standard() {
         // FIPS 180-2, appendix B.1.

@@ -33,7 +33,7 @@ pub use crate::{
     append::AppendLog,
     directory::{is_unfinished, previous_name, write_directory},
     error::StoreError,
-    hash::{sha256_hex, sha256_hex_of, sha256_hex_of_values},
+    hash::{Hasher, sha256_hex, sha256_hex_of, sha256_hex_of_values},
     lock::FileLock,
     number_type::{Narrow, NumberType},
     tensor_file::{StoredTensor, TensorFile},

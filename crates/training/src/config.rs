@@ -27,8 +27,9 @@ pub struct TrainerConfig {
     /// Whether losses are scaled for the backward pass, as f16 needs: an update whose gradients
     /// overflow is then skipped, and the scale is lowered.
     pub loss_scaling: bool,
-    /// The decay of the moving average of the weights, at update n at most (1 + n) / (10 + n); if set,
-    /// the average is what is evaluated and returned.
+    /// The decay of the moving average of the weights, reached from below: at update n it is at most
+    /// `(1 + n) / (10 + n)`. If set, the average is what is evaluated and returned. The running
+    /// statistics of batch normalisation are not averaged: they are an average already.
     pub ema: Option<f64>,
     /// The run ends after this many epochs without a better validation loss.
     pub patience: Option<usize>,

@@ -12,11 +12,20 @@ use std::{
 use crate::progress::Handover;
 
 /// A request to stop after the current step, shared by all who may make it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
-    after: Arc<AtomicU64>, // 0 for never
+    after: Arc<AtomicU64>,
     outer: Option<Box<Self>>,
+}
+
+/// After no update.
+const NEVER: u64 = u64::MAX;
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self { requested: Arc::default(), after: Arc::new(AtomicU64::new(NEVER)), outer: None }
+    }
 }
 
 impl Stop {
@@ -30,7 +39,8 @@ impl Stop {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Requests a stop after update number `step` of the run, counted from 1.
+    /// Requests a stop after update number `step` of the run, counted from 1; where that has been made,
+    /// after the next one.
     pub fn request_after(&self, step: u64) {
         self.after.store(step, Ordering::Relaxed);
     }
@@ -47,7 +57,7 @@ impl Stop {
 
     /// Notes that update number `step` was made.
     pub(crate) fn note(&self, step: u64) {
-        if self.after.load(Ordering::Relaxed) == step {
+        if step >= self.after.load(Ordering::Relaxed) {
             self.request();
         }
     }
@@ -101,6 +111,22 @@ mod tests {
         assert_eq!(batches.next(), Some(1));
         epoch.in_update.set(false);
         assert_eq!(batches.next(), None);
+    }
+
+    #[test]
+    fn a_stop_after_an_update_that_was_made_comes_after_the_next() {
+        for asked in [0, 3, 4] {
+            let stop = Stop::default();
+            stop.note(3);
+            assert!(!stop.requested(), "nobody asked");
+            stop.request_after(asked);
+            stop.note(4);
+            assert!(stop.requested(), "{asked}");
+        }
+        let stop = Stop::default();
+        stop.request_after(5);
+        stop.note(4);
+        assert!(!stop.requested());
     }
 
     #[test]

@@ -49,23 +49,58 @@ impl<B: Backend> Gradients<B> {
     pub(crate) fn sum_over(
         self,
         loss: Tensor<B, 1>,
+        parameters: &[Parameter],
         group: &Group,
         message: &mut Vec<f32>,
     ) -> Result<(Self, Tensor<B, 1>, f64), GroupError> {
         let device = loss.device();
-        let there: Vec<bool> = self.0.iter().map(Option::is_some).collect();
-        let loss = loss.into_primitive().tensor();
-        let tensors: Vec<_> = std::iter::once(loss).chain(self.0.into_iter().flatten()).collect();
-        message::read::<B>(&tensors, message);
+        self.pack(loss, parameters, message);
         let start = Instant::now(); // now that the device has computed them
         group.sum(message)?;
         let seconds = start.elapsed().as_secs_f64();
-        let shapes: Vec<Shape> = tensors.iter().map(TensorMetadata::shape).collect();
-        let mut summed = message::written::<B>(message, &shapes, &device).into_iter();
+        let (gradients, loss) = Self::unpack(message, parameters, &device);
+        Ok((gradients, loss, seconds))
+    }
+
+    /// Puts into `message` the loss, the gradients of all trained parameters, and whether each has one.
+    /// The losses of another process may reach other parameters, so those without have zeros: all
+    /// messages must be of one length.
+    fn pack(self, loss: Tensor<B, 1>, parameters: &[Parameter], message: &mut Vec<f32>) {
+        let loss = loss.into_primitive().tensor();
+        let (device, float) = (B::float_device(&loss), loss.dtype());
+        let trained = self.0.into_iter().zip(parameters).filter(|(_, known)| known.trained);
+        let (mut tensors, mut there) = (vec![loss], Vec::new());
+        for (gradient, parameter) in trained {
+            there.push(f32::from(u8::from(gradient.is_some())));
+            let zeros = || B::float_zeros(parameter.shape.clone().into(), &device, float.into());
+            tensors.push(gradient.unwrap_or_else(zeros));
+        }
+        message::pack::<B>(&tensors, message);
+        message.extend(there);
+    }
+
+    /// The gradients and the loss of a sum of messages; one that no process has is none.
+    fn unpack(
+        message: &[f32],
+        parameters: &[Parameter],
+        device: &B::Device,
+    ) -> (Self, Tensor<B, 1>) {
+        let trained = || parameters.iter().filter(|known| known.trained);
+        let shapes = trained().map(|known| Shape::from(known.shape.clone()));
+        let shapes: Vec<Shape> = std::iter::once(Shape::from([1])).chain(shapes).collect();
+        let (numbers, there) = message.split_at(message.len() - trained().count());
+        let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
         let loss = summed.next().expect("the loss comes first");
         let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
-        let gradients = there.into_iter().map(|there| if there { summed.next() } else { None });
-        Ok((Self(gradients.collect()), loss, seconds))
+        let mut summed = summed.zip(there);
+        let gradient = |known: &Parameter| {
+            if !known.trained {
+                return None;
+            }
+            let (gradient, &processes) = summed.next()?;
+            (processes > 0.0).then_some(gradient)
+        };
+        (Self(parameters.iter().map(gradient).collect()), loss)
     }
 
     /// The sums of their squares.
@@ -209,5 +244,52 @@ where
         self.taken.push((position, backend::Parameter { weight, gradient, slots }));
         let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    type Found = Gradients<Selected>;
+
+    fn parameter(trained: bool, values: usize) -> Parameter {
+        Parameter { path: String::new(), shape: vec![values], trained, factor: 1.0, decays: true }
+    }
+
+    fn tensor(values: &[f32]) -> Tensor<Selected, 1> {
+        Tensor::from_floats(values, &Device::default())
+    }
+
+    fn numbers(gradients: Found) -> Vec<Option<Vec<f32>>> {
+        let gradients = gradients.0.into_iter();
+        gradients.map(|gradient| gradient.map(crate::values::to_host::<Selected>)).collect()
+    }
+
+    #[test]
+    fn processes_whose_losses_reach_other_parameters_send_messages_of_one_length() {
+        let parameters = [(true, 2), (false, 5), (true, 1), (true, 3), (true, 1)];
+        let parameters = parameters.map(|(trained, values)| parameter(trained, values));
+        let message = |gradients: [Option<&[f32]>; 5], loss: f32| {
+            let primitive = |values| tensor(values).into_primitive().tensor();
+            let mut message = vec![9.0];
+            Gradients(gradients.map(|gradient| gradient.map(primitive)).into()).pack(
+                tensor(&[loss]),
+                &parameters,
+                &mut message,
+            );
+            message
+        };
+        let first = message([Some(&[1.0, 2.0]), None, Some(&[4.0]), None, None], 0.5);
+        let second = message([None, None, Some(&[8.0]), Some(&[5.0, 6.0, 7.0]), None], 0.25);
+        assert_eq!(first.len(), second.len());
+        let sum: Vec<f32> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
+        let (gradients, loss) = Found::unpack(&sum, &parameters, &Device::default());
+        assert_eq!(loss.into_scalar(), 0.75);
+        let expected: [Option<&[f32]>; 5] =
+            [Some(&[1.0, 2.0]), None, Some(&[12.0]), Some(&[5.0, 6.0, 7.0]), None];
+        assert_eq!(numbers(gradients), expected.map(|values| values.map(<[f32]>::to_vec)));
     }
 }

@@ -10,8 +10,10 @@ use backend::Backend;
 use burn::tensor::{ElementConversion, Tensor};
 
 const FIRST: f64 = 65536.0;
-/// A gradient that is not finite at this scale would not be at a smaller one either.
-const SMALLEST: f64 = 1.0;
+/// Below 1, since a gradient may be beyond f16's largest number, 65504, without any scale; at this one
+/// those up to 2^32 are within it. One that is not finite here either has diverged: PyTorch, which
+/// has no such limit, would skip updates without end.
+const SMALLEST: f64 = 1.0 / 65536.0;
 /// Far below f32's largest number; reached only where gradients stay zero for long.
 const LARGEST: f64 = (1_u128 << 100) as f64;
 const UPDATES_BEFORE_GROWTH: f64 = 2000.0;
@@ -77,10 +79,10 @@ mod tests {
             assert_eq!(note(0.0), ([32768.0, f64::from(update)], false));
         }
         assert_eq!(note(0.0), ([65536.0, 0.0], false));
-        for power in (0..16).rev() {
-            assert_eq!(note(1.0), ([f64::from(1 << power), 0.0], false));
+        for power in (-16..16).rev() {
+            assert_eq!(note(1.0), ([f64::from(power).exp2(), 0.0], false));
         }
-        assert_eq!(note(1.0), ([1.0, 0.0], true));
+        assert_eq!(note(1.0), ([SMALLEST, 0.0], true));
     }
 
     #[test]

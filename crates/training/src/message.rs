@@ -11,8 +11,8 @@ use crate::values::{flat, to_host};
 /// `DistributedDataParallel`. Each crossing waits for the device, and a larger one takes more memory.
 const BUCKET: usize = (25 << 20) / size_of::<f32>();
 
-/// Reads the numbers of tensors, one after another, into `message`.
-pub(crate) fn read<B: Backend>(tensors: &[FloatTensor<B>], message: &mut Vec<f32>) {
+/// Puts the numbers of tensors, one after another, into `message`.
+pub(crate) fn pack<B: Backend>(tensors: &[FloatTensor<B>], message: &mut Vec<f32>) {
     let lengths: Vec<usize> = tensors.iter().map(|tensor| tensor.shape().num_elements()).collect();
     message.clear();
     for bucket in buckets(&lengths, BUCKET) {
@@ -28,7 +28,7 @@ pub(crate) fn read<B: Backend>(tensors: &[FloatTensor<B>], message: &mut Vec<f32
 }
 
 /// Tensors of these shapes with the numbers of `message`.
-pub(crate) fn written<B: Backend>(
+pub(crate) fn unpack<B: Backend>(
     message: &[f32],
     shapes: &[Shape],
     device: &B::Device,
@@ -90,7 +90,7 @@ mod tests {
         let shapes = [[1, 1], [BUCKET / 3, 2], [7, 13], [3, BUCKET / 2], [5, 1]].map(Shape::from);
         let count = shapes.iter().map(Shape::num_elements).sum::<usize>();
         let numbers: Vec<f32> = (0..count).map(|index| index as f32).collect();
-        let tensors = written::<Selected>(&numbers, &shapes, &device);
+        let tensors = unpack::<Selected>(&numbers, &shapes, &device);
         let found: Vec<Shape> = tensors.iter().map(TensorMetadata::shape).collect();
         assert_eq!(found, shapes);
         let third =
@@ -100,7 +100,7 @@ mod tests {
         third.into_data().assert_eq(&expected, true);
 
         let mut message = vec![9.0];
-        read::<Selected>(&tensors, &mut message);
+        pack::<Selected>(&tensors, &mut message);
         assert!(message == numbers);
     }
 }

@@ -112,8 +112,9 @@ impl Span {
         Self { since: now, ..Self::default() }
     }
 
+    /// NaN where there was no sample, as a loss of 0 would be a perfect one.
     pub(crate) fn mean_loss(&self) -> f64 {
-        self.loss_sum / self.samples.max(1) as f64
+        self.loss_sum / self.samples as f64
     }
 
     /// The speed until `now`, and what took the time.

@@ -197,10 +197,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     pub(crate) fn sum_over(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
+        parameters: &[Parameter],
         group: &Group,
     ) -> Result<(Gradients<B::InnerBackend>, f64), GroupError> {
         let loss = self.update_loss.clone();
-        let (gradients, loss, seconds) = gradients.sum_over(loss, group, &mut self.message)?;
+        let (gradients, loss, seconds) =
+            gradients.sum_over(loss, parameters, group, &mut self.message)?;
         self.update_loss = loss;
         Ok((gradients, seconds))
     }
@@ -309,10 +311,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
     }
 
-    /// The mean loss of the last update; waits for the device.
+    /// The mean loss of the last update, NaN before the first; waits for the device.
     pub(crate) fn last_loss(&self) -> f64 {
         let sum: f64 = self.update_loss.clone().into_scalar().elem();
-        sum / self.record.update_samples.max(1) as f64
+        sum / self.record.update_samples as f64
     }
 
     /// Ends an epoch with what validation measured of `model`.

@@ -3,7 +3,7 @@
 use backend::{Backend, DropoutMask, functional};
 use burn::{module::Module, tensor::Tensor};
 
-use crate::Pass;
+use crate::{ArchitectureError, Pass};
 
 /// Inverted dropout: in training each element is zeroed with `probability`, else scaled up to preserve
 /// the mean; in evaluation nothing happens.
@@ -23,11 +23,10 @@ impl Dropout {
     ///
     /// If it is not in `0..=1`.
     pub fn new(probability: f64) -> Self {
-        assert!(
-            (0.0..=1.0).contains(&probability),
-            "the probability of dropout is {probability}, and must be from 0 to 1"
-        );
-        Self { probability }
+        match ArchitectureError::unless_probability(probability) {
+            Ok(()) => Self { probability },
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// - `input`: `[batch, ..]`
@@ -60,6 +59,8 @@ mod tests {
         let dropped = values.iter().filter(|&&value| value == 0.0).count() as f64 / 100_300.0;
         assert!((dropped - 0.25).abs() < 0.007, "{dropped}"); // five deviations
         assert!(values.iter().all(|&value| value == 0.0 || value == 4.0 / 3.0));
+        let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / 100_300.0;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}"); // five deviations
     }
 
     #[test]

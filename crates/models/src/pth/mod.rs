@@ -7,6 +7,7 @@
 
 mod archive;
 mod legacy;
+mod opcode;
 mod pickle;
 mod storage;
 mod value;

@@ -1,12 +1,12 @@
 //! The machine that reads a pickle: a stack, a memo, and the operations that weights need.
 //!
-//! Python's module `pickletools` describes the operations. An operation that is not listed here, or a
-//! name that [`Global::find`] does not know, is an error.
+//! Python's module `pickletools` describes the operations. One that is not in [`opcode`], or a name that
+//! [`Global::find`] does not know, is an error.
 
 use std::{collections::HashMap, io::Read};
 
 use crate::pth::{
-    Fault,
+    Fault, opcode,
     value::{Global, Id, Storage, Value, Values, View},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn read(source: &mut impl Read) -> Result<(Values, Id), Fault> {
     };
     loop {
         let operation = machine.byte()?;
-        if operation == b'.' {
+        if operation == opcode::STOP {
             let root = machine.pop()?;
             return Ok((machine.values, root));
         }
@@ -50,115 +50,136 @@ struct Machine<R> {
 impl<R: Read> Machine<R> {
     fn run(&mut self, operation: u8) -> Result<(), Fault> {
         match operation {
-            0x80 => drop(self.bytes::<1>()?), // the protocol
-            0x95 => drop(self.bytes::<8>()?), // a frame, which is only a hint
-            b'(' => {
+            opcode::PROTO => drop(self.bytes::<1>()?),
+            opcode::FRAME => drop(self.bytes::<8>()?), // only a hint
+            opcode::MARK => {
                 within_bounds(self.marks.len())?;
                 self.marks.push(self.stack.len());
             }
-            b'N' => self.push(Value::None)?,
-            0x88 | 0x89 => self.push(Value::Bool)?,
-            b'J' => {
-                let value = i32::from_le_bytes(self.bytes()?);
-                self.push(Value::Int(value.into()))?;
-            }
-            b'K' => {
-                let value = self.byte()?;
-                self.push(Value::Int(value.into()))?;
-            }
-            b'M' => {
-                let value = u16::from_le_bytes(self.bytes()?);
-                self.push(Value::Int(value.into()))?;
-            }
-            0x8a => self.long()?,
-            b'G' => {
-                self.bytes::<8>()?;
-                self.push(Value::Number)?;
-            }
-            0x8c | b'U' => {
-                let length = self.byte()?;
-                self.text(length.into())?;
-            }
-            b'X' | b'T' => {
-                let length = u32::from_le_bytes(self.bytes()?);
-                self.text(length.into())?;
-            }
-            b')' => self.push(Value::Tuple(Vec::new()))?,
-            b']' => self.push(Value::List(Vec::new()))?,
-            b'}' => self.push(Value::Dict(Vec::new()))?,
-            0x85..=0x87 => {
-                let parts = self.pop_many(usize::from(operation - 0x84))?;
-                self.push(Value::Tuple(parts))?;
-            }
-            b't' => {
-                let parts = self.pop_to_mark()?;
-                self.push(Value::Tuple(parts))?;
-            }
-            b'l' => {
-                let parts = self.pop_to_mark()?;
-                self.push(Value::List(parts))?;
-            }
-            b'd' => {
-                let parts = self.pop_to_mark()?;
-                let entries = pairs(&parts)?;
-                self.push(Value::Dict(entries))?;
-            }
-            b'a' => {
-                let part = self.pop()?;
-                self.append(vec![part])?;
-            }
-            b'e' => {
-                let parts = self.pop_to_mark()?;
-                self.append(parts)?;
-            }
-            b's' => {
-                let parts = self.pop_many(2)?;
-                self.insert(&parts)?;
-            }
-            b'u' => {
-                let parts = self.pop_to_mark()?;
-                self.insert(&parts)?;
-            }
-            b'q' => {
-                let slot = self.byte()?;
-                self.remember(slot.into())?;
-            }
-            b'r' => {
-                let slot = u32::from_le_bytes(self.bytes()?);
-                self.remember(slot)?;
-            }
-            0x94 => {
-                let slot = self.memo.len() as u32; // of which there are few
-                self.remember(slot)?;
-            }
-            b'h' => {
-                let slot = self.byte()?;
-                self.recall(slot.into())?;
-            }
-            b'j' => {
-                let slot = u32::from_le_bytes(self.bytes()?);
-                self.recall(slot)?;
-            }
-            b'c' => {
+            opcode::GLOBAL => {
                 let [module, name] = [self.line()?, self.line()?];
                 self.global(&module, &name)?;
             }
-            0x93 => {
+            opcode::STACK_GLOBAL => {
                 let parts = self.pop_many(2)?;
                 let [module, name] = [0, 1].map(|part| self.values.text(parts[part]));
                 let names = module.zip(name).ok_or_else(|| damaged("a name is not text"))?;
                 let (module, name) = (names.0.to_owned(), names.1.to_owned());
                 self.global(&module, &name)?;
             }
-            b'Q' => self.persistent()?,
-            b'R' => self.call()?,
-            b'b' => drop(self.pop()?), // attributes of the value below
-            _ => {
-                let message = format!("its pickle has the operation 0x{operation:02x}");
-                return Err(Fault::Unsupported(message));
-            }
+            opcode::BINPERSID => self.persistent()?,
+            opcode::REDUCE => self.call()?,
+            opcode::BUILD => drop(self.pop()?), // attributes of the value below
+            _ => return self.value(operation),
         }
         Ok(())
+    }
+
+    /// Pushes a value that is in the pickle itself, or goes on to the other operations.
+    fn value(&mut self, operation: u8) -> Result<(), Fault> {
+        match operation {
+            opcode::NONE => self.push(Value::None),
+            opcode::NEWTRUE | opcode::NEWFALSE => self.push(Value::Bool),
+            opcode::BININT => {
+                let value = i32::from_le_bytes(self.bytes()?);
+                self.push(Value::Int(value.into()))
+            }
+            opcode::BININT1 => {
+                let value = self.byte()?;
+                self.push(Value::Int(value.into()))
+            }
+            opcode::BININT2 => {
+                let value = u16::from_le_bytes(self.bytes()?);
+                self.push(Value::Int(value.into()))
+            }
+            opcode::LONG1 => self.long(),
+            opcode::BINFLOAT => {
+                self.bytes::<8>()?;
+                self.push(Value::Number)
+            }
+            opcode::SHORT_BINUNICODE | opcode::SHORT_BINSTRING => {
+                let length = self.byte()?;
+                self.text(length.into())
+            }
+            opcode::BINUNICODE | opcode::BINSTRING => {
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.text(length.into())
+            }
+            _ => self.collection(operation),
+        }
+    }
+
+    /// Makes or fills a tuple, a list or a dictionary, or goes on to the other operations.
+    fn collection(&mut self, operation: u8) -> Result<(), Fault> {
+        match operation {
+            opcode::EMPTY_TUPLE => self.push(Value::Tuple(Vec::new())),
+            opcode::TUPLE1 | opcode::TUPLE2 | opcode::TUPLE3 => {
+                let parts = self.pop_many(usize::from(operation - opcode::TUPLE1) + 1)?;
+                self.push(Value::Tuple(parts))
+            }
+            opcode::TUPLE => {
+                let parts = self.pop_to_mark()?;
+                self.push(Value::Tuple(parts))
+            }
+            opcode::EMPTY_LIST => self.push(Value::List(Vec::new())),
+            opcode::LIST => {
+                let parts = self.pop_to_mark()?;
+                self.push(Value::List(parts))
+            }
+            opcode::APPEND => {
+                let part = self.pop()?;
+                self.append(vec![part])
+            }
+            opcode::APPENDS => {
+                let parts = self.pop_to_mark()?;
+                self.append(parts)
+            }
+            opcode::EMPTY_DICT => self.push(Value::Dict(Vec::new())),
+            opcode::DICT => {
+                let parts = self.pop_to_mark()?;
+                let entries = pairs(&parts)?;
+                self.push(Value::Dict(entries))
+            }
+            opcode::SETITEM => {
+                let parts = self.pop_many(2)?;
+                self.insert(&parts)
+            }
+            opcode::SETITEMS => {
+                let parts = self.pop_to_mark()?;
+                self.insert(&parts)
+            }
+            _ => self.memo(operation),
+        }
+    }
+
+    /// Remembers or recalls a value; no other operation is left.
+    fn memo(&mut self, operation: u8) -> Result<(), Fault> {
+        match operation {
+            opcode::BINPUT => {
+                let slot = self.byte()?;
+                self.remember(slot.into())
+            }
+            opcode::LONG_BINPUT => {
+                let slot = u32::from_le_bytes(self.bytes()?);
+                self.remember(slot)
+            }
+            opcode::MEMOIZE => {
+                let slot = self.memo.len() as u32; // of which there are few
+                self.remember(slot)
+            }
+            opcode::BINGET => {
+                let slot = self.byte()?;
+                self.recall(slot.into())
+            }
+            opcode::LONG_BINGET => {
+                let slot = u32::from_le_bytes(self.bytes()?);
+                self.recall(slot)
+            }
+            _ => {
+                let message = format!("its pickle has the operation 0x{operation:02x}");
+                Err(Fault::Unsupported(message))
+            }
+        }
     }
 
     /// A name from a module.

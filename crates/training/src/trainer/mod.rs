@@ -34,7 +34,7 @@ pub struct Trained<M> {
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
-    /// The mean loss over the last epoch's samples, as far as it went.
+    /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
     /// What validation measured of this model; none where it was interrupted within an epoch.
     pub validation: Option<Metrics>,
@@ -218,7 +218,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Part`] where the
-    /// part has more samples than its update, or that none; [`TrainError::NoGradients`] where no part
+    /// part has more samples than its update, or the update has none; [`TrainError::NoGradients`] where no part
     /// of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
     /// interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint

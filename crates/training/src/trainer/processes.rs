@@ -20,7 +20,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(gradients);
         }
         self.learning_of_stops(|trainer| {
-            let (gradients, seconds) = trainer.state.sum_over(gradients, &trainer.config.group)?;
+            let Trainer { state, parameters, config, .. } = trainer;
+            let (gradients, seconds) = state.sum_over(gradients, parameters, &config.group)?;
             trainer.spent.communication += seconds;
             Ok(gradients)
         })

@@ -49,12 +49,12 @@ impl Kept {
     }
 
     pub(crate) fn warnings(&self) -> Vec<&str> {
-        let message = |event: &Event| -> Option<&str> {
+        fn message(event: &Event) -> Option<&str> {
             match event {
-                Event::Warning { message } => Some(message.clone().leak()),
+                Event::Warning { message } => Some(message),
                 _ => None,
             }
-        };
+        }
         self.events.iter().filter_map(message).collect()
     }
 

@@ -147,9 +147,9 @@ fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
     let scales: Vec<f64> = recorder.0.iter().filter_map(scale).collect();
     let halves: Vec<f64> = (6..16).rev().map(|power| f64::from(1 << power)).collect();
     assert_eq!(scales, halves);
-    // What overflows at any scale is not caused by the scale.
-    let error = train(&problem(), settings(10), BATCH, &mut Recorder::default()).unwrap_err();
-    assert!(matches!(error, TrainError::Diverged { step: 17, .. }), "{error}");
+    // What overflows at any scale, down to 2^-16, is not caused by the scale.
+    let error = train(&problem(), settings(17), BATCH, &mut Recorder::default()).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { step: 33, .. }), "{error}");
     assert!(error.to_string().contains("the gradient of `weight` is not finite"), "{error}");
 }
 
@@ -172,6 +172,28 @@ fn a_run_ends_after_max_steps_with_its_epoch_reported() {
     assert_eq!(epochs, [(1, 2), (2, 3)]);
     assert!(matches!(recorder.0.first(), Some(Event::Start { epochs: 5, steps: 3, .. })));
     assert!(matches!(recorder.0.last(), Some(Event::End { status: EndStatus::Finished, .. })));
+}
+
+/// A perfect loss of 0 would be the best one.
+#[test]
+fn without_a_sample_there_is_no_loss() {
+    let stop = Stop::default();
+    stop.request();
+    let mut recorder = Recorder::default();
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let trained =
+        train_until(&Problem::drawn(), settings, BATCH, &mut recorder, stop, || None).unwrap();
+    assert_eq!((trained.status, trained.steps), (EndStatus::Interrupted, 0));
+    assert!(trained.train_loss.is_nan(), "{}", trained.train_loss);
+
+    let mut trainer = begun(&mut recorder);
+    trainer.end_epoch(|_| None).unwrap();
+    drop(trainer);
+    let epoch = recorder.0.iter().find_map(|event| match event {
+        Event::Epoch { train_loss, last_loss, .. } => Some([*train_loss, *last_loss]),
+        _ => None,
+    });
+    assert!(epoch.unwrap().iter().all(|loss| loss.is_nan()), "{epoch:?}");
 }
 
 #[test]
