@@ -112,7 +112,8 @@ impl Peers {
             .filter(|&(_, peer)| peer.runs_here() && !self.has(peer))
             .map(|(name, _)| name)
             .collect();
-        let alone = if self.has(Pytorch) { "it is not measured" } else { "only ours is measured" };
+        let is_alone = !self.has(Pytorch) && !self.has(Tensorflow);
+        let alone = if is_alone { "only ours is measured" } else { "it is not measured" };
         (!missing.is_empty())
             .then(|| format!("`{python}` has no usable {}: {alone}", missing.join(", ")))
     }
