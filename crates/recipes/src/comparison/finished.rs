@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::differences::remove_ignored;
-use crate::{Summary, record::Record, run_directory::ordered};
+use crate::{
+    Summary,
+    record::Record,
+    registry::{self, Recipe},
+    run_directory::ordered,
+};
 
 /// The setting that may differ within a row.
 const SEED: &str = "training.seed";
@@ -23,7 +28,9 @@ pub(super) struct Finished {
 
 impl Finished {
     pub(super) fn of(record: Record, summary: Summary) -> Self {
-        let mut settings = record.settings.clone();
+        // What is as in the recipe may be left out of a run's settings.
+        let mut settings = registry::find(&record.recipe).map(Recipe::settings).unwrap_or_default();
+        settings.extend(record.settings.clone());
         settings.remove(SEED);
         settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
         remove_ignored(&mut settings);

@@ -293,10 +293,10 @@ mod tests {
         let mut rows = Runs { finished: runs.into(), notes: Vec::new() }.compare().rows;
         assert_eq!(rows.len(), 1);
         rows.push(Row::of(&[&run("c", 0, 0.1, 0.5)]));
-        rows[0].settings.insert("augment.rotate".to_owned(), json!(0.0));
+        rows[0].settings.remove("augment.rotate");
         assert!(differences(&rows).is_empty(), "{:?}", differences(&rows));
         rows[0].settings.insert("augment.rotate".to_owned(), json!(15.0));
-        assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), Value::Null]);
+        assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), json!(0.0)]);
     }
 
     /// The runs that are told to be the best: of one seed, each with other settings and data.
@@ -317,12 +317,12 @@ mod tests {
 
     #[test]
     fn losses_on_other_data_have_no_winner() {
-        let [small, large] = [16, 64].map(|size| ("training.batch_size", json!(size)));
+        let [small, large] = [16, 64].map(|size| [("training.batch_size", json!(size))]);
         let check = |settings: [&[(&str, Value)]; 2], data: [&str; 2], expected: &[&str]| {
             assert_eq!(best(settings, data, [0.5, 0.25]), expected, "{settings:?}");
         };
-        check([&[small.clone()], &[large.clone()]], ["one", "one"], &["runs/b"]);
-        check([&[small.clone()], &[large.clone()]], ["one", "other"], &[]);
+        check([&small, &large], ["one", "one"], &["runs/b"]);
+        check([&small, &large], ["one", "other"], &[]);
         // The samples are others because others were asked for.
         let [few, many] = [100, 200].map(|samples| ("data.samples", json!(samples)));
         check([&[few], &[many]], ["one", "other"], &["runs/b"]);
@@ -332,7 +332,7 @@ mod tests {
         let text = ("data.source", json!("text"));
         let words = |count: usize| [text.clone(), ("data.vocabulary", json!(count))];
         check([&words(2), &words(1000)], ["one", "one"], &[]);
-        let with = |size: &(&'static str, Value)| [text.clone(), size.clone()];
+        let with = |size: &[(&'static str, Value); 1]| [text.clone(), size[0].clone()];
         check([&with(&small), &with(&large)], ["one", "one"], &["runs/b"]);
         check([&with(&small), &with(&large)], ["one", "other"], &[]);
     }
@@ -342,6 +342,17 @@ mod tests {
         let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
         let best = best(settings.each_ref().map(|set| &set[..]), ["one", "one"], [0.5, 0.5]);
         assert_eq!(best, ["runs/a", "runs/b"]);
+    }
+
+    /// A run's settings leave it out where it is as in the recipe.
+    #[test]
+    fn what_is_left_out_is_as_in_the_recipe() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        let balanced = json!("balanced");
+        runs[0].record.settings.insert("data.class_weights".to_owned(), balanced.clone());
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let differences = Runs { finished: runs.into(), notes: Vec::new() }.compare().differences;
+        assert_eq!(differences["data.class_weights"], [balanced, json!("equal")]);
     }
 
     #[test]
