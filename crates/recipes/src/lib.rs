@@ -37,6 +37,7 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
+mod log_end;
 mod metrics_csv;
 mod odd_settings;
 mod paths;

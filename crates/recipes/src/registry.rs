@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use backend::device::Device;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use training::newest_step;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
@@ -13,6 +14,7 @@ use crate::{
     lstm, lstm_char, mlp,
     plan::Plan,
     resnet,
+    run_directory::CHECKPOINTS,
     settings::leaves,
     simplenet, vgg, vgg_pretrain,
 };
@@ -52,13 +54,17 @@ impl Recipe {
     }
 
     /// Resolves the layers on top of its settings, opens the device, and trains there.
-    pub(crate) fn train_here<C: DeserializeOwned + Check>(
+    pub(crate) fn train_here<C: DeserializeOwned + Serialize + Check>(
         &self,
         layers: Vec<Layer>,
         mut start: Start<'_>,
         train: impl FnOnce(C, Start<'_>, &Device) -> Result<Summary, Failure>,
     ) -> Result<Summary, Failure> {
         let config = self.resolve(layers)?;
+        if start.resumes && newest_step(&start.directory.join(CHECKPOINTS)).is_some() {
+            // Before anything is read that may be other only because of them.
+            start.refuse_changed_settings(self, &config)?;
+        }
         let device = start.open_device()?;
         train(config, start, &device)
     }

@@ -22,6 +22,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     record::Record,
+    registry,
     run_directory::{Resolved, RunDirectory},
     settings::or_end_it,
     shell::quoted_path,
@@ -73,7 +74,11 @@ impl<'a> Start<'a> {
         };
         self.stop_if_asked()?;
         if self.resumes {
-            self.refuse_other_data(data)?;
+            self.refuse_other_data(data).or_else(|failure| {
+                // They may be others because of a setting.
+                self.refuse_changed_settings(registry::find(&config.recipe)?, config)?;
+                Err(failure)
+            })?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
@@ -283,10 +288,11 @@ impl Observer for Run<'_> {
             _ => None,
         };
         if let Some(told) = told {
-            for message in std::mem::take(&mut self.notes) {
-                if !told.contains(&message) {
-                    self.observe(&Event::Warning { message })?;
-                }
+            let mut messages = std::mem::take(&mut self.notes);
+            messages.retain(|message| !told.contains(message));
+            messages.extend(self.files.as_mut().map(RunDirectory::take_lost).unwrap_or_default());
+            for message in messages {
+                self.observe(&Event::Warning { message })?;
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    fs, io,
+    fs, io, mem,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -20,6 +20,7 @@ use training::{Event, Keeper, Metrics, Observer, ObserverError};
 use crate::{
     ExitCode, Failure, Summary,
     environment::Environment,
+    log_end::{epoch_of_event, epoch_of_row, kept},
     metrics_csv::{METRICS, MetricsLog},
     record::wrote_checkpoint,
     settings::refuse_changes,
@@ -73,6 +74,8 @@ pub(crate) struct RunDirectory {
     metrics: Option<MetricsLog>, // from the first epoch on, when its columns are known
     scalars: Option<Scalars>,    // as `events`, where `output.tensorboard` asks for it
     scalars_bytes: u64,          // where it resumed, which an earlier process may have written
+    epochs_ended: Option<usize>, // if known
+    lost: Vec<String>,           // what the logs were found to lack
 }
 
 /// What a run stores in each of its checkpoints.
@@ -83,6 +86,8 @@ struct Mark {
     events_bytes: u64,
     metrics_bytes: u64,
     scalars_bytes: u64,
+    #[serde(default)]
+    epochs_ended: Option<usize>, // a checkpoint of an earlier version does not tell
 }
 
 impl RunDirectory {
@@ -130,6 +135,8 @@ impl RunDirectory {
             metrics: None,
             scalars: None,
             scalars_bytes: 0,
+            epochs_ended: Some(0),
+            lost: Vec::new(),
         })
     }
 
@@ -175,23 +182,44 @@ impl RunDirectory {
     fn open_logs(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         let (events, metrics) = (self.events_path(), self.metrics_path());
         match mark {
-            Some(mark) => self.events = Some(AppendLog::reopen(&events, mark.events_bytes)?),
+            Some(mark) => self.keep_logs(mark)?,
             None => {
                 remove(&events)?;
-                self.events = Some(AppendLog::create(&events)?);
+                remove(&metrics)?;
             }
         }
-        match mark {
-            Some(mark) if mark.metrics_bytes > 0 => {
-                self.metrics = Some(MetricsLog::reopen(&metrics, mark.metrics_bytes)?);
-            }
-            _ => remove(&metrics)?,
+        if self.events.is_none() {
+            self.events = Some(AppendLog::create(&events)?);
         }
         self.scalars_bytes = mark.map_or(0, |mark| mark.scalars_bytes);
         if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
             self.scalars = Some(Scalars::open(&self.path, self.scalars_bytes)?);
         }
         Ok(())
+    }
+
+    /// Opens what is left of the logs at `mark`. Of one that lost its end the rest is missed, but no
+    /// weights depend on it.
+    fn keep_logs(&mut self, mark: &Mark) -> Result<(), StoreError> {
+        let (events, metrics) = (self.events_path(), self.metrics_path());
+        let ended = mark.epochs_ended;
+        let of_events = kept(&events, mark.events_bytes, ended, epoch_of_event)?;
+        let of_metrics = kept(&metrics, mark.metrics_bytes, ended, epoch_of_row)?;
+        match of_events.length {
+            0 => remove(&events)?,
+            length => self.events = Some(AppendLog::reopen(&events, length)?),
+        }
+        match of_metrics.length {
+            0 => remove(&metrics)?, // the next epoch writes the columns
+            length => self.metrics = Some(MetricsLog::reopen(&metrics, length)?),
+        }
+        self.lost = [of_events.lost, of_metrics.lost].into_iter().flatten().collect();
+        Ok(())
+    }
+
+    /// What the logs were found to have lost, a sentence each; once.
+    pub(crate) fn take_lost(&mut self) -> Vec<String> {
+        mem::take(&mut self.lost)
     }
 
     /// Refuses to overwrite the results of a run, or the history of one that lost its checkpoints.
@@ -217,29 +245,9 @@ impl RunDirectory {
         ))
     }
 
-    /// Refuses to resume without a part of a log, before any log is truncated.
-    fn refuse_without_logs(&self, mark: &Mark) -> Result<(), Failure> {
-        let logs =
-            [(self.events_path(), mark.events_bytes), (self.metrics_path(), mark.metrics_bytes)];
-        let lacks = |(path, had): &(PathBuf, u64)| {
-            let found = fs::metadata(path).map_or(0, |file| file.len());
-            found < *had
-        };
-        let Some((lost, _)) = logs.into_iter().find(lacks) else { return Ok(()) };
-        let how = if lost.exists() { "has lost its end" } else { "is gone" };
-        let shown = self.path.display();
-        Err(Failure::new(
-            ExitCode::UserData,
-            format!("the run `{shown}` cannot be resumed: `{}` {how}", lost.display()),
-            format!(
-                "restore the file, or start another run: recipes train {}",
-                quoted_path(&self.path.join(CONFIG))
-            ),
-        ))
-    }
-
     fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
-        let Event::Epoch { validation, .. } = event else { return Ok(()) };
+        let Event::Epoch { epoch, validation, .. } = event else { return Ok(()) };
+        self.epochs_ended = Some(*epoch);
         let log = match &mut self.metrics {
             Some(log) => log,
             None => {
@@ -301,6 +309,7 @@ impl Keeper for RunDirectory {
             events_bytes: self.events.as_mut().map_or(Ok(0), AppendLog::sync)?,
             metrics_bytes: self.metrics.as_mut().map_or(Ok(0), MetricsLog::sync)?,
             scalars_bytes: self.scalars.as_mut().map_or(Ok(self.scalars_bytes), Scalars::sync)?,
+            epochs_ended: self.epochs_ended,
         })?)
     }
 
@@ -313,8 +322,8 @@ impl Keeper for RunDirectory {
         let mark = mark.map(Mark::deserialize).transpose()?;
         match &mark {
             Some(mark) => {
-                self.refuse_without_logs(mark)?;
                 self.seconds_before = mark.seconds;
+                self.epochs_ended = mark.epochs_ended;
                 self.open_logs(Some(mark))?;
                 self.write_settings()?;
             }

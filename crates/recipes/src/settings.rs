@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use training::EndStatus;
 
-use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
+use crate::{ExitCode, Failure, Summary, report::same, run_directory::CONFIG, shell::quoted_path};
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are, where
 /// they are kept and how many threads read them, what is reported, and when the run ends. From the
@@ -40,7 +40,33 @@ const PATIENCE: &str = "training.patience";
 ///
 /// Names each such setting, its value at the start, and now.
 pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Failure> {
-    let (began_with, now) = (leaves(began_with), leaves(now));
+    refuse_changed(&leaves(began_with), &leaves(now))
+}
+
+/// As [`refuse_changes`], by the settings as a run has them on file and as they are to be now. What is
+/// left open now is no change: the recipe chooses it once it knows the data.
+///
+/// - `recipe`: the recipe's own settings, for what either leaves out
+pub(crate) fn refuse_changes_of_file(
+    recipe: &BTreeMap<String, Value>,
+    began_with: &Value,
+    now: &Value,
+) -> Result<(), Failure> {
+    let on_recipe = |settings| {
+        let mut all = recipe.clone();
+        all.extend(leaves(settings));
+        all
+    };
+    let (mut began_with, mut now) = (on_recipe(began_with), on_recipe(now));
+    now.retain(|_, value| value != "");
+    began_with.retain(|key, _| now.contains_key(key));
+    refuse_changed(&began_with, &now)
+}
+
+fn refuse_changed(
+    began_with: &BTreeMap<String, Value>,
+    now: &BTreeMap<String, Value>,
+) -> Result<(), Failure> {
     let keys = began_with.keys().chain(now.keys().filter(|key| !began_with.contains_key(*key)));
     let none = Value::Null;
     let refused: Vec<String> = keys
@@ -49,7 +75,7 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
             let now = now.get(key).unwrap_or(&none);
             let moved = key == WEIGHTS && [then, now].into_iter().all(names_a_file);
             let free = FREE.contains(&key.as_str()) || key.starts_with(FREE_TABLE) || moved;
-            (then != now && !free).then(|| format!("`{key}` was {then} and is {now}"))
+            (!same(then, now) && !free).then(|| format!("`{key}` was {then} and is {now}"))
         })
         .collect();
     if refused.is_empty() {
@@ -58,11 +84,19 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
     Err(Failure::new(
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
-        "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only \
-         `training.epochs`, `training.max_steps`, `training.patience`, the paths of the data and \
-         of the weights, `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and \
-         `[checkpoint]` may change",
+        format!(
+            "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only {} \
+             may change",
+            may_change().join(", ")
+        ),
     ))
+}
+
+/// What a resumed run may change, in backticks: settings, a table, and the file of the weights.
+pub(crate) fn may_change() -> Vec<String> {
+    let table = format!("[{}]", FREE_TABLE.trim_end_matches('.'));
+    let all = FREE.into_iter().chain([WEIGHTS, &table]);
+    all.map(|name| format!("`{name}`")).collect()
 }
 
 fn names_a_file(weights: &Value) -> bool {
@@ -78,13 +112,13 @@ pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
 }
 
 /// How a finished run gets its model again: from its newest checkpoint, if it has one.
-pub(crate) fn rewrite(directory: &Path, steps: Option<u64>) -> String {
+pub(crate) fn rewrite(directory: &Path, has_checkpoint: bool) -> String {
     let run = quoted_path(directory);
-    match steps {
-        Some(steps) => {
-            format!("to write it again: recipes resume {run} --set {MAX_STEPS}={steps}")
+    match has_checkpoint {
+        true => {
+            format!("to write it again: recipes resume {run}")
         }
-        None => {
+        false => {
             let config = quoted_path(&directory.join(CONFIG));
             format!("restore the file, or train again: recipes train {config}")
         }
@@ -195,6 +229,28 @@ mod tests {
         check(json!(""), "stopped_early", 3, 30, "--set training.patience=");
         let both = "--set training.epochs=10 --set training.patience=";
         check(json!(""), "stopped_early", 5, 50, both);
+    }
+
+    #[test]
+    fn what_may_change_is_told_wherever_it_is_told() {
+        let readme = include_str!("../../../README.md");
+        let readme = readme.split_once("## Stop and resume").unwrap().1;
+        let readme = readme.split_once("\n## ").unwrap().0;
+        let resume = include_str!("cli/resume.rs");
+        let doc = resume.split_once("/// Make the run longer").unwrap().1;
+        let doc = doc.split_once("#[arg").unwrap().0;
+        let failure = refuse_changes(&json!({"a": 1}), &json!({"a": 2})).unwrap_err();
+        let help = failure.problems[0].help.clone().unwrap();
+        for name in may_change() {
+            // With a value, where it stands in an example.
+            let (quoted, set) = (name.clone(), name.trim_end_matches('`').to_owned() + "=");
+            let command = set.replace('`', " ");
+            for (place, text) in [("README", readme), ("`resume --help`", doc), ("help", &help)] {
+                let is_told =
+                    [&quoted, &set, &command].iter().any(|told| text.contains(told.as_str()));
+                assert!(is_told, "{place} does not tell of {name}");
+            }
+        }
     }
 
     #[test]

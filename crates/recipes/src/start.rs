@@ -7,12 +7,16 @@ use backend::{
     set_sum_over_processes,
 };
 use data::{Batching, SharedFiles, refuse_shared};
+use serde::Serialize;
 use training::{Event, Group, Observer, Stop};
 
 use crate::{
     ExitCode, Failure,
-    record::data_hash,
+    config::to_toml,
+    record::{config_of, data_hash},
+    registry::Recipe,
     run_directory::{CONFIG, INITIAL},
+    settings::refuse_changes_of_file,
     shell::quoted_path,
 };
 
@@ -107,6 +111,19 @@ impl<'a> Start<'a> {
     /// [`Start::prepare`] as a function.
     pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
         |task, done, of| self.prepare(task, done, of)
+    }
+
+    /// Refuses to go on under other settings than the run has on file, if it has any.
+    pub(crate) fn refuse_changed_settings(
+        &self,
+        recipe: &Recipe,
+        config: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let began_with = config_of(&self.directory).ok();
+        let began_with = began_with.and_then(|text| toml::from_str(&text).ok());
+        let now = to_toml(config).ok().and_then(|text| toml::from_str(&text).ok());
+        let (Some(began_with), Some(now)) = (began_with, now) else { return Ok(()) };
+        refuse_changes_of_file(&recipe.settings(), &began_with, &now)
     }
 
     /// Refuses to go on with other data than the run began with.

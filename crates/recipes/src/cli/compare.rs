@@ -47,8 +47,9 @@ fn describe(comparison: &Comparison) -> String {
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
-    if let Some((metric, run)) = comparison.best() {
-        text += &format!("\nlowest {metric}: {run}\n");
+    if let Some((metric, runs)) = comparison.best() {
+        let alike = if runs.len() > 1 { " (equal)" } else { "" };
+        text += &format!("\nlowest {metric}: {}{alike}\n", runs.join(", "));
     }
     if !comparison.notes.is_empty() {
         text.push('\n');

@@ -6,13 +6,14 @@ use std::{
 };
 
 use clap::ValueHint;
-use training::{EndStatus, Group};
+use training::{EndStatus, Group, newest_step};
 
 use super::{
     arguments::Common,
     export::EXPORTS,
     output::{Output, print_note},
     panics::caught,
+    predict::unusable_model,
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
@@ -25,7 +26,7 @@ use crate::{
     record::{Record, config_of},
     registry,
     report::stable,
-    run_directory::refuse_if_in_use,
+    run_directory::{CHECKPOINTS, refuse_if_in_use},
     settings::longer,
     shell::quoted_path,
     summary::of_finished,
@@ -37,9 +38,10 @@ pub(super) struct ResumeArguments {
     #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
     run: PathBuf,
     /// Make the run longer or shorter: `training.epochs=N` or `training.max_steps=N`, and
-    /// `training.patience=` if it stopped early; or say where its data are now: `data.path=PATH`.
-    /// `data.cache`, `data.residency`, `data.workers`, `output.tensorboard` and `[checkpoint]` may
-    /// change too. May be repeated
+    /// `training.patience=` if it stopped early; or say where its files are now: `data.path=PATH`,
+    /// and likewise `data.validation_path`, `data.test_path` and `model.weights`. `data.cache`,
+    /// `data.residency`, `data.workers`, `output.tensorboard` and `[checkpoint]` may change too.
+    /// May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
 }
@@ -58,7 +60,12 @@ pub(super) fn run(
     let config = String::from_utf8(config).expect("it was text");
     let looks = group.leads() && arguments.settings.is_empty();
     let record = if looks { Record::read(directory)? } else { Record::default() };
-    if group.broadcast(vec![u8::from(record.summary.is_some())])? == [1] {
+    let lost = record.summary.as_ref().and_then(|_| unusable_model(&record));
+    let is_finished = record.summary.is_some() && lost.is_none();
+    if let Some(lost) = lost {
+        tell_rewriting(directory, lost)?;
+    }
+    if group.broadcast(vec![u8::from(is_finished)])? == [1] {
         let Some(summary) = record.summary else { return Ok(()) };
         return output.result(&Ended::of(summary, directory), |Ended { summary, .. }| {
             let text = describe(summary, directory, false);
@@ -70,7 +77,10 @@ pub(super) fn run(
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
         let before = of_finished(directory).ok().flatten();
-        stopped_early = before.filter(|before| before.status == EndStatus::StoppedEarly);
+        let is_to_go_on = |before: &Summary| {
+            before.status == EndStatus::StoppedEarly && !arguments.settings.is_empty()
+        };
+        stopped_early = before.filter(is_to_go_on);
     }
     if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
         print_note(&format!(
@@ -111,6 +121,17 @@ pub(super) fn run(
         }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// Says that a finished run writes its model again, where it has a checkpoint to do so.
+///
+/// - `lost`: what is wrong with its model
+fn tell_rewriting(directory: &Path, lost: Failure) -> Result<(), Failure> {
+    if newest_step(&directory.join(CHECKPOINTS)).is_none() {
+        return Err(lost);
+    }
+    print_note(&format!("{lost}; it is written again from the last checkpoint"));
+    Ok(())
 }
 
 /// Says how to go on where a run that had stopped early was resumed, and stopped at the same step.

@@ -29,7 +29,7 @@ pub(super) fn remove_ignored(settings: &mut BTreeMap<String, Value>) {
 
 /// The settings that differ, without those that only some rows have, all with the same value, which
 /// is their recipe's own; and the data, by the beginning of their hash, where rows differ in nothing
-/// else.
+/// else, or were to have the same.
 pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
     let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
     let keys = rows.iter().flat_map(|row| row.settings.keys());
@@ -48,10 +48,15 @@ pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
     let keys = keys.into_iter();
     let mut found: BTreeMap<String, Vec<Value>> =
         keys.filter(|(key, values)| differ(values) && !is_lacking(key, values)).collect();
-    let settings: Vec<_> = rows.iter().map(|row| &row.settings).collect();
-    if (1..rows.len()).any(|place| settings[..place].contains(&settings[place])) {
+    let is_told_by_data = |place: usize| {
+        let row = &rows[place];
+        rows[..place]
+            .iter()
+            .any(|other| other.settings == row.settings || other.has_other_data(row))
+    };
+    if (1..rows.len()).any(is_told_by_data) {
         let beginning =
-            |row: &Row| row.data.as_str().map(|hash| hash.chars().take(DIGITS).collect());
+            |row: &Row| row.data[0].as_str().map(|hash| hash.chars().take(DIGITS).collect());
         let hashes = rows.iter().map(|row| beginning(row).map_or(Value::Null, Value::String));
         found.insert("data".to_owned(), hashes.collect());
     }
@@ -66,7 +71,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        comparison::{Comparison, Finished, Runs},
+        comparison::{Comparison, Runs, finished::Finished},
         config::Layer,
         record::Record,
         registry::{self, RECIPES},

@@ -1,36 +1,27 @@
 //! Finished runs side by side; those that differ only in their seed are one row.
 
 mod differences;
+mod finished;
 mod row;
 
 use std::{
-    cmp::Ordering::Equal,
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
 use askama::Template;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use training::EndStatus;
 
-use self::{
-    differences::{differences, remove_ignored},
-    row::Row,
-};
+use self::{differences::differences, finished::Finished, row::Row};
 use crate::{
-    ExitCode, Failure, Summary,
+    ExitCode, Failure,
     chart::{self, Chart},
     record::{End, Record},
     report::{overlaid, shown},
-    run_directory::ordered,
     shell::quoted_path,
 };
-
-/// The setting that may differ within a row.
-const SEED: &str = "training.seed";
-/// The key of what is no setting, but tells runs apart as one does.
-const EARLIER_LENGTH: &str = "earlier length";
 
 /// The results of runs, and the settings in which they differ.
 #[derive(Debug, Serialize)]
@@ -40,15 +31,6 @@ pub(crate) struct Comparison {
     pub(crate) differences: BTreeMap<String, Vec<Value>>,
     /// Notes to the user, such as which runs are left out, a sentence each.
     pub(crate) notes: Vec<String>,
-}
-
-/// A run with its results.
-struct Finished {
-    record: Record,
-    summary: Summary,
-    /// Without the seed and what its source ignores; with the device, the backend, the number of ranks, and the earlier lengths
-    /// that its learning rates followed.
-    settings: BTreeMap<String, Value>,
 }
 
 /// The finished runs of some directories.
@@ -174,43 +156,6 @@ struct Page<'a> {
     charts: Vec<String>,
 }
 
-impl Finished {
-    fn of(record: Record, summary: Summary) -> Self {
-        let mut settings = record.settings.clone();
-        settings.remove(SEED);
-        settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
-        remove_ignored(&mut settings);
-        settings.insert("device".to_owned(), json!(summary.device));
-        settings.insert("backend".to_owned(), json!(summary.backend));
-        settings.insert("ranks".to_owned(), json!(summary.ranks));
-        if let Some(lengths) = record.followed_lengths() {
-            settings.insert(EARLIER_LENGTH.to_owned(), json!(lengths));
-        }
-        Self { record, summary, settings }
-    }
-
-    /// Whether a run differs from this one in its seed at most: with the same seed its samples are
-    /// the same too.
-    fn repeated_by(&self, run: &Self) -> bool {
-        let has_other_seed = self.summary.seed != run.summary.seed;
-        self.settings == run.settings && (has_other_seed || self.data() == run.data())
-    }
-
-    /// The hash of the samples, split by split.
-    fn data(&self) -> &Value {
-        &self.record.environment["data"]
-    }
-
-    /// The metrics of all splits, in display order.
-    fn metrics(&self) -> Vec<(String, f64)> {
-        let named = |(split, metrics)| {
-            let metrics = ordered(metrics).into_iter();
-            metrics.map(move |(name, value)| (format!("{split}_{name}"), value))
-        };
-        self.summary.splits().flat_map(named).collect()
-    }
-}
-
 /// Why a run has no results.
 fn why(record: &Record) -> String {
     let shown = record.directory.display();
@@ -246,18 +191,23 @@ impl Comparison {
         metrics
     }
 
-    /// The first metric of held-out data, a loss, and the run where it is lowest; none where they
-    /// learnt different tasks, whose losses say nothing of each other.
-    pub(crate) fn best(&self) -> Option<(String, String)> {
+    /// The first metric of held-out data, a loss, and the runs where it is lowest, more than one where
+    /// they are equal; none where they learnt different tasks or data, whose losses say nothing of each
+    /// other.
+    pub(crate) fn best(&self) -> Option<(String, Vec<String>)> {
         let is_other = |row: &Row| row.task() != self.rows[0].task();
-        if self.rows.iter().any(is_other) {
+        let other_data = |place: usize| {
+            self.rows[..place].iter().any(|row| row.has_other_data(&self.rows[place]))
+        };
+        if self.rows.iter().any(is_other) || (1..self.rows.len()).any(other_data) {
             return None;
         }
         let metric = self.metrics().into_iter().find(|name| !name.starts_with("train_"))?;
         let measured = |row: &'_ Row| row.metrics.get(metric).map(|value| value.mean);
-        let rows = self.rows.iter().filter(|row| measured(row).is_some_and(f64::is_finite));
-        let best = rows.min_by(|a, b| measured(a).partial_cmp(&measured(b)).unwrap_or(Equal))?;
-        Some((metric.replace('_', " "), best.name()))
+        let finite = self.rows.iter().filter_map(measured).filter(|mean| mean.is_finite());
+        let lowest = finite.reduce(f64::min)?;
+        let best = self.rows.iter().filter(|row| measured(row) == Some(lowest));
+        Some((metric.replace('_', " "), best.map(Row::name).collect()))
     }
 
     /// The column heads of the printed table.
@@ -296,51 +246,9 @@ pub(crate) fn told(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{record::EarlierLength, summary::example};
+    use serde_json::json;
 
-    fn run(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finished {
-        let test = json!({"loss": 0.5, "accuracy": accuracy});
-        let settings = [
-            ("recipe", json!("cnn")),
-            ("data.path", json!("")),
-            ("optimizer.learning_rate", json!(rate)),
-            (SEED, json!(seed)),
-        ];
-        let record = Record {
-            directory: format!("runs/{name}").into(),
-            recipe: "cnn".to_owned(),
-            settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
-            ..Record::default()
-        };
-        Finished::of(record, example(&json!({"seed": seed, "test": test})))
-    }
-
-    #[test]
-    fn runs_that_differ_in_their_ranks_are_two_rows() {
-        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
-        runs[1].summary.ranks = 2;
-        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
-        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
-        assert_eq!(comparison.rows.len(), 2);
-        assert_eq!(comparison.differences["ranks"], [json!(1), json!(2)]);
-    }
-
-    #[test]
-    fn a_run_whose_length_changed_under_its_schedule_is_no_repetition() {
-        let compared = |kind: &str| {
-            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
-            for run in &mut runs {
-                run.record.settings.insert("schedule.kind".to_owned(), json!(kind));
-            }
-            runs[1].record.earlier_lengths = vec![EarlierLength { steps: 20, until: 10 }];
-            let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
-            Runs { finished: runs.into(), notes: Vec::new() }.compare()
-        };
-        assert_eq!(compared("constant").rows.len(), 1);
-        let differences = compared("cosine").differences;
-        assert_eq!(differences[EARLIER_LENGTH], [Value::Null, json!("20 steps, until step 10")]);
-    }
+    use super::{finished::example as run, *};
 
     #[test]
     fn runs_that_differ_in_their_seed_are_a_row() {
@@ -378,18 +286,6 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_repeats_another_with_its_seed_counts_once() {
-        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.7), run("c", 0, 0.1, 0.5)];
-        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
-        let cells = comparison.cells();
-        assert_eq!(cells.len(), 1);
-        assert_eq!([&cells[0][0], &cells[0][2]], ["runs/a and 1 more", "0, 1"]);
-        assert_eq!(cells[0][7], "60.00 ± 14.14 %");
-        let note = "`runs/c` repeats `runs/a`: same settings and seed, so the two count as one";
-        assert_eq!(comparison.notes, [note]);
-    }
-
-    #[test]
     fn what_is_not_set_is_no_difference() {
         let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
         runs[0].record.settings.remove("data.path");
@@ -397,36 +293,66 @@ mod tests {
         let mut rows = Runs { finished: runs.into(), notes: Vec::new() }.compare().rows;
         assert_eq!(rows.len(), 1);
         rows.push(Row::of(&[&run("c", 0, 0.1, 0.5)]));
-        rows[0].settings.insert("augment.rotate".to_owned(), json!(0.0));
+        rows[0].settings.remove("augment.rotate");
         assert!(differences(&rows).is_empty(), "{:?}", differences(&rows));
         rows[0].settings.insert("augment.rotate".to_owned(), json!(15.0));
-        assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), Value::Null]);
+        assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), json!(0.0)]);
     }
 
-    #[test]
-    fn data_that_differ_within_a_row_are_noted() {
-        let notes = |data: [&str; 2]| {
-            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
-            for (run, data) in runs.iter_mut().zip(data) {
-                run.record.environment = json!({ "data": data });
-            }
-            Runs { finished: runs.into(), notes: Vec::new() }.compare().notes
+    /// The runs that are told to be the best: of one seed, each with other settings and data.
+    fn best(settings: [&[(&str, Value)]; 2], data: [&str; 2], losses: [f64; 2]) -> Vec<String> {
+        let run = |place: usize| {
+            let name = ["a", "b"][place];
+            let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, 0.5);
+            let set = settings[place].iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            record.settings.extend(set);
+            record.environment = json!({ "data": data[place] });
+            summary.test = Some([("loss".to_owned(), losses[place])].into());
+            Finished::of(record, summary)
         };
-        assert_eq!(notes(["same", "same"]), [""; 0]);
-        assert!(notes(["one", "other"])[0].starts_with("with another seed other samples"));
+        let comparison = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare();
+        assert_eq!(comparison.rows.len(), 2);
+        comparison.best().map(|(_, runs)| runs).unwrap_or_default()
     }
 
     #[test]
-    fn runs_of_one_seed_on_different_data_are_two_rows() {
-        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.1, 0.6), run("c", 1, 0.1, 0.7)];
-        for (run, data) in runs.iter_mut().zip(["0123456789ab", "fedcba987654", "another seed's"]) {
-            run.record.environment = json!({ "data": data });
-        }
-        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
-        let seeds: Vec<&[u64]> = comparison.rows.iter().map(|row| row.seeds.as_slice()).collect();
-        assert_eq!(seeds, [[0, 1].as_slice(), &[0]]);
-        let hashes = ["01234567", "fedcba98"].map(Value::from).to_vec();
-        assert_eq!(comparison.differences, [("data".to_owned(), hashes)].into());
+    fn losses_on_other_data_have_no_winner() {
+        let [small, large] = [16, 64].map(|size| [("training.batch_size", json!(size))]);
+        let check = |settings: [&[(&str, Value)]; 2], data: [&str; 2], expected: &[&str]| {
+            assert_eq!(best(settings, data, [0.5, 0.25]), expected, "{settings:?}");
+        };
+        check([&small, &large], ["one", "one"], &["runs/b"]);
+        check([&small, &large], ["one", "other"], &[]);
+        // The samples are others because others were asked for.
+        let [few, many] = [100, 200].map(|samples| ("data.samples", json!(samples)));
+        check([&[few], &[many]], ["one", "other"], &["runs/b"]);
+        // The hash tells nothing of the size of pictures, but of their files.
+        let [narrow, wide] = [32, 64].map(|side| ("data.size", json!(side)));
+        check([&[narrow], &[wide]], ["one", "other"], &[]);
+        let text = ("data.source", json!("text"));
+        let words = |count: usize| [text.clone(), ("data.vocabulary", json!(count))];
+        check([&words(2), &words(1000)], ["one", "one"], &[]);
+        let with = |size: &[(&'static str, Value); 1]| [text.clone(), size[0].clone()];
+        check([&with(&small), &with(&large)], ["one", "one"], &["runs/b"]);
+        check([&with(&small), &with(&large)], ["one", "other"], &[]);
+    }
+
+    #[test]
+    fn runs_with_the_same_lowest_loss_are_all_named() {
+        let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
+        let best = best(settings.each_ref().map(|set| &set[..]), ["one", "one"], [0.5, 0.5]);
+        assert_eq!(best, ["runs/a", "runs/b"]);
+    }
+
+    /// A run's settings leave it out where it is as in the recipe.
+    #[test]
+    fn what_is_left_out_is_as_in_the_recipe() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        let balanced = json!("balanced");
+        runs[0].record.settings.insert("data.class_weights".to_owned(), balanced.clone());
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let differences = Runs { finished: runs.into(), notes: Vec::new() }.compare().differences;
+        assert_eq!(differences["data.class_weights"], [balanced, json!("equal")]);
     }
 
     #[test]

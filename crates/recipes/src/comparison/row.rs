@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Finished;
+use super::finished::{Finished, seed_chooses_samples};
 use crate::{
     registry::{self, Recipe},
     spread::Spread,
 };
 
 /// The settings that say what is learnt.
-const TASK: [&str; 10] = [
+const TASK: [&str; 11] = [
     "data.source",
     "data.drawing",
     "data.labels",
@@ -23,7 +23,25 @@ const TASK: [&str; 10] = [
     "data.validation",
     "data.validation_path",
     "data.test_path",
+    "data.vocabulary",
 ];
+
+/// The settings of `[data]` on which the hash of the samples does not depend, and which may therefore
+/// differ where the hashes are compared.
+const BESIDE: [&str; 10] = [
+    "data.cache",
+    "data.channels",
+    "data.class_weights",
+    "data.normalise",
+    "data.order",
+    "data.residency",
+    "data.resize",
+    "data.sequence_length",
+    "data.size",
+    "data.workers",
+];
+/// It decides how categories become features, which are hashed.
+const EMBEDDING: &str = "model.embedding";
 
 /// A run, or several that differ only in their seeds and in what those choose of the data.
 #[derive(Debug, Serialize)]
@@ -40,7 +58,7 @@ pub(crate) struct Row {
     #[serde(skip)]
     pub(super) settings: BTreeMap<String, Value>,
     #[serde(skip)]
-    pub(super) data: Value, // the hash of the first run's samples
+    pub(super) data: Vec<Value>, // the hash of each run's samples
     #[serde(skip)]
     pub(super) order: Vec<String>, // of the metrics, for display
 }
@@ -55,6 +73,29 @@ impl Row {
             task => task,
         });
         (kind, TASK.map(|key| self.settings.get(key)).into())
+    }
+
+    /// Whether a run here had other samples than one there, though both name the same: those that the
+    /// path led to have changed.
+    pub(super) fn has_other_data(&self, other: &Self) -> bool {
+        // Of a text nothing else decides, but the vocabulary of the run that it began with.
+        let is_text = self.settings.get("data.source").is_some_and(|source| source == "text");
+        let asked = |row: &'_ Self| -> Vec<(String, Value)> {
+            let is_of_data = |key: &str| key.starts_with("data.") && !BESIDE.contains(&key);
+            let keys = row.settings.iter().filter(|(key, _)| is_of_data(key) || *key == EMBEDDING);
+            keys.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        if self.task() != other.task() || (!is_text && asked(self) != asked(other)) {
+            return false;
+        }
+        let any_seed = !seed_chooses_samples(&self.settings);
+        let runs = |row: &'_ Self| row.seeds.clone().into_iter().zip(row.data.clone());
+        runs(self).any(|(seed, data)| {
+            runs(other).any(|(other_seed, other)| {
+                let known = !data.is_null() && !other.is_null();
+                known && (any_seed || seed == other_seed) && data != other
+            })
+        })
     }
 
     /// - `group`: at least one run, each with another seed
@@ -83,7 +124,7 @@ impl Row {
             seconds: spread(&|run| run.summary.seconds),
             samples_per_second: spread(&|run| run.summary.samples_per_second()),
             settings: group[0].settings.clone(),
-            data: group[0].data().clone(),
+            data: group.iter().map(|run| run.data().clone()).collect(),
             order,
         }
     }

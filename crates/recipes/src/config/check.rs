@@ -18,6 +18,8 @@ pub trait Check {
 #[derive(Debug)]
 pub struct Checker<'a> {
     recipe: &'a Table,
+    /// Without the options of the command line.
+    usual: &'a Table,
     merged: &'a Table,
     /// Whether no key of any layer was refused before the checks.
     complete: bool,
@@ -25,8 +27,8 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(recipe: &'a Table, merged: &'a Table, complete: bool) -> Self {
-        Self { recipe, merged, complete, problems: Vec::new() }
+    pub(super) fn new([recipe, usual]: [&'a Table; 2], merged: &'a Table, complete: bool) -> Self {
+        Self { recipe, usual, merged, complete, problems: Vec::new() }
     }
 
     pub(super) fn into_problems(self) -> Vec<Problem> {
@@ -37,7 +39,9 @@ impl<'a> Checker<'a> {
     pub fn require(&mut self, key: &str, holds: bool, rule: &str) {
         if !holds {
             let node = self.merged.given(key);
-            let mut problem = must_be(key, rule, node, self.recipe);
+            let is_usual = node == self.usual.given(key);
+            let example = if is_usual { self.recipe } else { self.usual };
+            let mut problem = must_be(key, rule, node, example);
             let leave_out = || format!("omit `{key}` for the recipe's default");
             problem.help.get_or_insert_with(leave_out);
             self.problems.push(problem);

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path, rc::Rc};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    mismatch::must_be,
+    mismatch::{RECIPE, must_be},
     problem::{Problem, Problems, shortened},
     tree::{Node, Origin, Table, Value},
 };
@@ -25,7 +25,7 @@ pub struct Layer {
 impl Layer {
     /// A recipe's own TOML, which holds every default.
     pub fn recipe(name: &str, text: &str) -> Self {
-        Self::document(&format!("recipe {name}"), text)
+        Self::document(&format!("{RECIPE}{name}"), text)
     }
 
     /// A user's file, or the `config.toml` of a run.
@@ -113,6 +113,11 @@ impl Layer {
 }
 
 impl Layer {
+    /// Whether it is an option of the command line.
+    pub(super) fn is_option(&self) -> bool {
+        self.place.starts_with("--")
+    }
+
     pub(super) fn into_parts(self) -> (Table, Vec<Problem>) {
         (self.table, self.problems)
     }

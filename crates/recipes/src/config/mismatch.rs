@@ -127,8 +127,9 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// The message for a wrong value, with the recipe's value as an example.
-pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &Table) -> Problem {
+/// The message for a wrong value, with the usual one as an example: the recipe's, or that of a file on
+/// top of it.
+pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Table) -> Problem {
     let found = match node.map(|node| &node.value) {
         Some(Value::Table(_)) => ", found a table".to_owned(),
         Some(value) => format!(", found `{}`", shortened(&value.to_string())),
@@ -142,9 +143,15 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, recipe: &T
         let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
         return problem.with_help(format!("a name with a point stands in quotes, as {example}"));
     }
-    match recipe.given(key).map(|node| &node.value) {
-        Some(Value::Table(_)) | None => problem,
-        Some(example) => problem.with_help(format!("the recipe has `{key} = {example}`")),
+    match usual.given(key) {
+        Some(Node { value: Value::Table(_), .. }) | None => problem,
+        Some(Node { value, origin, .. }) => {
+            let place = match origin.place.strip_prefix(RECIPE) {
+                Some(_) => "the recipe".to_owned(),
+                None => format!("`{}`", origin.place),
+            };
+            problem.with_help(format!("{place} has `{key} = {value}`"))
+        }
     }
 }
 
@@ -166,6 +173,9 @@ pub(super) fn placed(message: String, node: Option<&Node>) -> String {
         None => message,
     }
 }
+
+/// What the place of a recipe's own settings begins with, before its name.
+pub(super) const RECIPE: &str = "recipe ";
 
 /// A choice that is not offered: the schedule of `recipes lr-find`.
 const NOT_OFFERED: &str = "range";

@@ -95,16 +95,21 @@ pub fn resolve<C: DeserializeOwned + Check>(
     Problems::none_in(problems)?;
 
     let mut merged = recipe.clone();
+    let mut usual = recipe.clone(); // what the files say, for the options' mistakes
     let mut problems = Vec::new();
     for layer in layers {
+        let is_file = !layer.is_option();
         let (mut table, unreadable) = layer.into_parts();
         problems.extend(unreadable);
-        problems.extend(take_out_mistakes::<C>(&mut table, &recipe));
+        problems.extend(take_out_mistakes::<C>(&mut table, &recipe, &usual));
         merged.overlay(&table);
+        if is_file {
+            usual.overlay(&table);
+        }
     }
 
     let config: C = reader::read(&merged).map_err(|mismatch| mismatch.problem(&merged, &recipe))?;
-    let mut checker = Checker::new(&recipe, &merged, problems.is_empty());
+    let mut checker = Checker::new([&recipe, &usual], &merged, problems.is_empty());
     config.check(&mut checker);
     problems.extend(checker.into_problems());
     Problems::none_in(problems)?;
@@ -115,7 +120,13 @@ pub fn resolve<C: DeserializeOwned + Check>(
 ///
 /// serde stops at the first mistake. So the layer is read on top of the recipe, which is complete
 /// and correct by itself, the offending value is removed, and so on until none is left.
-fn take_out_mistakes<C: DeserializeOwned>(layer: &mut Table, recipe: &Table) -> Vec<Problem> {
+///
+/// - `usual`: the values without the layer
+fn take_out_mistakes<C: DeserializeOwned>(
+    layer: &mut Table,
+    recipe: &Table,
+    usual: &Table,
+) -> Vec<Problem> {
     let mut found = Vec::new();
     loop {
         let mut trial = recipe.clone();
@@ -123,7 +134,7 @@ fn take_out_mistakes<C: DeserializeOwned>(layer: &mut Table, recipe: &Table) -> 
         match reader::read::<C>(&trial) {
             Err(mismatch) if layer.remove(mismatch.path()) => {
                 let line = trial.at(mismatch.path()).and_then(|node| node.origin.line);
-                found.push((line, mismatch.problem(&trial, recipe)));
+                found.push((line, mismatch.problem(&trial, usual)));
             }
             // Nothing is wrong, or the recipe itself is, which `resolve` will say once.
             _ => break,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{record::Record, registry};
+use crate::{backbone::Model, record::Record, registry, vgg};
 
 /// A setting with its value in the recipe and in the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +18,20 @@ pub(super) struct Change {
 /// Ordered by key.
 pub(super) fn changes(record: &Record) -> Vec<Change> {
     let Ok(recipe) = registry::find(&record.recipe) else { return Vec::new() };
-    between(&recipe.settings(), &record.settings)
+    let mut usual = recipe.settings();
+    usual.extend(chosen(record).into_iter().flatten());
+    between(&usual, &record.settings)
+}
+
+/// What a pretrained backbone takes, which a run has on file where the user left it open.
+fn chosen(record: &Record) -> Option<[(String, Value); 2]> {
+    if record.recipe != vgg::RECIPE.name {
+        return None;
+    }
+    let settings: Value = toml::from_str(&record.config).ok()?;
+    let network = Model::deserialize(&settings["model"]).ok()?.network(None).ok()?;
+    let named = [("data.size", network.size), ("data.channels", network.channels)];
+    Some(named.map(|(key, value)| (key.to_owned(), value.into())))
 }
 
 fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) -> Vec<Change> {
@@ -62,6 +76,22 @@ mod tests {
             .map(|change| format!("{}: {} -> {}", change.key, change.usual, change.value))
             .collect();
         assert_eq!(told, ["b: 0.001 -> 0.002", "c: x -> ", "e:  -> [1,2]"]);
+    }
+
+    #[test]
+    fn what_a_backbone_takes_is_no_change() {
+        let told = |size: &str, backbone: &str| {
+            let config = vgg::RECIPE.toml.replace("size = \"\"", &format!("size = {size}"));
+            let config = config.replace("channels = \"\"", "channels = 3");
+            let config = config.replace("\"vgg-small\"", &format!("{backbone:?}"));
+            let settings = leaves(&toml::from_str(&config).unwrap());
+            let recipe = "vgg".to_owned();
+            changes(&Record { recipe, config, settings, ..Record::default() })
+        };
+        assert_eq!(told("32", "vgg-small"), []);
+        let keys = |changes: Vec<Change>| changes.into_iter().map(|change| change.key);
+        assert_eq!(keys(told("64", "vgg-small")).collect::<Vec<_>>(), ["data.size"]);
+        assert_eq!(keys(told("224", "vgg16")).collect::<Vec<_>>(), ["model.backbone"]);
     }
 
     #[test]

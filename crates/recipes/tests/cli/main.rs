@@ -14,6 +14,7 @@ mod plan;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod readme;
+mod repair;
 mod report;
 mod resume;
 mod tensorboard;

@@ -1,0 +1,205 @@
+//! A finished run, and which others differ from it in their seed at most.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::differences::remove_ignored;
+use crate::{
+    Summary,
+    record::Record,
+    registry::{self, Recipe},
+    run_directory::ordered,
+};
+
+/// The setting that may differ within a row.
+const SEED: &str = "training.seed";
+/// The key of what is no setting, but tells runs apart as one does.
+const EARLIER_LENGTH: &str = "earlier length";
+
+/// A run with its results.
+pub(super) struct Finished {
+    pub(super) record: Record,
+    pub(super) summary: Summary,
+    /// Without the seed and what its source ignores; with the device, the backend, the number of ranks, and the earlier lengths
+    /// that its learning rates followed.
+    pub(super) settings: BTreeMap<String, Value>,
+}
+
+impl Finished {
+    pub(super) fn of(record: Record, summary: Summary) -> Self {
+        // What is as in the recipe may be left out of a run's settings.
+        let mut settings = registry::find(&record.recipe).map(Recipe::settings).unwrap_or_default();
+        settings.extend(record.settings.clone());
+        settings.remove(SEED);
+        settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
+        remove_ignored(&mut settings);
+        settings.insert("device".to_owned(), json!(summary.device));
+        settings.insert("backend".to_owned(), json!(summary.backend));
+        settings.insert("ranks".to_owned(), json!(summary.ranks));
+        if let Some(lengths) = record.followed_lengths() {
+            settings.insert(EARLIER_LENGTH.to_owned(), json!(lengths));
+        }
+        Self { record, summary, settings }
+    }
+
+    /// Whether a run differs from this one in its seed at most: its samples may be others only where
+    /// another seed chooses others.
+    pub(super) fn repeated_by(&self, run: &Self) -> bool {
+        let may_differ =
+            self.summary.seed != run.summary.seed && seed_chooses_samples(&self.settings);
+        self.settings == run.settings && (may_differ || self.data() == run.data())
+    }
+
+    /// The hash of the samples, split by split.
+    pub(super) fn data(&self) -> &Value {
+        &self.record.environment["data"]
+    }
+
+    /// The metrics of all splits, in display order.
+    pub(super) fn metrics(&self) -> Vec<(String, f64)> {
+        let named = |(split, metrics)| {
+            let metrics = ordered(metrics).into_iter();
+            metrics.map(move |(name, value)| (format!("{split}_{name}"), value))
+        };
+        self.summary.splits().flat_map(named).collect()
+    }
+}
+
+/// Whether another seed draws other samples, or holds out others. Of a text the end is held out.
+pub(super) fn seed_chooses_samples(settings: &BTreeMap<String, Value>) -> bool {
+    match settings.get("data.source").and_then(Value::as_str) {
+        Some("text") => false,
+        Some("synthetic") => true,
+        _ => {
+            let share = settings.get("data.validation").and_then(Value::as_f64);
+            share != Some(0.0) && !settings.contains_key("data.validation_path")
+        }
+    }
+}
+
+/// A run of `cnn` with this accuracy.
+#[cfg(test)]
+pub(super) fn example(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finished {
+    let test = json!({"loss": 0.5, "accuracy": accuracy});
+    let settings = [
+        ("recipe", json!("cnn")),
+        ("data.path", json!("")),
+        ("optimizer.learning_rate", json!(rate)),
+        (SEED, json!(seed)),
+    ];
+    let record = Record {
+        directory: format!("runs/{name}").into(),
+        recipe: "cnn".to_owned(),
+        settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+        ..Record::default()
+    };
+    Finished::of(record, crate::summary::example(&json!({"seed": seed, "test": test})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{example as run, *};
+    use crate::{
+        comparison::{Comparison, Runs},
+        record::EarlierLength,
+    };
+
+    /// Two runs with these seeds and hashes of their samples, and other values for some settings.
+    fn compared(settings: &[(&str, Value)], seeds: [u64; 2], data: [&str; 2]) -> Comparison {
+        let run = |place: usize| {
+            let Finished { mut record, summary, .. } = run("a", seeds[place], 0.1, 0.5);
+            let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            record.settings.extend(settings);
+            record.environment = json!({ "data": data[place] });
+            Finished::of(record, summary)
+        };
+        Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare()
+    }
+
+    #[test]
+    fn samples_differ_within_a_row_only_where_the_seed_chooses_them() {
+        let of =
+            |key: &'static str, value: Value| vec![("data.source", json!("csv")), (key, value)];
+        let cases = [
+            (vec![("data.source", json!("text"))], 2),
+            (vec![("data.source", json!("synthetic")), ("data.validation", json!(0.0))], 1),
+            (vec![("data.source", json!("cifar10"))], 1),
+            (of("data.validation", json!(0.2)), 1),
+            (of("data.validation", json!(0.0)), 2),
+            (of("data.validation_path", json!("held_out.csv")), 2),
+        ];
+        for (settings, rows) in cases {
+            let comparison = compared(&settings, [0, 1], ["one", "other"]);
+            assert_eq!(comparison.rows.len(), rows, "{settings:?}");
+            assert_eq!(comparison.notes.len(), 2 - rows, "{settings:?}");
+            let comparison = compared(&settings, [0, 1], ["same", "same"]);
+            assert_eq!(comparison.rows.len(), 1, "{settings:?}");
+            assert_eq!(comparison.notes, [""; 0], "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_ranks_are_two_rows() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        runs[1].summary.ranks = 2;
+        let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        assert_eq!(comparison.rows.len(), 2);
+        assert_eq!(comparison.differences["ranks"], [json!(1), json!(2)]);
+    }
+
+    #[test]
+    fn a_run_whose_length_changed_under_its_schedule_is_no_repetition() {
+        let compared = |kind: &str| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for run in &mut runs {
+                run.record.settings.insert("schedule.kind".to_owned(), json!(kind));
+            }
+            runs[1].record.earlier_lengths = vec![EarlierLength { steps: 20, until: 10 }];
+            let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
+            Runs { finished: runs.into(), notes: Vec::new() }.compare()
+        };
+        assert_eq!(compared("constant").rows.len(), 1);
+        let differences = compared("cosine").differences;
+        assert_eq!(differences[EARLIER_LENGTH], [Value::Null, json!("20 steps, until step 10")]);
+    }
+
+    #[test]
+    fn a_run_that_repeats_another_with_its_seed_counts_once() {
+        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.7), run("c", 0, 0.1, 0.5)];
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        let cells = comparison.cells();
+        assert_eq!(cells.len(), 1);
+        assert_eq!([&cells[0][0], &cells[0][2]], ["runs/a and 1 more", "0, 1"]);
+        assert_eq!(cells[0][7], "60.00 ± 14.14 %");
+        let note = "`runs/c` repeats `runs/a`: same settings and seed, so the two count as one";
+        assert_eq!(comparison.notes, [note]);
+    }
+
+    #[test]
+    fn data_that_differ_within_a_row_are_noted() {
+        let notes = |data: [&str; 2]| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for (run, data) in runs.iter_mut().zip(data) {
+                run.record.environment = json!({ "data": data });
+            }
+            Runs { finished: runs.into(), notes: Vec::new() }.compare().notes
+        };
+        assert_eq!(notes(["same", "same"]), [""; 0]);
+        assert!(notes(["one", "other"])[0].starts_with("with another seed other samples"));
+    }
+
+    #[test]
+    fn runs_of_one_seed_on_different_data_are_two_rows() {
+        let mut runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.1, 0.6), run("c", 1, 0.1, 0.7)];
+        for (run, data) in runs.iter_mut().zip(["0123456789ab", "fedcba987654", "another seed's"]) {
+            run.record.environment = json!({ "data": data });
+        }
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        let seeds: Vec<&[u64]> = comparison.rows.iter().map(|row| row.seeds.as_slice()).collect();
+        assert_eq!(seeds, [[0, 1].as_slice(), &[0]]);
+        let hashes = ["01234567", "fedcba98"].map(Value::from).to_vec();
+        assert_eq!(comparison.differences, [("data".to_owned(), hashes)].into());
+    }
+}

@@ -1,0 +1,106 @@
+//! Runs that lost a part of their files, and what `resume` refuses before it looks at the rest.
+
+use std::fs;
+
+use crate::{folder::Folder, resume::outcome};
+
+#[test]
+fn a_model_that_is_missing_or_damaged_is_told_and_written_again() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --set training.epochs=2 --progress quiet";
+    folder.run(&format!("{train} --run-dir run")).succeeded();
+    let model = folder.path("run/model.safetensors");
+    let (before, config) = (fs::read(&model).unwrap(), folder.read("run/config.toml"));
+    let check = |message: &str| {
+        for command in [
+            "eval run",
+            "predict run rows.csv",
+            "export run --format onnx",
+            "generate run --prompt a",
+        ] {
+            let ran = folder.run(command).refused(3, message);
+            let help = "help: to write it again: recipes resume run\n";
+            assert!(ran.stderr.ends_with(help), "{command}: {}", ran.stderr);
+        }
+        let ran = folder.run("resume run").succeeded();
+        assert!(ran.stderr.contains("; it is written again from the last checkpoint"), "{ran:#?}");
+        assert_eq!(fs::read(&model).unwrap(), before);
+        assert_eq!(folder.read("run/config.toml"), config);
+        assert!(folder.run("resume run").succeeded().stdout.contains("already finished"));
+    };
+    fs::remove_file(&model).unwrap();
+    check("the run `run` has no model: its `model.safetensors` is missing");
+    fs::write(&model, &before[..before.len() - 1]).unwrap();
+    check("`run/model.safetensors`");
+}
+
+/// Neither the data nor the checkpoint are to blame for what they would follow from.
+#[test]
+fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --max-steps 30 --progress quiet";
+    folder.run(&format!("{train} --run-dir run")).succeeded();
+    for (change, told) in [
+        ("training.seed=3", "`training.seed` was 0 and is 3"),
+        ("data.labels=random", "`data.labels` was \"linear\" and is \"random\""),
+        ("data.validation=0.5", "`data.validation` was 0.2 and is 0.5"),
+        ("model.hidden=[7]", "`model.hidden` was [10] and is [7]"),
+        ("model.dropout=0.5", "`model.dropout` was 0.0 and is 0.5"),
+    ] {
+        let message = format!("error: a resumed run cannot change its settings: {told}\n");
+        folder.run(&format!("resume run --set {change}")).refused(2, &message);
+    }
+    // The run's own value, not its recipe's.
+    let own = "help: `run/config.toml` has `training.max_steps = 30`";
+    folder.run("resume run --set training.max_steps=many").refused(2, own);
+    folder.run("resume run --set training.max_steps=0").refused(2, own);
+    // What is left open is chosen again.
+    folder.run("resume run --set model.hidden= --set training.max_steps=40").succeeded();
+    // Nor without a checkpoint.
+    fs::remove_dir_all(folder.path("run/checkpoints")).unwrap();
+    let message = "settings: `training.seed` was 0 and is 3";
+    folder.run("resume run --set training.seed=3").refused(2, message);
+}
+
+/// As a file system leaves them after a fault, while every checkpoint is whole.
+#[test]
+fn a_run_goes_on_without_the_end_of_its_logs() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --set training.ema=0.9 --progress quiet";
+    let epochs = |epochs: usize| format!("--set training.epochs={epochs}");
+    folder.run(&format!("{train} {} --run-dir straight", epochs(5))).succeeded();
+    let (weights, rows) = outcome(&folder, "straight");
+    let gone = |_: &str| String::new();
+    let last_byte = |text: &str| text[..text.len() - 1].to_owned();
+    let third_epoch =
+        |text: &str| text.split_once("\"kind\":\"epoch\",\"epoch\":3,").unwrap().0.to_owned();
+    let cases: [(&str, fn(&str) -> String, &str); 4] = [
+        ("metrics.csv", last_byte, "the line of epoch 3 is missing"),
+        ("metrics.csv", gone, "the lines of epochs 1 to 3 are missing"),
+        ("events.jsonl", third_epoch, "the line of epoch 3 is missing"),
+        ("events.jsonl", gone, "the lines of epochs 1 to 3 are missing"),
+    ];
+    for (place, (file, damage, told)) in cases.into_iter().enumerate() {
+        let run = place.to_string();
+        folder.run(&format!("{train} {} --run-dir {run}", epochs(3))).succeeded();
+        let name = format!("{run}/{file}");
+        folder.write(&name, damage(&folder.read(&name)));
+        fs::remove_file(folder.path(&run).join("summary.json")).unwrap();
+
+        let ran = folder.run(&format!("resume {run} {} --progress plain", epochs(5))).succeeded();
+        let warning = format!("`{run}/{file}` has lost its end: {told}, and the run goes on");
+        assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+        let (resumed, left) = outcome(&folder, &run);
+        assert_eq!(resumed, weights, "{file}: {told}");
+        let is_kept = |row: &&String| match file {
+            "events.jsonl" => true,
+            _ if told.contains("epochs") => !["1,", "2,", "3,"].iter().any(|e| row.starts_with(e)),
+            _ => !row.starts_with("3,"),
+        };
+        let expected: Vec<String> = rows.iter().filter(is_kept).cloned().collect();
+        assert_eq!(left, expected, "{file}: {told}");
+        let events = folder.read(&format!("{run}/events.jsonl"));
+        assert!(events.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
+        folder.run(&format!("report {run}")).succeeded();
+    }
+}
