@@ -62,6 +62,9 @@ fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
     folder.run("resume run --set training.seed=3").refused(2, message);
 }
 
+/// What becomes of a file's content.
+type Damage = fn(&str) -> String;
+
 /// As a file system leaves them after a fault, while every checkpoint is whole.
 #[test]
 fn a_run_goes_on_without_the_end_of_its_logs() {
@@ -74,7 +77,7 @@ fn a_run_goes_on_without_the_end_of_its_logs() {
     let last_byte = |text: &str| text[..text.len() - 1].to_owned();
     let third_epoch =
         |text: &str| text.split_once("\"kind\":\"epoch\",\"epoch\":3,").unwrap().0.to_owned();
-    let cases: [(&str, fn(&str) -> String, &str); 4] = [
+    let cases: [(&str, Damage, &str); 4] = [
         ("metrics.csv", last_byte, "the line of epoch 3 is missing"),
         ("metrics.csv", gone, "the lines of epochs 1 to 3 are missing"),
         ("events.jsonl", third_epoch, "the line of epoch 3 is missing"),
