@@ -21,8 +21,8 @@ const EARLIER_LENGTH: &str = "earlier length";
 pub(super) struct Finished {
     pub(super) record: Record,
     pub(super) summary: Summary,
-    /// Without the seed and what its source ignores; with the device, the backend, the number of ranks, and the earlier lengths
-    /// that its learning rates followed.
+    /// Without the seed and what its source ignores; with the device, the backend, the number of ranks,
+    /// and the earlier lengths that its learning rates followed.
     pub(super) settings: BTreeMap<String, Value>,
 }
 

@@ -218,8 +218,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Part`] where the
-    /// part has more samples than its update, or the update has none; [`TrainError::NoGradients`] where no part
-    /// of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
+    /// part has more samples than its update, or the update has none; [`TrainError::NoGradients`] where
+    /// no part of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
     /// interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
     /// cannot be written; [`TrainError::Group`] where another process failed.
