@@ -102,8 +102,9 @@ fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
     );
 
     let begins_anew = |weights: &str| {
-        let told = transfer(&format!("--set model.weights={weights}")).succeeded().stderr;
-        told.contains(&format!("note: of `{weights}` the backbone is taken; the head begins anew"))
+        transfer(&format!("--set model.weights={weights}")).succeeded();
+        let told = format!("of `{weights}` the backbone is taken; the head begins anew");
+        folder.read("run/events.jsonl").contains(&told)
     };
     assert!(!begins_anew("backbone"));
     fs::rename(folder.path("run"), folder.path("earlier")).unwrap();
