@@ -223,7 +223,7 @@ impl Observer for Heard {
                 }
             }
             Event::Epoch { pace, validation, step, seconds, .. } => {
-                if self.steps >= WARM {
+                if self.steps.checked_sub(WARM).is_some() {
                     self.epochs.push(*seconds);
                 }
                 self.steps = *step;
