@@ -1,12 +1,9 @@
 //! Runs the trials of cases: processes take turns, and losses are compared before times count.
 
-use std::{
-    path::{Path, PathBuf},
-    thread::available_parallelism,
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use backend::{Peaks, Precision};
+use backend::{Peaks, Precision, device::cores};
 
 use crate::{
     Case, Entry, Job, Machine, ON_GPU, Peers, Refused,
@@ -164,8 +161,8 @@ impl Bench {
         let of_a_step = !matches!(trial.what, What::FirstStep(..) | What::Reach(_));
         if let Some(cost) = cost.filter(|_| of_a_step) {
             // The peak is that of all threads that were asked for; a GPU's is its own.
-            let cores = available_parallelism().map_or(1, usize::from).max(self.options.threads);
-            let threads = (threads * trial.ranks.unwrap_or(1)).min(cores);
+            let most = cores().max(self.options.threads);
+            let threads = (threads * trial.ranks.unwrap_or(1)).min(most);
             let share = threads as f64 / self.options.threads as f64;
             entry.count(cost, &self.peaks, if ON_GPU { 1.0 } else { share });
         }

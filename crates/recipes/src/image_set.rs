@@ -270,11 +270,11 @@ fn divided(
     fraction: f64,
     seed: u64,
 ) -> Result<(Source, Option<Source>), DataError> {
-    let (train, Some(held_out)) = hold_out(images.labels(), fraction, seed)? else {
+    if fraction == 0.0 {
         return Ok((images, None));
-    };
-    let part = |indices| Arc::new(Subset::new(Arc::clone(&images), indices)) as Source;
-    Ok((part(train), Some(part(held_out))))
+    }
+    let (train, held_out) = Subset::divide(&images, fraction, seed)?;
+    Ok((Arc::new(train), Some(Arc::new(held_out))))
 }
 
 /// The split to measure on and its name, none where it is all there is.

@@ -53,14 +53,13 @@ fn train<B: AutodiffBackend>(
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
     config.choose_arithmetic::<B>(device)?;
-    let images = ImageSet::read(data, seed, &mut start.progress())?;
+    let mut images = ImageSet::read(data, seed, &mut start.progress())?;
     start.stop_if_asked()?;
     start.keep_apart(&images.shared)?;
     let classes = images.classes().to_vec();
 
     // Steps 1 and 2: choose a pretrained backbone, and freeze it.
     let frozen_blocks = settings.frozen_blocks(&backbone);
-    let mut images = images;
     let (frozen, tail) =
         frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
     let preprocessing = frozen.preprocessing().clone();

@@ -393,7 +393,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     if !path.is_file() || (is_run && flaw(&path).is_some()) {
         unusable_model(&Record::read(run)?).map_or(Ok(()), Err)?;
     }
-    if run.join(CONFIG).is_file() && !run.join(SUMMARY).exists() {
+    if is_run && !run.join(SUMMARY).exists() {
         output::print_note(&format!(
             "the run `{}` is not finished: this is its model from when it last stopped; to go on: \
              recipes resume {}",

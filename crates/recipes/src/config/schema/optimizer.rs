@@ -16,13 +16,6 @@ impl Check for OptimizerConfig {
                 let keys = ["optimizer.beta_1", "optimizer.beta_2", "optimizer.epsilon"];
                 checker.only_with("optimizer.kind", "adam", &keys);
                 checker.only_with("optimizer.kind", "rmsprop", &["optimizer.alpha"]);
-                if self.nesterov && self.momentum == 0.0 {
-                    checker.conflict(
-                        "optimizer.nesterov",
-                        "`optimizer.nesterov` needs a momentum, and `optimizer.momentum` is 0",
-                        "set `optimizer.momentum` to 0.9, for example",
-                    );
-                }
             }
             OptimizerKind::RmsProp => {
                 let keys = ["optimizer.beta_1", "optimizer.beta_2"];
