@@ -33,7 +33,7 @@ const EPOCH_EVERY: Duration = Duration::from_secs(1);
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Progress {
+pub enum ProgressMode {
     /// A bar on a terminal, plain lines elsewhere.
     #[default]
     Auto,
@@ -68,11 +68,11 @@ enum View {
 
 impl Console {
     /// A console that shows as much as `progress` says.
-    pub fn new(progress: Progress) -> Self {
+    pub fn new(progress: ProgressMode) -> Self {
         let view = match progress {
-            Progress::Quiet => View::Quiet,
-            Progress::Plain => View::Plain,
-            Progress::Auto => {
+            ProgressMode::Quiet => View::Quiet,
+            ProgressMode::Plain => View::Plain,
+            ProgressMode::Auto => {
                 let bar = bar();
                 // Where no bar can be drawn, in a pipe or on a terminal without cursor movement.
                 if bar.is_hidden() { View::Plain } else { View::Bar(bar) }

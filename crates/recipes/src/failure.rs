@@ -155,7 +155,7 @@ impl From<TrainError> for Failure {
             | TrainError::Part { .. }
             | TrainError::NoLastPart { .. }
             | TrainError::NoGradients
-            | TrainError::NoLoss { .. }
+            | TrainError::NotMeasured { .. }
             | TrainError::NotFloat { .. }
             | TrainError::Tied { .. }
             | TrainError::Store(_)

@@ -429,7 +429,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{cnn, config::Layer, initial_weights::FixedNetwork};
+    use crate::{cnn, config::SettingsLayer, initial_weights::FixedNetwork};
 
     #[test]
     fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
@@ -442,7 +442,7 @@ mod tests {
         }
         let path = format!("data.path={}", folder.path().display());
         let settings = ["data.source=image-folder", &path, "data.size=8"];
-        let layers = Layer::sets(&settings);
+        let layers = SettingsLayer::sets(&settings);
         let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
 
         let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();

@@ -74,7 +74,7 @@ mod text_chart;
 
 pub use crate::{
     cache_folder::cache_folder,
-    console::{Console, Progress},
+    console::{Console, ProgressMode},
     environment::COMMIT,
     failure::{ExitCode, Failure},
     memory::MemoryBytes,

@@ -200,11 +200,11 @@ fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Layer;
+    use crate::config::SettingsLayer;
 
     #[test]
     fn parts_of_a_batch_are_refused_beside_other_mistakes() {
-        let settings = Layer::sets(&["training.micro_batch=4", "model.layers=0"]);
+        let settings = SettingsLayer::sets(&["training.micro_batch=4", "model.layers=0"]);
         let told = RECIPE.resolve::<Config<TextData, Model>>(settings).unwrap_err();
         let told = told.to_string();
         for mistake in

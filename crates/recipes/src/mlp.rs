@@ -17,7 +17,7 @@ use training::Trainer;
 use crate::{
     ExitCode, Failure, Start, Summary,
     class_weights::ClassWeights,
-    config::{self, Check, Checker, Config, Source, TableData, check_dropout},
+    config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     table_evaluation::{TableEvaluation, table_losses},
@@ -78,9 +78,7 @@ fn train<B: AutodiffBackend>(
     let data = splits.fingerprint();
     let TableSplits { train, validation, test, preprocessing, mut notes, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
-    if classes.is_empty() && !config.data.class_weights.is_equal() {
-        return Err(weights_without_classes(&preprocessing.target.name));
-    }
+    refuse_classes_of_values(&config, &preprocessing)?;
     notes.extend(config.data.class_weights.note(labels, classes));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
@@ -121,12 +119,24 @@ fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
-fn weights_without_classes(target: &str) -> Failure {
-    Failure::new(
-        ExitCode::Usage,
-        format!("`data.class_weights = \"balanced\"` is for classes, and `{target}` is a value"),
-        "leave it out, or set `data.task=multiclass` if the values are classes",
-    )
+/// Refuses settings that are for classes where the target is a value.
+fn refuse_classes_of_values(
+    config: &Config<TableData, Model>,
+    rows: &TablePreprocessing,
+) -> Result<(), Failure> {
+    let for_classes = [
+        (!config.data.class_weights.is_equal(), "data.class_weights = \"balanced\""),
+        (config.training.monitor == Monitored::Accuracy, "training.monitor = \"accuracy\""),
+    ];
+    let set = for_classes.into_iter().find(|&(is_set, _)| is_set);
+    match set.filter(|_| rows.target.classes().is_empty()) {
+        None => Ok(()),
+        Some((_, setting)) => Err(Failure::new(
+            ExitCode::Usage,
+            format!("`{setting}` is for classes, and `{}` is a value", rows.target.name),
+            "leave it out, or set `data.task=multiclass` if the values are classes",
+        )),
+    }
 }
 
 /// The network for rows of this form.
@@ -148,6 +158,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config, config.training.seed)?;
     refuse_shared(&splits.shared)?;
+    refuse_classes_of_values(&config, &splits.preprocessing)?;
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();

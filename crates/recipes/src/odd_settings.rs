@@ -71,14 +71,14 @@ fn few_updates(config: &TrainerConfig, batch_size: usize) -> Option<String> {
 mod tests {
     use super::*;
     use crate::{
-        config::{Config, Layer, TableData},
+        config::{Config, SettingsLayer, TableData},
         mlp,
     };
 
     #[test]
     fn few_updates_are_noted_unless_steps_were_limited() {
         let config = |epochs, max_steps| {
-            let layers = Layer::sets(&[format!("training.epochs={epochs}")]);
+            let layers = SettingsLayer::sets(&[format!("training.epochs={epochs}")]);
             let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
             TrainerConfig { max_steps, ..config.trainer(1) }
         };

@@ -9,7 +9,7 @@ use data::image_folder::training_folder;
 
 use crate::{
     ExitCode, Failure,
-    config::Layer,
+    config::SettingsLayer,
     record::{config_of, folder_of},
     run_directory::{CONFIG, ENVIRONMENT, INITIAL},
     settings::{NO_FILE, WEIGHTS},
@@ -25,19 +25,19 @@ const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHT
 /// # Errors
 ///
 /// Where it is not a run, or they cannot be read.
-pub(crate) fn settings(run: &Path) -> Result<Vec<Layer>, Failure> {
+pub(crate) fn settings(run: &Path) -> Result<Vec<SettingsLayer>, Failure> {
     let config = document(run, &config_of(run)?);
     let moved = moved(run, &config);
     Ok([config].into_iter().chain(layers(run, &moved)).collect())
 }
 
 /// The settings of a run, as they stand.
-pub(crate) fn document(run: &Path, config: &str) -> Layer {
-    Layer::document(&run.join(CONFIG).display().to_string(), config)
+pub(crate) fn document(run: &Path, config: &str) -> SettingsLayer {
+    SettingsLayer::document(&run.join(CONFIG).display().to_string(), config)
 }
 
 /// The paths, by key, that lead nowhere from here but to a file from where the run was started.
-pub(crate) fn moved(run: &Path, config: &Layer) -> Vec<(String, String)> {
+pub(crate) fn moved(run: &Path, config: &SettingsLayer) -> Vec<(String, String)> {
     let Some(folder) = folder_of(run) else { return Vec::new() };
     let moved = |key: &str| {
         let path = named(config, key).filter(|path| path.is_relative() && !path.exists())?;
@@ -49,9 +49,9 @@ pub(crate) fn moved(run: &Path, config: &Layer) -> Vec<(String, String)> {
 }
 
 /// Settings of [`moved`] paths.
-pub(crate) fn layers(run: &Path, moved: &[(String, String)]) -> Vec<Layer> {
+pub(crate) fn layers(run: &Path, moved: &[(String, String)]) -> Vec<SettingsLayer> {
     let place = run.join(ENVIRONMENT);
-    moved.iter().map(|(key, path)| Layer::path(&place, key, path)).collect()
+    moved.iter().map(|(key, path)| SettingsLayer::path(&place, key, path)).collect()
 }
 
 /// The failure to read a run's files, with how to say where they are, if one is not where it was.
@@ -76,7 +76,7 @@ pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
 /// a copy of its one file.
 ///
 /// - `layers`: its settings, the last one first to count
-pub(crate) fn trained_on(layers: &[Layer], data: &Path) -> bool {
+pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
     let Some(own) = last_named(layers, DATA) else { return false };
     let place = |path: &Path| fs::canonicalize(path).ok();
     let length =
@@ -89,12 +89,12 @@ pub(crate) fn trained_on(layers: &[Layer], data: &Path) -> bool {
         || (as_long && fs::read(&own).is_ok_and(|own| fs::read(data).is_ok_and(|data| own == data)))
 }
 
-fn last_named(layers: &[Layer], key: &str) -> Option<PathBuf> {
+fn last_named(layers: &[SettingsLayer], key: &str) -> Option<PathBuf> {
     layers.iter().rev().find_map(|layer| named(layer, key))
 }
 
 /// The file that a setting names, if it does.
-fn named(layer: &Layer, key: &str) -> Option<PathBuf> {
+fn named(layer: &SettingsLayer, key: &str) -> Option<PathBuf> {
     let value = layer.value(key)?;
     let is_file = !value.is_empty() && (key != WEIGHTS || !NO_FILE.contains(&value.as_str()));
     is_file.then(|| value.into())
@@ -139,7 +139,7 @@ mod tests {
         for (file, content) in [("a.csv", "1"), ("copy.csv", "1"), ("other.csv", "2")] {
             fs::write(path(file), content).unwrap();
         }
-        let layers = [Layer::path(Path::new(""), DATA, path("a.csv").to_str().unwrap())];
+        let layers = [SettingsLayer::path(Path::new(""), DATA, path("a.csv").to_str().unwrap())];
         assert!(trained_on(&layers, &path("a.csv")) && trained_on(&layers, &path("copy.csv")));
         assert!(
             !trained_on(&layers, &path("other.csv")) && !trained_on(&layers, &path("none.csv"))
@@ -153,7 +153,7 @@ mod tests {
         for class in ["Train/a", "Train/b", "test/a"] {
             fs::create_dir_all(folder.path().join(class)).unwrap();
         }
-        let layers = Layer::sets(&[format!("data.path={}", folder.path().display())]);
+        let layers = SettingsLayer::sets(&[format!("data.path={}", folder.path().display())]);
         let on = |data: &str| trained_on(&layers, &folder.path().join(data));
         assert_eq!(
             ["", "Train", "test", "Train/a", "none"].map(on),

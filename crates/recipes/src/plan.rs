@@ -191,10 +191,10 @@ fn planned(layers: Vec<Layer>, frozen: usize) -> Vec<PlannedLayer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::Layer as Settings, registry::find};
+    use crate::{config::SettingsLayer, registry::find};
 
     fn plan(recipe: &str, settings: &[&str]) -> Result<Plan, Failure> {
-        let layers = settings.iter().map(|setting| Settings::set(setting)).collect();
+        let layers = settings.iter().map(|setting| SettingsLayer::set(setting)).collect();
         (find(recipe).unwrap().plan)(layers, &mut |_, _, _| {})
     }
 

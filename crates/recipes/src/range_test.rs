@@ -7,7 +7,7 @@ use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
 use crate::{
     ExitCode, Failure, Start,
-    config::Layer,
+    config::SettingsLayer,
     registry::Recipe,
     temporary::{nothing_kept, temporary_folder},
 };
@@ -70,7 +70,7 @@ pub(crate) struct Point {
 /// Whatever training fails with before its first step; [`ExitCode::Interrupted`].
 pub(crate) fn range_test(
     recipe: &Recipe,
-    layers: &[Layer],
+    layers: &[SettingsLayer],
     range: Range,
     interrupt: Stop,
     shown: &mut dyn Observer,
@@ -97,7 +97,7 @@ pub(crate) fn range_test(
 
 /// The settings of the test, on top of the user's. The schedule's are the recipe's own except for
 /// its kind, since the user's may not fit that kind.
-fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> {
+fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<SettingsLayer> {
     let settings = [
         "schedule.kind=range".to_owned(),
         format!("schedule.minimum={from:e}"),
@@ -112,8 +112,8 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Layer> 
         "output.log_every_steps=1".to_owned(),
         "output.model=final".to_owned(),
     ];
-    let schedule = Layer::recipe(recipe.name, recipe.toml).only("schedule");
-    std::iter::once(schedule).chain(Layer::sets(&settings)).collect()
+    let schedule = SettingsLayer::recipe(recipe.name, recipe.toml).only("schedule");
+    std::iter::once(schedule).chain(SettingsLayer::sets(&settings)).collect()
 }
 
 /// Keeps the losses, and ends the run when there are enough.
@@ -287,7 +287,7 @@ mod tests {
         let mut epochs = Epochs(Vec::new());
         let start = Start::new(folder.path().join("run"), &mut epochs);
         let settings = ["data.labels=linear", "data.samples=40", "training.epochs=2"];
-        let summary = (crate::mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
+        let summary = (crate::mlp::RECIPE.train)(SettingsLayer::sets(&settings), start).unwrap();
         assert_eq!((epochs.0, summary.validation), (vec![false; 2], None));
     }
 
@@ -295,7 +295,8 @@ mod tests {
     fn no_checkpoint_is_written() {
         let recipe = &mlp::RECIPE;
         let kept = ["every_steps=2", "every_epochs=1", "keep_every_epochs=1"];
-        let mut layers = kept.map(|setting| Layer::set(&format!("checkpoint.{setting}"))).to_vec();
+        let mut layers =
+            kept.map(|setting| SettingsLayer::set(&format!("checkpoint.{setting}"))).to_vec();
         layers.extend(of_the_test(recipe, RANGE));
         let config: Config<TableData, mlp::Model> = recipe.resolve(layers).unwrap();
         let every = config.checkpoint;

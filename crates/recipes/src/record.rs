@@ -38,7 +38,7 @@ pub(crate) struct Record {
     /// The results of a finished run.
     pub(crate) summary: Option<Summary>,
     /// How long the run is to be.
-    pub(crate) planned: Option<Plan>,
+    pub(crate) planned: Option<Length>,
     /// How long it was to be before it was made longer or shorter.
     pub(crate) earlier_lengths: Vec<EarlierLength>,
     pub(crate) epochs: Vec<EpochRecord>,
@@ -56,7 +56,7 @@ pub(crate) struct Record {
 
 /// How long a run is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct Length {
     pub(crate) epochs: usize,
     pub(crate) steps: u64,
 }
@@ -119,7 +119,7 @@ pub(crate) struct SampleRecord {
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line {
-    Start(Plan),
+    Start(Length),
     Resume {
         epochs: usize,
         steps: u64,
@@ -186,7 +186,7 @@ impl Record {
         match line {
             Line::Start(plan) => self.planned = Some(plan),
             Line::Resume { epochs, steps, step } => {
-                let before = self.planned.replace(Plan { epochs, steps });
+                let before = self.planned.replace(Length { epochs, steps });
                 // A length counts if there were steps under it.
                 let since = self.earlier_lengths.last().map_or(0, |earlier| earlier.until);
                 if let Some(before) = before
@@ -358,7 +358,7 @@ mod tests {
         let record = Record::read(run).unwrap();
         assert_eq!(record.recipe, "mlp");
         assert_eq!(record.settings["training.seed"], u64::MAX);
-        assert_eq!(record.planned, Some(Plan { epochs: 3, steps: 6 }));
+        assert_eq!(record.planned, Some(Length { epochs: 3, steps: 6 }));
         assert_eq!(record.followed_lengths().as_deref(), Some("4 steps, until step 2"));
         assert_eq!((record.steps.len(), record.resumed, record.end), (1, 1, None));
         assert_eq!((record.epochs.len(), record.epochs[0].train_loss), (1, None));

@@ -9,7 +9,7 @@ use training::newest_step;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
-    config::{Check, Layer, Problems, nearest, resolve},
+    config::{Check, Problems, SettingsLayer, nearest, resolve},
     image_set::Progress,
     lstm, lstm_char, mlp,
     plan::Plan,
@@ -36,11 +36,11 @@ pub struct Recipe {
     pub toml: &'static str,
     /// Resolves the layers on top of its settings, and trains.
     #[serde(skip)]
-    pub train: fn(Vec<Layer>, Start<'_>) -> Result<Summary, Failure>,
+    pub train: fn(Vec<SettingsLayer>, Start<'_>) -> Result<Summary, Failure>,
     /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and
     /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
-    pub plan: fn(Vec<Layer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+    pub plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
 }
 
 impl Recipe {
@@ -49,14 +49,17 @@ impl Recipe {
     /// # Errors
     ///
     /// All mistakes in all layers, as [`config::resolve`](crate::config::resolve) finds them.
-    pub fn resolve<C: DeserializeOwned + Check>(&self, layers: Vec<Layer>) -> Result<C, Problems> {
-        resolve(Layer::recipe(self.name, self.toml), layers)
+    pub fn resolve<C: DeserializeOwned + Check>(
+        &self,
+        layers: Vec<SettingsLayer>,
+    ) -> Result<C, Problems> {
+        resolve(SettingsLayer::recipe(self.name, self.toml), layers)
     }
 
     /// Resolves the layers on top of its settings, opens the device, and trains there.
     pub(crate) fn train_here<C: DeserializeOwned + Serialize + Check>(
         &self,
-        layers: Vec<Layer>,
+        layers: Vec<SettingsLayer>,
         mut start: Start<'_>,
         train: impl FnOnce(C, Start<'_>, &Device) -> Result<Summary, Failure>,
     ) -> Result<Summary, Failure> {

@@ -12,7 +12,7 @@ use training::{Event, Group, Observer, ObserverError, StepReport, Stop, newest_s
 
 use crate::{
     ExitCode, Failure, Start, Summary,
-    config::Layer,
+    config::SettingsLayer,
     metrics_csv::untimed_metrics,
     registry::Recipe,
     run_directory::{CHECKPOINTS, MODEL},
@@ -21,7 +21,7 @@ use crate::{
 
 /// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Verdict {
+pub(crate) struct ResumeCheck {
     /// The recipe.
     pub(crate) recipe: String,
     /// Whether weights, optimizer state and metrics are the same, bit for bit.
@@ -45,7 +45,7 @@ const FEWEST_STEPS: u64 = 3;
 /// and the first one compares.
 pub(crate) struct Runs<'a> {
     pub(crate) recipe: &'a Recipe,
-    pub(crate) layers: &'a [Layer],
+    pub(crate) layers: &'a [SettingsLayer],
     /// Updates of each, or as many as its settings ask for if those are fewer.
     pub(crate) steps: u64,
     /// Asks to stop, and to compare nothing.
@@ -65,7 +65,7 @@ impl Runs<'_> {
     pub(crate) fn verify(
         &self,
         progress: &mut dyn FnMut(&str, usize, usize),
-    ) -> Result<Verdict, Failure> {
+    ) -> Result<ResumeCheck, Failure> {
         let folder = temporary_folder()?;
         let [straight, resumed] = ["straight", "resumed"].map(|name| folder.path().join(name));
         let ended = self.train(&straight, false, None, progress)?.ok_or_else(nothing_kept)?;
@@ -90,15 +90,15 @@ impl Runs<'_> {
         }
         self.train(&resumed, true, None, progress)?;
 
-        let verdict = match self.group.leads() {
+        let check = match self.group.leads() {
             true => {
-                let verdict = compare(self.recipe, [&straight, &resumed], steps, stops)?;
-                serde_json::to_vec(&verdict).expect("plain data has a form in JSON")
+                let check = compare(self.recipe, [&straight, &resumed], steps, stops)?;
+                serde_json::to_vec(&check).expect("plain data has a form in JSON")
             }
             false => Vec::new(),
         };
-        let verdict = self.group.broadcast(verdict)?;
-        Ok(serde_json::from_slice(&verdict).expect("it was just written"))
+        let check = self.group.broadcast(check)?;
+        Ok(serde_json::from_slice(&check).expect("it was just written"))
     }
 
     /// Trains into this directory. The summary is none of a run that stopped after that step.
@@ -113,7 +113,7 @@ impl Runs<'_> {
         let given = layers.iter().rev().find_map(|layer| layer.value("training.max_steps"));
         let given = given.and_then(|given| given.parse::<u64>().ok());
         if given.is_none_or(|given| given > self.steps) {
-            layers.push(Layer::max_steps(self.steps));
+            layers.push(SettingsLayer::max_steps(self.steps));
         }
         let interrupt = self.interrupt.inner();
         if let Some(step) = stop_after {
@@ -180,10 +180,10 @@ fn compare(
     runs: [&Path; 2],
     steps: u64,
     stops: Vec<u64>,
-) -> Result<Verdict, Failure> {
+) -> Result<ResumeCheck, Failure> {
     let [straight, resumed] = runs.map(Outcome::read);
     let (straight, resumed) = (straight?, resumed?);
-    Ok(Verdict {
+    Ok(ResumeCheck {
         recipe: recipe.name.to_owned(),
         identical: straight == resumed,
         largest_difference: straight.largest_difference(&resumed),
@@ -274,9 +274,9 @@ mod tests {
     use super::*;
     use crate::mlp;
 
-    fn verify_mlp(recipe: &Recipe, settings: &[&str], steps: u64) -> Result<Verdict, Failure> {
+    fn verify_mlp(recipe: &Recipe, settings: &[&str], steps: u64) -> Result<ResumeCheck, Failure> {
         let small = ["data.samples=80", "training.batch_size=40"];
-        let layers = &Layer::sets(&[&small[..], settings].concat());
+        let layers = &SettingsLayer::sets(&[&small[..], settings].concat());
         let (interrupt, group) = (Stop::default(), &Group::alone());
         Runs { recipe, layers, steps, interrupt, group }.verify(&mut |_, _, _| ())
     }
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn what_is_told_is_what_was_done() {
         let told = |settings: &[&str], steps| {
-            let verdict = verify_mlp(&mlp::RECIPE, settings, steps).unwrap();
-            assert!(verdict.identical, "{verdict:?}");
-            (verdict.steps, verdict.stops)
+            let check = verify_mlp(&mlp::RECIPE, settings, steps).unwrap();
+            assert!(check.identical, "{check:?}");
+            (check.steps, check.stops)
         };
         assert_eq!(told(&[], 9), (9, vec![3, 7]));
         assert_eq!(told(&["training.epochs=2"], 40), (4, vec![1, 3]));

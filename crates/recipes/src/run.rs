@@ -256,6 +256,7 @@ impl Run<'_> {
             validation: trained.validation,
             test,
             best: trained.best,
+            kept_epoch: trained.kept_epoch,
             skipped_records: self.skipped,
             recipe: self.recipe,
             device: self.start.device_name,
@@ -322,7 +323,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::{Layer, TableData},
+        config::{SettingsLayer, TableData},
         metrics_csv::untimed_metrics,
         mlp,
     };
@@ -340,7 +341,7 @@ mod tests {
         ];
         let mut nobody = ();
         let start = Start { resumes, ..Start::new(directory.to_owned(), &mut nobody) };
-        (mlp::RECIPE.train)(Layer::sets(&settings), start)
+        (mlp::RECIPE.train)(SettingsLayer::sets(&settings), start)
     }
 
     #[test]
@@ -398,7 +399,7 @@ mod tests {
         let start = |event: &Event| matches!(event, Event::Start { .. });
         let mut observer = StopsAt(interrupt.clone(), start);
         let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
-        let layers = Layer::sets(&["training.epochs=1"]);
+        let layers = SettingsLayer::sets(&["training.epochs=1"]);
         let failure = (mlp::RECIPE.train)(layers.clone(), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         let mut nobody = ();
@@ -420,7 +421,7 @@ mod tests {
         let end = |event: &Event| matches!(event, Event::End { .. });
         let mut observer = StopsAt(interrupt.clone(), end);
         let start = Start { interrupt, ..Start::new(directory.clone(), &mut observer) };
-        let failure = (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap_err();
+        let failure = (mlp::RECIPE.train)(SettingsLayer::sets(&settings), start).unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Interrupted);
         assert!(failure.to_string().starts_with("interrupted while the test split"), "{failure}");
         assert!(directory.join("model.safetensors").exists());
@@ -428,7 +429,7 @@ mod tests {
 
         let mut nobody = ();
         let start = Start { resumes: true, ..Start::new(directory, &mut nobody) };
-        let summary = (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
+        let summary = (mlp::RECIPE.train)(SettingsLayer::sets(&settings), start).unwrap();
         assert_eq!(summary.status, EndStatus::Finished);
         assert!(summary.test.is_some_and(|test| test["loss"].is_finite()));
     }
@@ -441,7 +442,7 @@ mod tests {
             let mut nobody = ();
             let start = Start { resumes, ..Start::new(directory.clone(), &mut nobody) };
             let settings = ["training.minimum_improvement=0.1", epochs];
-            (mlp::RECIPE.train)(Layer::sets(&settings), start).unwrap();
+            (mlp::RECIPE.train)(SettingsLayer::sets(&settings), start).unwrap();
             Record::read(&directory).unwrap().warnings
         };
         let warnings = told(false, "training.epochs=10");
@@ -457,7 +458,7 @@ mod tests {
         for directory in [&new, &empty] {
             let mut nobody = ();
             let start = Start::new(directory.clone(), &mut nobody);
-            let settings = vec![Layer::set("training.epochs=1000000000000000000")];
+            let settings = vec![SettingsLayer::set("training.epochs=1000000000000000000")];
             let failure = (mlp::RECIPE.train)(settings, start).unwrap_err();
             assert!(failure.to_string().starts_with("`training.epochs` is 1000"), "{failure}");
         }

@@ -61,19 +61,15 @@ pub struct Summary {
     /// The best epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
+    /// The epoch whose weights were kept and measured, if it is not the last one, to which the training
+    /// loss belongs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_epoch: Option<usize>,
     /// Records that could not be used.
     pub skipped_records: usize,
 }
 
 impl Summary {
-    /// The epoch whose weights were kept and evaluated, if it is not the last one, to which the
-    /// training loss belongs.
-    pub(crate) fn kept_before_last(&self) -> Option<usize> {
-        let best = self.best.as_ref().filter(|best| best.epoch != self.epochs)?;
-        let is_measured = self.validation.as_ref()?.get(&best.metric) == Some(&best.value);
-        is_measured.then_some(best.epoch)
-    }
-
     /// The metrics of each split that was measured, in display order.
     pub(crate) fn splits(&self) -> impl Iterator<Item = (&'static str, &Metrics)> {
         let held_out = [("validation", &self.validation), ("test", &self.test)];

@@ -270,12 +270,13 @@ fn measure<B: Backend>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Layer;
+    use crate::config::SettingsLayer;
 
     #[test]
     fn norms_that_are_trained_may_use_the_whole_batch() {
         for settings in [&["model.fine_tune=true"][..], &["model.weights=none"]] {
-            let layers = Layer::sets(&[settings, &["training.sync_batch_norm=true"]].concat());
+            let layers =
+                SettingsLayer::sets(&[settings, &["training.sync_batch_norm=true"]].concat());
             let config: ImageConfig<Model> = RECIPE.resolve(layers).unwrap();
             assert!(config.training.sync_batch_norm, "{settings:?}");
         }
@@ -285,7 +286,7 @@ mod tests {
     fn a_folder_is_read_in_the_size_of_the_backbone() {
         let size = |settings: &[&str]| {
             let folder = ["data.source=image-folder", "data.path=photos", "model.weights=none"];
-            let layers = Layer::sets(&[&folder[..], settings].concat());
+            let layers = SettingsLayer::sets(&[&folder[..], settings].concat());
             let mut config: ImageConfig<Model> = RECIPE.resolve(layers).unwrap();
             fitted_backbone(&mut config).unwrap();
             config.data.size

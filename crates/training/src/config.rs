@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CheckpointConfig, Group, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind};
+use crate::{
+    CheckpointConfig, Group, Monitor, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind,
+};
 
 /// How a trainer runs.
 #[derive(Clone, Debug)]
@@ -31,9 +33,11 @@ pub struct TrainerConfig {
     /// `(1 + n) / (10 + n)`. If set, the average is what is evaluated and returned. The running
     /// statistics of batch normalisation are not averaged: they are an average already.
     pub ema: Option<f64>,
-    /// The run ends after this many epochs without a better validation loss.
+    /// What makes one epoch better than another.
+    pub monitor: Monitor,
+    /// The run ends after this many epochs without a better one.
     pub patience: Option<usize>,
-    /// By how much a validation loss must be lower to count as better.
+    /// By how much an epoch must be better, for `patience` to count it as such.
     pub minimum_improvement: f64,
     /// Updates between two [`Event::Step`](crate::Event::Step).
     pub log_every_steps: u64,
@@ -92,6 +96,7 @@ impl TrainerConfig {
             clip_norm: None,
             loss_scaling: false,
             ema: None,
+            monitor: Monitor::loss(),
             patience: None,
             minimum_improvement: 0.0,
             log_every_steps: 50,

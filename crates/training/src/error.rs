@@ -59,8 +59,10 @@ pub enum TrainError {
     )]
     NoGradients,
     /// A validation left out what epochs are compared by.
-    #[error("a validation measured {}, and not the `loss`", listed(.metrics))]
-    NoLoss {
+    #[error("a validation measured {}, and not `{monitored}`", listed(.metrics))]
+    NotMeasured {
+        /// The metric to compare them by.
+        monitored: String,
         /// The names of what it measured.
         metrics: Vec<String>,
     },
@@ -169,11 +171,10 @@ impl TrainError {
                  `valid()` nor of a copy made before, and do not detach them"
                     .to_owned(),
             ),
-            Self::NoLoss { .. } => Some(
-                "add the mean loss of the validation split as `loss`: the best epoch, \
-                 `training.patience` and the plateau schedule are decided by it"
-                    .to_owned(),
-            ),
+            Self::NotMeasured { monitored, .. } => Some(format!(
+                "add `{monitored}`, which decides on the best epoch, `training.patience` and the \
+                 plateau schedule, or monitor another metric"
+            )),
             Self::NotFloat { .. } => Some(
                 "keep counters and masks outside of the module, or in a field with \
                  `#[module(skip)]`"

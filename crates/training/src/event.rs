@@ -189,7 +189,7 @@ pub struct Shares {
 pub enum EndStatus {
     /// All epochs or steps are done.
     Finished,
-    /// The validation loss has not improved for `training.patience` epochs.
+    /// Validation has not improved for `training.patience` epochs.
     StoppedEarly,
     /// A [`Stop`](crate::Stop) was requested, for instance by a signal.
     Interrupted,
@@ -197,7 +197,7 @@ pub enum EndStatus {
     Diverged,
 }
 
-/// The best epoch so far, by validation loss.
+/// The best epoch so far, by the metric that is monitored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// The epoch, counted from 1.

@@ -51,6 +51,7 @@
 // What the user sets.
 mod check;
 mod config;
+mod monitor;
 mod optimizer;
 #[doc(hidden)] // for the settings of this workspace
 pub mod or_empty;
@@ -92,6 +93,7 @@ pub use crate::{
         StepReport,
     },
     group::{Group, GroupError},
+    monitor::Monitor,
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{Trained, Trainer},

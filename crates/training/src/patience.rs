@@ -1,4 +1,4 @@
-//! The best validation loss so far, and how long ago it was: the criterion of plateaus and of early
+//! The lowest validation error so far, and how long ago it was: the criterion of plateaus and of early
 //! stopping.
 
 use serde::{Deserialize, Serialize};

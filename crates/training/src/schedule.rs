@@ -22,8 +22,8 @@ pub enum ScheduleKind {
     Step,
     /// Multiplied by `gamma` after each epoch.
     Exponential,
-    /// Multiplied by `gamma` whenever more than `patience` epochs have not improved the validation
-    /// loss.
+    /// Multiplied by `gamma` whenever more than `patience` epochs have not improved the metric that is
+    /// monitored.
     Plateau,
     /// From `minimum` up to the optimizer's learning rate, by the same factor after each step: the
     /// range test (Smith, 2017), which shows where learning begins and where it breaks down.
@@ -62,7 +62,7 @@ pub struct ScheduleConfig {
     pub gamma: Option<f64>,
     /// Plateau: epochs to tolerate without an improvement.
     pub patience: usize,
-    /// Plateau: by what share of the best loss a loss must be lower to be an improvement.
+    /// Plateau: by what share of itself the best value must be surpassed to be improved.
     pub threshold: f64,
 }
 
@@ -156,9 +156,9 @@ impl Default for Plateau {
 }
 
 impl Plateau {
-    /// Notes the validation loss of an epoch.
-    pub(crate) fn note(&mut self, loss: f64, config: &ScheduleConfig) {
-        self.patience.note(loss, |best| best * (1.0 - config.threshold));
+    /// Notes the error of an epoch, as [`Monitor`](crate::Monitor) defines it.
+    pub(crate) fn note(&mut self, error: f64, config: &ScheduleConfig) {
+        self.patience.note(error, |best| best * (1.0 - config.threshold * best.signum()));
         if self.patience.epochs_since() > config.patience {
             self.factor *= config.gamma();
             self.patience.begin_again();

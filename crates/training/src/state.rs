@@ -10,7 +10,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Best, Group, GroupError, Measured, Metrics, TrainError, TrainerConfig,
+    Best, Group, GroupError, Measured, Metrics, Monitor, TrainError, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
@@ -329,12 +329,17 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         record.position = 0;
         record.validation = validation.map(Measured);
         let Some(measured) = &record.validation else { return };
-        let Some(&loss) = measured.0.get("loss") else { return };
-        record.plateau.note(loss, &config.schedule);
-        record.early_stopping.note(loss, |best| best - config.minimum_improvement);
-        let best = record.best.as_ref().map_or(f64::INFINITY, |(best, _)| best.value);
-        if loss < best {
-            let best = Best { epoch: record.epochs_ended, metric: "loss".to_owned(), value: loss };
+        let Monitor { metric, .. } = &config.monitor;
+        let Some(&value) = measured.0.get(metric) else { return };
+        let error = config.monitor.error(value);
+        record.plateau.note(error, &config.schedule);
+        record.early_stopping.note(error, |best| best - config.minimum_improvement);
+        let best = record
+            .best
+            .as_ref()
+            .map_or(f64::INFINITY, |(best, _)| config.monitor.error(best.value));
+        if error < best {
+            let best = Best { epoch: record.epochs_ended, metric: metric.clone(), value };
             record.best = Some((best, measured.clone()));
             self.best_model = config.keep_best.then_some(model);
         }

@@ -11,7 +11,7 @@ use data::{
 use models::Architecture;
 use recipes::{
     Failure, cnn,
-    config::{Check, ImageConfig, Layer},
+    config::{Check, ImageConfig, SettingsLayer},
     image_set::ImageSet,
     initial_weights::FixedNetwork,
     registry::Recipe,
@@ -68,7 +68,7 @@ impl Images {
         settings: &[String],
         network: impl FnOnce(&Model, &ImagePreprocessing, usize) -> Result<Architecture, Failure>,
     ) -> anyhow::Result<Self> {
-        let config: ImageConfig<Model> = recipe.resolve(Layer::sets(settings))?;
+        let config: ImageConfig<Model> = recipe.resolve(SettingsLayer::sets(settings))?;
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);

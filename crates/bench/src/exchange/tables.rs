@@ -4,12 +4,12 @@ use anyhow::bail;
 use backend::{Selected, device::Device};
 use data::{Batching, TableBatch, TableLoader, TableTargets};
 use models::Architecture;
-use recipes::{config::Layer, mlp};
+use recipes::{config::SettingsLayer, mlp};
 
 use super::{Exchange, Loss, stored};
 
 pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let config = mlp::with_choices_made(mlp::RECIPE.resolve(Layer::sets(settings))?);
+    let config = mlp::with_choices_made(mlp::RECIPE.resolve(SettingsLayer::sets(settings))?);
     let device = Device::default();
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
     let splits = mlp::read(&config, seed)?;

@@ -7,7 +7,7 @@ use data::{
 };
 use models::Architecture;
 use recipes::{
-    config::{Config, Layer, TextData},
+    config::{Config, SettingsLayer, TextData},
     lstm,
 };
 
@@ -15,7 +15,8 @@ use super::{Exchange, Loss, stored};
 
 /// A window of words, and the one that follows it.
 pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchange> {
-    let config: Config<TextData, lstm::Model> = lstm::RECIPE.resolve(Layer::sets(settings))?;
+    let config: Config<TextData, lstm::Model> =
+        lstm::RECIPE.resolve(SettingsLayer::sets(settings))?;
     let device = Device::default();
     let sequence_length = config.data.sequence_length;
     let corpus = read_text(&config.data.options())?;

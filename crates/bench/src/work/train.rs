@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use backend::device;
-use recipes::{Failure, Start, Summary, config::Layer, registry};
+use recipes::{Failure, Start, Summary, config::SettingsLayer, registry};
 use serde::{Deserialize, Serialize};
 use training::{Event, Group, Observer, ObserverError, Stop};
 
@@ -93,8 +93,8 @@ pub(super) fn train(
     group: &Group,
 ) -> anyhow::Result<Summary> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder for a run")?;
-    let mut layers = Layer::sets(settings);
-    layers.push(Layer::max_steps(steps));
+    let mut layers = SettingsLayer::sets(settings);
+    layers.push(SettingsLayer::max_steps(steps));
     let mut start = Start::new(folder.path().join("run"), observer);
     start.interrupt = interrupt;
     start.group = group.clone();

@@ -25,7 +25,7 @@ use super::{
     train::{TrainArguments, train_on},
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, Progress, config::usual_name, registry, shell::quoted_path};
+use crate::{ExitCode, Failure, ProgressMode, config::usual_name, registry, shell::quoted_path};
 
 /// Train neural networks on your own data, on the CPU or a GPU.
 ///
@@ -51,7 +51,7 @@ pub(super) struct Common {
         value_name = "HOW",
         hide_possible_values = true
     )]
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressMode,
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub(super) json: bool,

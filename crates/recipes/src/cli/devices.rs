@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::Output;
-use crate::{Console, Failure, Progress, peaks};
+use crate::{Console, Failure, ProgressMode, peaks};
 
 /// The arguments of `recipes devices`.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ struct Line {
 
 pub(super) fn run(
     options: &DevicesArguments,
-    progress: Progress,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     let console = Console::new(progress);

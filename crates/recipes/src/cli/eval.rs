@@ -20,7 +20,7 @@ use super::{
     predict::model_of,
 };
 use crate::{
-    Console, Failure, Progress,
+    Console, Failure, ProgressMode,
     evaluation::{ClassScores, EvaluationReport, examine},
     numbers::{counted, measure, percent},
     report::MOST_IN_MATRIX,
@@ -50,7 +50,7 @@ const LONGEST_NAME: usize = 40;
 
 pub(super) fn run(
     arguments: &EvalArguments,
-    progress: Progress,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     let path = model_of(&arguments.run)?;

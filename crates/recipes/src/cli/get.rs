@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::output::Output;
 use crate::{
-    Console, Failure, Progress,
+    Console, Failure, ProgressMode,
     download::{self, DownloadError},
     shell::quoted,
 };
@@ -30,7 +30,7 @@ struct Got {
 
 pub(super) fn run(
     arguments: &GetArguments,
-    progress: Progress,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     let set = download::find(&arguments.name).expect("clap accepts only these names");

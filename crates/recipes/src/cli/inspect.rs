@@ -30,7 +30,7 @@ use super::{
     output::{Output, refuse_existing, refuse_other_format, shortened},
 };
 use crate::{
-    Console, ExitCode, Failure, Progress,
+    Console, ExitCode, Failure, ProgressMode,
     class_weights::counts,
     config::FOLDER_SIDE,
     image_set::load_or_prepare,
@@ -146,7 +146,7 @@ struct Inspection {
 
 pub(super) fn run(
     arguments: &InspectArguments,
-    progress: Progress,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     arguments.refuse_of_other_sources()?;

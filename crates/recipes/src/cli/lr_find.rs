@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Console, ExitCode, Failure,
     chart::{Chart, Line},
-    config::Layer,
+    config::SettingsLayer,
     numbers::rounded,
     range_test::{Point, Range, RangeTest, range_test},
     registry::Recipe,
@@ -70,7 +70,7 @@ pub(super) fn run(
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
-    let tried = to_try(&test, &Layer::recipe(recipe.name, recipe.toml), &layers);
+    let tried = to_try(&test, &SettingsLayer::recipe(recipe.name, recipe.toml), &layers);
     output.result(&test, |test| describe(test, tried, default_rate(recipe), arguments))
 }
 
@@ -83,7 +83,7 @@ struct ToTry {
 
 /// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
 /// the rate, and so stays there only briefly, the rate where the loss falls fastest.
-fn to_try(test: &RangeTest, recipe: &Layer, layers: &[Layer]) -> Option<ToTry> {
+fn to_try(test: &RangeTest, recipe: &SettingsLayer, layers: &[SettingsLayer]) -> Option<ToTry> {
     let setting = |key| {
         let last = layers.iter().rev().find_map(|layer| layer.value(key));
         last.or_else(|| recipe.value(key)).unwrap_or_default()
@@ -243,9 +243,11 @@ mod tests {
             tenth_of_lowest: Some(1e-2),
             steepest: Some(3e-2),
         };
-        let recipe = Layer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
+        let recipe =
+            SettingsLayer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
         let tried = |settings: &[&str]| {
-            let ToTry { settings, peak } = to_try(&test, &recipe, &Layer::sets(settings)).unwrap();
+            let ToTry { settings, peak } =
+                to_try(&test, &recipe, &SettingsLayer::sets(settings)).unwrap();
             format!("{}{}", if peak { "peak: " } else { "" }, settings.join(" "))
         };
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");

@@ -4,7 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use training::Group;
 
-use crate::{COMMIT, Failure, config::Layer};
+use crate::{COMMIT, Failure, config::SettingsLayer};
 
 /// Refuses commands that run as a single process.
 pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
@@ -19,7 +19,7 @@ pub(super) fn refuse_group(group: &Group) -> Result<(), Failure> {
 }
 
 /// Checks that all processes run the same program with the same settings.
-pub(super) fn check_alike(group: &Group, layers: &[Layer]) -> Result<(), Failure> {
+pub(super) fn check_alike(group: &Group, layers: &[SettingsLayer]) -> Result<(), Failure> {
     if !group.is_shared() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::output::{Output, print_note, refuse_existing, refuse_other_format};
 use crate::{
-    Console, Failure, Progress, Summary,
+    Console, Failure, ProgressMode, Summary,
     report::{self, REPORT},
 };
 
@@ -34,7 +34,7 @@ struct Written {
 
 pub(super) fn run(
     arguments: &ReportArguments,
-    progress: Progress,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     let file = match &arguments.output {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Console, Failure, Start, Summary,
-    config::Layer,
+    config::SettingsLayer,
     paths::{self, or_moved},
     record::{Record, config_of},
     registry,
@@ -54,49 +54,23 @@ pub(super) fn run(
     group: &Group,
 ) -> Result<(), Failure> {
     let directory = &arguments.run;
-    // The first process looks at the run, for all of them.
-    let config = if group.leads() { config_of(directory)? } else { String::new() };
-    let config = group.broadcast(config.into_bytes())?;
-    let config = String::from_utf8(config).expect("it was text");
+    let layers = layers(directory, &arguments.settings, group)?;
+    let recipe = registry::find(layers[0].recipe_name()?)?;
     let looks = group.leads() && arguments.settings.is_empty();
     let record = if looks { Record::read(directory)? } else { Record::default() };
-    let lost = record.summary.as_ref().and_then(|_| unusable_model(&record));
-    let is_finished = record.summary.is_some() && lost.is_none();
-    if let Some(lost) = lost {
-        tell_rewriting(directory, lost)?;
-    }
-    if group.broadcast(vec![u8::from(is_finished)])? == [1] {
-        let Some(summary) = record.summary else { return Ok(()) };
-        return output.result(&Ended::of(summary, directory), |Ended { summary, .. }| {
-            let text = describe(summary, directory, false);
-            let longer = longer(directory, &record.settings, summary);
-            format!("the run is already finished\n{text}to make it longer: {longer}\n")
-        });
+    if is_finished(directory, &record, group)? {
+        return tell_finished(directory, record, output);
     }
     let mut stopped_early = None;
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
-        let before = of_finished(directory).ok().flatten();
-        let is_to_go_on = |before: &Summary| {
+        let goes_on = |before: &Summary| {
             before.status == EndStatus::StoppedEarly && !arguments.settings.is_empty()
         };
-        stopped_early = before.filter(is_to_go_on);
-    }
-    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
-        print_note(&format!(
-            "the run diverged, and with the same settings will again; {}",
-            stable(&record)
-        ));
+        stopped_early = of_finished(directory).ok().flatten().filter(goes_on);
+        note_divergence(&record);
     }
 
-    let layer = paths::document(directory, &config);
-    let recipe = registry::find(layer.recipe_name()?)?;
-    let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
-    let moved = group.broadcast(serde_json::to_vec(&moved).expect("texts have a form in JSON"))?;
-    let moved: Vec<_> = serde_json::from_slice(&moved).expect("they were written above");
-    let mut layers = vec![layer];
-    layers.extend(paths::layers(directory, &moved));
-    layers.extend(Layer::sets(&arguments.settings));
     check_alike(group, &layers)?;
     let mut console = Console::new(common.progress);
     let start = Start {
@@ -121,6 +95,55 @@ pub(super) fn run(
         }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// The run's settings, those of its files that have moved, and the arguments of `--set`. The first
+/// process reads them, for all.
+fn layers(
+    directory: &Path,
+    settings: &[String],
+    group: &Group,
+) -> Result<Vec<SettingsLayer>, Failure> {
+    let config = if group.leads() { config_of(directory)? } else { String::new() };
+    let config = group.broadcast(config.into_bytes())?;
+    let layer = paths::document(directory, &String::from_utf8(config).expect("it was text"));
+    let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
+    let moved = group.broadcast(serde_json::to_vec(&moved).expect("texts have a form in JSON"))?;
+    let moved: Vec<_> = serde_json::from_slice(&moved).expect("they were written above");
+    let mut layers = vec![layer];
+    layers.extend(paths::layers(directory, &moved));
+    layers.extend(SettingsLayer::sets(settings));
+    Ok(layers)
+}
+
+/// Whether there is nothing to resume: the run is finished, and its model is there and whole.
+///
+/// - `record`: empty but in the first process, and where settings are to change
+fn is_finished(directory: &Path, record: &Record, group: &Group) -> Result<bool, Failure> {
+    let lost = record.summary.as_ref().and_then(|_| unusable_model(record));
+    let is_finished = record.summary.is_some() && lost.is_none();
+    if let Some(lost) = lost {
+        tell_rewriting(directory, lost)?;
+    }
+    Ok(group.broadcast(vec![u8::from(is_finished)])? == [1])
+}
+
+fn tell_finished(directory: &Path, record: Record, output: &Output) -> Result<(), Failure> {
+    let Some(summary) = record.summary else { return Ok(()) }; // the first process tells
+    output.result(&Ended::of(summary, directory), |Ended { summary, .. }| {
+        let text = describe(summary, directory, false);
+        let longer = longer(directory, &record.settings, summary);
+        format!("the run is already finished\n{text}to make it longer: {longer}\n")
+    })
+}
+
+fn note_divergence(record: &Record) {
+    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
+        print_note(&format!(
+            "the run diverged, and with the same settings will again; {}",
+            stable(record)
+        ));
+    }
 }
 
 /// Says that a finished run writes its model again, where it has a checkpoint to do so.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Console, ExitCode, Failure, Start, Summary,
-    config::Layer,
+    config::SettingsLayer,
     numbers::{counted, duration, grouped, listed},
     paths,
     record::Record,
@@ -56,8 +56,8 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
     let (recipe, mut layers) = recipe_and_layers(named, &arguments.settings)?;
-    layers.extend(arguments.seed.map(Layer::seed));
-    layers.extend(arguments.max_steps.map(Layer::max_steps));
+    layers.extend(arguments.seed.map(SettingsLayer::seed));
+    layers.extend(arguments.max_steps.map(SettingsLayer::max_steps));
     check_alike(group, &layers)?;
 
     let mut console = Console::new(common.progress);
@@ -165,7 +165,7 @@ impl Ended {
 pub(super) fn recipe_and_layers(
     named: &str,
     settings: &[String],
-) -> Result<(&'static Recipe, Vec<Layer>), Failure> {
+) -> Result<(&'static Recipe, Vec<SettingsLayer>), Failure> {
     let (recipe, file) = match registry::find(named) {
         Ok(recipe) => (recipe, None),
         Err(failure) => {
@@ -174,16 +174,16 @@ pub(super) fn recipe_and_layers(
             if !is_file(named) {
                 return Err(failure);
             }
-            let file = Layer::file(Path::new(named));
+            let file = SettingsLayer::file(Path::new(named));
             (registry::find(file.recipe_name()?)?, Some(file))
         }
     };
     let moved = file.as_ref().map(|file| of_run(Path::new(named), file)).unwrap_or_default();
-    Ok((recipe, file.into_iter().chain(moved).chain(Layer::sets(settings)).collect()))
+    Ok((recipe, file.into_iter().chain(moved).chain(SettingsLayer::sets(settings)).collect()))
 }
 
 /// Where a configuration is that of a run, the paths that lead to its files from here.
-fn of_run(named: &Path, file: &Layer) -> Vec<Layer> {
+fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
     let run = named.parent().filter(|_| named.ends_with(CONFIG)).unwrap_or(Path::new(""));
     paths::layers(run, &paths::moved(run, file))
 }
@@ -254,7 +254,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         text += &format!("stopped early: {why}\n");
     }
     for (split, metrics) in summary.splits() {
-        let epoch = match summary.kept_before_last() {
+        let epoch = match summary.kept_epoch {
             None => String::new(),
             Some(_) if split == "train" => format!(" (epoch {}, the last)", summary.epochs),
             Some(kept) => format!(" (epoch {kept}, kept)"),
@@ -293,6 +293,7 @@ mod tests {
             let summary = example(&json!({
                 "epochs": 5, "validation": {"loss": 0.5}, "test": {"loss": 0.75},
                 "best": {"epoch": best, "metric": "loss", "value": 0.5},
+                "kept_epoch": (best < 5).then_some(best),
             }));
             describe(&summary, Path::new("a"), false)
         };

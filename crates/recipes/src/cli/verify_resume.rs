@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Console, ExitCode, Failure,
-    resume_check::{Runs, Verdict},
+    resume_check::{ResumeCheck, Runs},
 };
 
 #[derive(Debug, clap::Args)]
@@ -38,9 +38,9 @@ pub(super) fn run(
     let mut console = Console::new(common.progress);
     let interrupt = stop_on_signals(group.leads())?;
     let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
-    let verdict = runs.verify(&mut console.progress())?;
-    let printed = output.result(&verdict, |verdict| describe(verdict, arguments.steps));
-    if verdict.identical {
+    let check = runs.verify(&mut console.progress())?;
+    let printed = output.result(&check, |check| describe(check, arguments.steps));
+    if check.identical {
         return printed;
     }
     Err(Failure::new(
@@ -51,9 +51,9 @@ pub(super) fn run(
 }
 
 /// - `asked`: the steps that each run was to have at most
-fn describe(verdict: &Verdict, asked: u64) -> String {
-    let Verdict { recipe, identical, largest_difference, steps, stops, straight, resumed } =
-        verdict;
+fn describe(check: &ResumeCheck, asked: u64) -> String {
+    let ResumeCheck { recipe, identical, largest_difference, steps, stops, straight, resumed } =
+        check;
     let stops: Vec<String> = stops.iter().map(u64::to_string).collect();
     let verdict = if *identical {
         "identical: weights, optimizer state and metrics are the same, bit for bit".to_owned()
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_run_of_fewer_steps_than_asked_for_says_why() {
-        let verdict = Verdict {
+        let check = ResumeCheck {
             recipe: "cnn".to_owned(),
             identical: true,
             largest_difference: 0.0,
@@ -84,7 +84,7 @@ mod tests {
             straight: "a".to_owned(),
             resumed: "a".to_owned(),
         };
-        let first = |asked| describe(&verdict, asked).lines().next().unwrap_or_default().to_owned();
+        let first = |asked| describe(&check, asked).lines().next().unwrap_or_default().to_owned();
         assert_eq!(first(12), "cnn, 10 steps (all that the run has)");
         assert_eq!(first(10), "cnn, 10 steps");
     }

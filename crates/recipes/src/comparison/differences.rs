@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::{
         comparison::{Comparison, Runs, finished::Finished},
-        config::Layer,
+        config::SettingsLayer,
         record::Record,
         registry::{self, RECIPES},
         summary::example,
@@ -134,7 +134,8 @@ mod tests {
                     Some(_) => "linear",
                 };
                 let settings = [format!("data.source={source}"), format!("{key}={other}")];
-                let told = (recipe.plan)(Layer::sets(&settings), &mut |_, _, _| ()).unwrap_err();
+                let told =
+                    (recipe.plan)(SettingsLayer::sets(&settings), &mut |_, _, _| ()).unwrap_err();
                 let expected = format!("`{key}` has no effect with `data.source = \"{source}\"`");
                 assert!(told.to_string().contains(&expected), "{}: {told}", recipe.name);
                 refused.insert(key);

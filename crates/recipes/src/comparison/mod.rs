@@ -74,7 +74,7 @@ impl Runs {
         let rows: Vec<Row> = groups.iter().map(|group| Row::of(group)).collect();
         let differences = differences(&rows);
         notes.extend(self.finished.iter().filter_map(|run| run.record.damage()));
-        if self.finished.iter().any(|run| run.summary.kept_before_last().is_some()) {
+        if self.finished.iter().any(|run| run.summary.kept_epoch.is_some()) {
             let note = "the train loss is that of the last epoch, other metrics are those of the \
                         epoch that was kept";
             notes.push(note.to_owned());

@@ -16,13 +16,13 @@ use crate::shell::quoted_path;
 /// A source that cannot be read or parsed becomes a layer too. It keeps its problems until
 /// [`resolve`](super::resolve) reports those of all layers together.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct SettingsLayer {
     place: Rc<str>,
     table: Table,
     problems: Vec<Problem>,
 }
 
-impl Layer {
+impl SettingsLayer {
     /// A recipe's own TOML, which holds every default.
     pub fn recipe(name: &str, text: &str) -> Self {
         Self::document(&format!("{RECIPE}{name}"), text)
@@ -112,7 +112,7 @@ impl Layer {
     }
 }
 
-impl Layer {
+impl SettingsLayer {
     /// Whether it is an option of the command line.
     pub(super) fn is_option(&self) -> bool {
         self.place.starts_with("--")

@@ -2,11 +2,11 @@
 //!
 //! A recipe has its settings as TOML, complete and commented: the only place for defaults. On top
 //! come the user's file, each `--set key=value` in order, then `--seed` and `--max-steps`.
-//! [`resolve`] merges these [`Layer`]s key by key and reads the result into the recipe's own type,
-//! usually a [`Config`]:
+//! [`resolve`] merges these [`SettingsLayer`]s key by key and reads the result into the recipe's own
+//! type, usually a [`Config`]:
 //!
 //! ```
-//! use recipes::config::{Check, Checker, Layer, resolve};
+//! use recipes::config::{Check, Checker, SettingsLayer, resolve};
 //!
 //! #[derive(Debug, PartialEq, serde::Deserialize)]
 //! #[serde(deny_unknown_fields)]
@@ -21,11 +21,11 @@
 //!     }
 //! }
 //!
-//! let recipe = || Layer::recipe("walk", "steps = 100\npace = 1.5");
-//! let walk: Walk = resolve(recipe(), vec![Layer::set("steps=7")])?;
+//! let recipe = || SettingsLayer::recipe("walk", "steps = 100\npace = 1.5");
+//! let walk: Walk = resolve(recipe(), vec![SettingsLayer::set("steps=7")])?;
 //! assert_eq!(walk, Walk { steps: 7, pace: 1.5 });
 //!
-//! let problems = resolve::<Walk>(recipe(), vec![Layer::set("pcae=2")]).unwrap_err();
+//! let problems = resolve::<Walk>(recipe(), vec![SettingsLayer::set("pcae=2")]).unwrap_err();
 //! assert_eq!(problems.to_string(), "unknown key `pcae`, in --set pcae=2");
 //! # Ok::<(), recipes::config::Problems>(())
 //! ```
@@ -66,11 +66,11 @@ pub use training::or_empty;
 use self::tree::Table;
 pub use self::{
     check::{Check, Checker},
-    layer::Layer,
+    layer::SettingsLayer,
     problem::{Problem, Problems, nearest},
     schema::{
-        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, NoSettings, Normalise,
-        Output, Source, TableData, TextData, TextOrigin, Training,
+        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, Monitored, NoSettings,
+        Normalise, Output, Source, TableData, TextData, TextOrigin, Training,
     },
 };
 pub(crate) use self::{
@@ -88,8 +88,8 @@ pub(crate) use self::{
 /// All mistakes in all layers: what cannot be read or parsed, unknown keys, values of the wrong
 /// type, and what [`Check`] refuses in the rest.
 pub fn resolve<C: DeserializeOwned + Check>(
-    recipe: Layer,
-    layers: Vec<Layer>,
+    recipe: SettingsLayer,
+    layers: Vec<SettingsLayer>,
 ) -> Result<C, Problems> {
     let (recipe, problems) = recipe.into_parts();
     Problems::none_in(problems)?;

@@ -82,17 +82,19 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
     let setting = |key: &str| record.settings.get(key);
     let least = setting("training.minimum_improvement").and_then(Value::as_f64);
     let least = least.filter(|&least| least > 0.0);
-    let since = summary.best.as_ref().filter(|best| best.metric == "loss" && least.is_none());
+    let best = summary.best.as_ref();
+    let metric = best.map_or("loss", |best| best.metric.as_str());
+    let since = best.filter(|_| least.is_none());
     // A resumed run may have had another patience before.
     let epochs = match since {
         Some(best) => Some(summary.epochs.saturating_sub(best.epoch) as u64),
         None => setting("training.patience").and_then(Value::as_u64),
     };
     let epochs = epochs.map(|epochs| format!(" for {}", counted(epochs, "epoch")));
-    let kept = summary.kept_before_last().map(|epoch| format!("; epoch {epoch} was kept"));
+    let kept = summary.kept_epoch.map(|epoch| format!("; epoch {epoch} was kept"));
     let least = least.map(|least| format!(" by at least {}", shown(&least.into())));
     let [least, epochs, kept] = [least, epochs, kept].map(Option::unwrap_or_default);
-    Some(format!("the validation loss had not improved{least}{epochs}{kept}"))
+    Some(format!("the validation {metric} had not improved{least}{epochs}{kept}"))
 }
 
 fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
@@ -215,12 +217,13 @@ fn best(record: &Record, summary: &Summary) -> String {
     if record.epochs.len() < 2 {
         return String::new();
     }
-    let kept = match record.setting("output.model") {
+    let kept = match summary.kept_epoch {
         _ if best.epoch == summary.epochs => ", the last",
-        Some("best") => ", whose weights were kept",
-        _ => "",
+        Some(_) => ", whose weights were kept",
+        None => "",
     };
-    format!("; its best epoch was {}{kept}", best.epoch)
+    let by = if best.metric == "loss" { String::new() } else { format!(" by {}", best.metric) };
+    format!("; its best epoch{by} was {}{kept}", best.epoch)
 }
 
 /// The epochs that were validated: the epoch, its training loss and its validation loss.
@@ -242,10 +245,16 @@ fn overfits(record: &Record) -> Option<String> {
     if since.len() < FEWEST_EPOCHS || !since.iter().rev().take(FEWEST_EPOCHS).all(rises) {
         return None;
     }
-    let remedy = match record.setting("output.model") {
-        Some("best") => "the weights of that epoch were kept",
+    let summary = record.summary.as_ref();
+    let best_by = |metric: &str| summary?.best.as_ref().filter(|best| best.metric == metric);
+    let remedy = match (record.setting("output.model"), best_by("accuracy")) {
+        (Some("best"), Some(kept)) => {
+            format!("epoch {}, the best by accuracy, was kept", kept.epoch)
+        }
+        (Some("best"), None) => "the weights of that epoch were kept".to_owned(),
         _ => {
             "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time"
+                .to_owned()
         }
     };
     Some(format!(
@@ -283,7 +292,7 @@ mod tests {
     use super::*;
     use crate::{
         ExitCode,
-        record::{End, Plan, StepRecord},
+        record::{End, Length, StepRecord},
         summary::example,
     };
 
@@ -317,7 +326,7 @@ mod tests {
         let best = json!({"epoch": 2, "metric": "loss", "value": 0.09});
         let metrics = json!({"accuracy": 0.991, "loss": 0.1});
         let flat = [(0.3, 0.2), (0.2, 0.09), (0.1, 0.0901)];
-        let more = json!({"test": metrics, "best": best});
+        let mut more = json!({"test": metrics, "best": best});
         let (sentence, notes) = told(&record(&flat, more.clone()));
         assert_eq!(
             sentence,
@@ -326,13 +335,14 @@ mod tests {
         );
         assert_eq!(notes, [""; 0]);
 
+        more["kept_epoch"] = json!(2);
+        more["best"]["metric"] = json!("accuracy");
         let mut kept = record(&flat, more);
-        kept.settings.insert("output.model".to_owned(), json!("best"));
         kept.settings.insert("training.max_steps".to_owned(), json!(40));
         let (sentence, _) = told(&kept);
         assert!(sentence.contains("after 40 steps in"), "{sentence}");
         assert!(
-            sentence.ends_with("; its best epoch was 2, whose weights were kept."),
+            sentence.ends_with("; its best epoch by accuracy was 2, whose weights were kept."),
             "{sentence}"
         );
     }
@@ -385,6 +395,15 @@ mod tests {
         noise([(0.2, 30.0), (20.0, 40.0), (0.1, 30.0)]);
         let (_, notes) = told(&record(&rises[..4], validation));
         assert_eq!(notes, [""; 0], "two epochs show no trend");
+
+        let more = json!({
+            "validation": {"loss": 0.3},
+            "best": {"epoch": 6, "metric": "accuracy", "value": 0.9},
+        });
+        let mut run = record(&rises, more);
+        run.settings.insert("output.model".to_owned(), json!("best"));
+        let (_, notes) = told(&run);
+        assert!(notes[0].ends_with("; epoch 6, the best by accuracy, was kept."), "{notes:?}");
     }
 
     #[test]
@@ -427,16 +446,16 @@ mod tests {
         assert_eq!(told(&run).1[1], "1 record could not be used; see the notes.");
         let more = json!({
             "status": "stopped_early", "validation": {"loss": 0.2}, "epochs": 5,
-            "best": {"epoch": 4, "metric": "loss", "value": 0.2},
+            "best": {"epoch": 4, "metric": "accuracy", "value": 0.2}, "kept_epoch": 4,
         });
         let mut run = record(&[], more);
         run.settings.insert("training.patience".to_owned(), json!(1));
-        let why = "the validation loss had not improved for 1 epoch; epoch 4 was kept";
+        let why = "the validation accuracy had not improved for 1 epoch; epoch 4 was kept";
         assert_eq!(stopped_early(&run).as_deref(), Some(why));
         run.settings.insert("training.minimum_improvement".to_owned(), json!(0.01));
         run.settings.insert("training.patience".to_owned(), json!(2));
-        let why =
-            "the validation loss had not improved by at least 0.01 for 2 epochs; epoch 4 was kept";
+        let why = "the validation accuracy had not improved by at least 0.01 for 2 epochs; epoch 4 \
+                   was kept";
         assert_eq!(stopped_early(&run).as_deref(), Some(why));
         run.summary.as_mut().unwrap().status = EndStatus::Finished;
         assert_eq!(stopped_early(&run), None);
@@ -447,7 +466,7 @@ mod tests {
         let mut run = Record {
             directory: "runs/a".into(),
             recipe: "cnn".to_owned(),
-            planned: Some(Plan { epochs: 5, steps: 2300 }),
+            planned: Some(Length { epochs: 5, steps: 2300 }),
             steps: vec![StepRecord { step: 40, loss: Some(0.6839), ..StepRecord::default() }],
             ..Record::default()
         };

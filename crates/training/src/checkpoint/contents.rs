@@ -233,6 +233,11 @@ impl SavedState {
         if then != now {
             return Err(format!("its optimizer was {then:?} and is {now:?}"));
         }
+        let best = self.record.best.as_ref().map(|(best, _)| &best.metric);
+        let now = &config.monitor.metric;
+        if let Some(then) = best.filter(|&then| then != now) {
+            return Err(format!("its epochs were compared by `{then}` and would be by `{now}`"));
+        }
         // Without a validation so far there is no best model, whether it would be kept or not.
         let keeps = |keep_best| keep_best && self.record.best.is_some();
         for (what, then, now) in [

@@ -40,6 +40,8 @@ pub struct Trained<M> {
     pub validation: Option<Metrics>,
     /// The best epoch, where there is a validation split.
     pub best: Option<Best>,
+    /// The epoch, counted from 1, whose model this is, where a better one than the last was kept.
+    pub kept_epoch: Option<usize>,
 }
 
 impl<M> Trained<M> {
@@ -56,6 +58,7 @@ impl<M> Trained<M> {
             train_loss: self.train_loss,
             validation: self.validation,
             best: self.best,
+            kept_epoch: self.kept_epoch,
         }
     }
 }
@@ -270,7 +273,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// As [`Trainer::step`]; [`TrainError::NoLoss`] where no `loss` is among what was measured;
+    /// As [`Trainer::step`]; [`TrainError::NotMeasured`] where what is monitored is not among what was measured;
     /// [`TrainError::NoLastPart`] where the last update is incomplete.
     pub fn end_epoch(
         &mut self,
@@ -312,9 +315,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         match &validation {
             None => self.warn_of_no_validation()?,
-            Some(metrics) if !metrics.contains_key("loss") => {
-                let metrics = metrics.keys().cloned().collect();
-                return Err(TrainError::NoLoss { metrics }.into());
+            Some(metrics) if !metrics.contains_key(&self.config.monitor.metric) => {
+                return Err(TrainError::NotMeasured {
+                    monitored: self.config.monitor.metric.clone(),
+                    metrics: metrics.keys().cloned().collect(),
+                }
+                .into());
             }
             Some(_) => {}
         }
@@ -379,6 +385,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let last = self.state.evaluated();
         let record = self.state.record;
         let (best, of_best) = record.best.unzip();
+        let keeps = self.state.best_model.is_some();
+        let kept_epoch =
+            best.as_ref().map(|best| best.epoch).filter(|&epoch| keeps && epoch != epochs);
         let (model, validation) = match self.state.best_model {
             Some(model) => (model, of_best.map(Metrics::from)),
             // Within an epoch the last validation measured another model.
@@ -396,6 +405,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             train_loss: record.epoch.mean_loss(),
             validation,
             best,
+            kept_epoch,
         })
     }
 

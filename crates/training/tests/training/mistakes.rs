@@ -103,14 +103,14 @@ fn an_epoch_that_ends_within_an_update_is_refused() {
 }
 
 #[test]
-fn a_validation_without_a_loss_is_refused() {
+fn a_validation_without_what_is_monitored_is_refused() {
     for (names, measured) in [(vec!["accuracy", "f1"], "`accuracy`, `f1`"), (vec![], "nothing")] {
         let metrics: Metrics = names.into_iter().map(|name| (name.to_owned(), 0.5)).collect();
         let validate = || Some(metrics.clone());
         let mut recorder = Recorder::default();
         let error =
             train_validated(&Problem::drawn(), sgd(), 6, &mut recorder, validate).unwrap_err();
-        let expected = format!("a validation measured {measured}, and not the `loss`");
+        let expected = format!("a validation measured {measured}, and not `loss`");
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -10,7 +10,7 @@ use burn::{
 };
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile, sha256_hex};
-use training::{OptimizerKind, Stop, TrainError, Trainer, TrainerConfig};
+use training::{Monitor, OptimizerKind, Stop, TrainError, Trainer, TrainerConfig};
 
 use crate::{
     checkpoints::{Kept, everything, run, stopped},
@@ -152,10 +152,14 @@ fn a_checkpoint_of_other_tensors_is_refused() {
 #[test]
 fn a_checkpoint_of_other_settings_is_refused() {
     type Change = fn(&mut TrainerConfig);
-    let cases: [(Change, &str); 4] = [
+    let cases: [(Change, &str); 5] = [
         (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
         (|c| c.ema = None, "it began with an average of the weights and would continue"),
         (|c| c.loss_scaling = false, "it began with loss scaling and would continue without"),
+        (
+            |c| c.monitor = Monitor::higher("accuracy"),
+            "its epochs were compared by `loss` and would be by `accuracy`",
+        ),
         (|c| c.keep_best = false, "it began with keeping the best model and would continue"),
     ];
     for (change, expected) in cases {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use training::{Event, Metrics, OptimizerKind, RunLength, ScheduleConfig, ScheduleKind};
+use training::{Event, Metrics, Monitor, OptimizerKind, RunLength, ScheduleConfig, ScheduleKind};
 
 use crate::common::{BATCH, Problem, Recorder, optimizer, settings, train_validated};
 
@@ -13,8 +13,14 @@ struct Fixture {
     steps: u64,
     steps_per_epoch: u64,
     cases: BTreeMap<String, Vec<f64>>,
-    validation: Vec<f64>,
-    plateau: Vec<f64>,
+    plateaus: BTreeMap<String, PlateauCase>,
+}
+
+#[derive(Deserialize)]
+struct PlateauCase {
+    /// What validation measures, epoch by epoch.
+    values: Vec<f64>,
+    rates: Vec<f64>,
 }
 
 fn fixture() -> Fixture {
@@ -64,7 +70,23 @@ fn every_step_has_pytorchs_learning_rate() {
 
 #[test]
 fn a_plateau_lowers_the_learning_rate_as_pytorchs_does() {
-    let Fixture { base, validation, plateau, .. } = fixture();
+    let Fixture { base, plateaus, .. } = fixture();
+    assert_eq!(plateaus.len(), 2);
+    for (metric, PlateauCase { values, rates }) in plateaus {
+        let monitor = match metric.as_str() {
+            "loss" => Monitor::loss(),
+            _ => Monitor::higher(metric),
+        };
+        let ours = plateau(base, monitor, &values);
+        assert_eq!(ours.len(), rates.len());
+        for (epoch, (ours, pytorch)) in ours.into_iter().zip(rates).enumerate() {
+            assert_close(ours, pytorch, &format!("epoch {epoch}"));
+        }
+    }
+}
+
+/// The learning rate of each epoch, of which validation measures these values.
+fn plateau(base: f64, monitor: Monitor, values: &[f64]) -> Vec<f64> {
     let schedule = ScheduleConfig {
         gamma: Some(0.2),
         patience: 2,
@@ -74,22 +96,19 @@ fn a_plateau_lowers_the_learning_rate_as_pytorchs_does() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
     settings.optimizer.learning_rate = base;
     settings.schedule = schedule;
-    settings.epochs = validation.len();
+    settings.epochs = values.len();
+    settings.monitor = monitor.clone();
     let mut recorder = Recorder::default();
-    let mut losses = validation.iter();
-    let validate = || losses.next().map(|&loss| Metrics::from([("loss".to_owned(), loss)]));
+    let mut values = values.iter();
+    let validate = || Some(Metrics::from([(monitor.metric.clone(), *values.next()?)]));
     train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
 
-    let rates: Vec<f64> = recorder
+    recorder
         .0
         .iter()
         .filter_map(|event| match event {
             Event::Epoch { learning_rate, .. } => Some(*learning_rate),
             _ => None,
         })
-        .collect();
-    assert_eq!(rates.len(), plateau.len());
-    for (epoch, (ours, pytorch)) in rates.into_iter().zip(plateau).enumerate() {
-        assert_close(ours, pytorch, &format!("epoch {epoch}"));
-    }
+        .collect()
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::{module::Param, tensor::Tensor};
 use training::{
-    EndStatus, Event, Metrics, OptimizerKind, ScheduleConfig, ScheduleKind, StepReport, Stop,
-    TrainError, Trained, Trainer, TrainerConfig,
+    Best, EndStatus, Event, Metrics, Monitor, OptimizerKind, ScheduleConfig, ScheduleKind,
+    StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{
@@ -234,6 +234,31 @@ fn a_run_without_improvement_ends_early_with_its_best_epoch() {
     };
     assert_eq!(run(0.0), (9, 6));
     assert_eq!(run(0.2), (5, 5), "too small an improvement is none, though it is the best");
+}
+
+#[test]
+fn the_best_epoch_is_that_of_the_highest_score_where_one_is_monitored() {
+    let mut settings = settings(optimizer(OptimizerKind::Sgd));
+    settings.epochs = 20;
+    settings.monitor = Monitor::higher("accuracy");
+    settings.patience = Some(3);
+    settings.keep_best = true;
+    // The loss rises from the first epoch on, and ties are no improvement.
+    let mut accuracies = [0.5, 0.625, 0.75, 0.75, 0.5, 0.625, 0.875].into_iter().zip(1..);
+    let validate = || {
+        let (accuracy, loss) = accuracies.next()?;
+        Some(Metrics::from([
+            ("accuracy".to_owned(), accuracy),
+            ("loss".to_owned(), f64::from(loss)),
+        ]))
+    };
+    let mut recorder = Recorder::default();
+    let trained =
+        train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+    assert_eq!((trained.status, trained.epochs), (EndStatus::StoppedEarly, 6));
+    let best = Best { epoch: 3, metric: "accuracy".to_owned(), value: 0.75 };
+    assert_eq!((trained.best, trained.kept_epoch), (Some(best), Some(3)));
+    assert_eq!(trained.validation.unwrap()["loss"], 3.0);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub use self::{
     image_data::{Drawing, ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},
     text_data::{TextData, TextOrigin},
-    training::{ModelChoice, Output, Training},
+    training::{ModelChoice, Monitored, Output, Training},
 };
 use super::check::{Check, Checker};
 use crate::Failure;
@@ -113,6 +113,7 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
             clip_norm: training.clip_norm,
             loss_scaling: training.precision == Precision::F16,
             ema: training.ema,
+            monitor: training.monitor.into(),
             patience: training.patience,
             minimum_improvement: training.minimum_improvement,
             log_every_steps: output.log_every_steps as u64,

@@ -4,6 +4,7 @@ use backend::{Backend, Convolution, Counts, NAME, Part, Precision, device};
 use data::{Batching, Order};
 use models::Pass;
 use serde::{Deserialize, Serialize};
+use training::Monitor;
 
 use crate::{
     ExitCode, Failure,
@@ -35,10 +36,13 @@ pub struct Training {
     /// evaluated and kept.
     #[serde(default, with = "or_empty")]
     pub ema: Option<f64>,
-    /// Stops after so many epochs without a better validation loss.
+    /// What makes one epoch better than another.
+    #[serde(default)]
+    pub monitor: Monitored,
+    /// Stops after so many epochs without a better one.
     #[serde(default, with = "or_empty")]
     pub patience: Option<usize>,
-    /// How much lower a validation loss must be to be better.
+    /// By how much an epoch must be better, for `patience` to count it as such.
     pub minimum_improvement: f64,
     /// Whether batch normalisation uses the whole batch, not each process's own part; no effect with
     /// one process; not for networks without such layers.
@@ -167,6 +171,26 @@ impl Check for Training {
     }
 }
 
+/// The value of `training.monitor`: a metric of the validation split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Monitored {
+    /// The mean loss.
+    #[default]
+    Loss,
+    /// The share that is predicted correctly, of classes or tokens.
+    Accuracy,
+}
+
+impl From<Monitored> for Monitor {
+    fn from(monitored: Monitored) -> Self {
+        match monitored {
+            Monitored::Loss => Self::loss(),
+            Monitored::Accuracy => Self::higher("accuracy"),
+        }
+    }
+}
+
 /// The table `[output]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,6 +209,6 @@ pub struct Output {
 pub enum ModelChoice {
     /// Those after the last step.
     Final,
-    /// Those of the best validation.
+    /// Those of the best epoch, by `training.monitor`.
     Best,
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::initial_weights::FixedNetwork;
 
 #[track_caller]
-fn refuses(layers: Vec<Layer>, expected: &[&str]) {
+fn refuses(layers: Vec<SettingsLayer>, expected: &[&str]) {
     let problems = resolve::<Demo>(recipe(), layers).expect_err("mistakes went through");
     assert_eq!(lines(&problems), expected);
 }
@@ -29,7 +29,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
             "help: `[training]` has the keys `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
-             `patience`, `minimum_improvement`, `sync_batch_norm`, `convolution`, `precision` \
+             `monitor`, `patience`, `minimum_improvement`, `sync_batch_norm`, `convolution`, `precision` \
              and `seed`",
         ],
     );
@@ -285,7 +285,7 @@ fn values_out_of_range_are_refused() {
         ],
     );
     refuses(
-        vec![Layer::max_steps(0)],
+        vec![SettingsLayer::max_steps(0)],
         &[
             "`training.max_steps` must be at least 1, found `0`, in --max-steps 0",
             "help: omit `training.max_steps` for the recipe's default",
@@ -374,7 +374,7 @@ fn keys_that_do_not_go_together_are_refused() {
 #[test]
 fn mistakes_of_all_layers_come_together() {
     let mut layers = vec![
-        Layer::document("broken.toml", "recipe = \"demo\"\n[data\nx = 1"),
+        SettingsLayer::document("broken.toml", "recipe = \"demo\"\n[data\nx = 1"),
         file(
             "[training]\nsed = 1\nepochs = \"many\"\n[model]\ndropout = 2\n[output]\nmodel = \"bets\"",
         ),

@@ -89,19 +89,19 @@ impl Check for Network {
     }
 }
 
-fn recipe() -> Layer {
-    Layer::recipe("demo", RECIPE)
+fn recipe() -> SettingsLayer {
+    SettingsLayer::recipe("demo", RECIPE)
 }
 
-fn file(text: &str) -> Layer {
-    Layer::document("my.toml", text)
+fn file(text: &str) -> SettingsLayer {
+    SettingsLayer::document("my.toml", text)
 }
 
-fn sets(arguments: &[&str]) -> Vec<Layer> {
-    Layer::sets(arguments)
+fn sets(arguments: &[&str]) -> Vec<SettingsLayer> {
+    SettingsLayer::sets(arguments)
 }
 
-fn resolved(layers: Vec<Layer>) -> Demo {
+fn resolved(layers: Vec<SettingsLayer>) -> Demo {
     resolve(recipe(), layers).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -129,7 +129,7 @@ fn layers_cover_one_another_in_order() {
     assert_eq!((demo.training.seed, demo.training.epochs, demo.training.batch_size), (3, 7, 40));
     assert_eq!((demo.optimizer.kind, demo.optimizer.learning_rate), (OptimizerKind::Sgd, 1.0));
 
-    layers.extend([Layer::seed(u64::MAX), Layer::max_steps(9)]);
+    layers.extend([SettingsLayer::seed(u64::MAX), SettingsLayer::max_steps(9)]);
     let demo = resolved(layers);
     assert_eq!((demo.training.seed, demo.training.max_steps), (u64::MAX, Some(9)));
 }
@@ -187,7 +187,7 @@ fn the_empty_value_unsets_an_optional_key() {
 
 #[test]
 fn a_written_configuration_resolves_to_itself() {
-    let round_trip = |layers: Vec<Layer>| {
+    let round_trip = |layers: Vec<SettingsLayer>| {
         let demo = resolved(layers);
         let text = to_toml(&demo).unwrap();
         assert_eq!(resolved(vec![file(&text)]), demo, "{text}");
@@ -195,7 +195,7 @@ fn a_written_configuration_resolves_to_itself() {
         assert_eq!(serde_json::from_str::<Demo>(&json).unwrap(), demo, "{json}");
     };
     round_trip(vec![]);
-    round_trip(vec![Layer::seed(u64::MAX), Layer::max_steps(u64::MAX)]);
+    round_trip(vec![SettingsLayer::seed(u64::MAX), SettingsLayer::max_steps(u64::MAX)]);
     round_trip(sets(&["model.hidden=", "optimizer.kind=sgd", "optimizer.momentum=0.9"]));
     round_trip(sets(&[
         "optimizer.learning_rate=0.1234567890123456789",
@@ -221,7 +221,7 @@ fn a_file_names_its_recipe() {
     // A slip further down does not hide it, so that the mistakes of other layers are found as well.
     assert_eq!(file("recipe = \"mlp\"\nx = ").recipe_name(), Ok("mlp"));
 
-    let check = |layer: Layer, expected: &[&str]| {
+    let check = |layer: SettingsLayer, expected: &[&str]| {
         let problems = layer.recipe_name().expect_err("a recipe was named");
         assert_eq!(lines(&problems), expected);
     };
@@ -241,14 +241,14 @@ fn a_file_names_its_recipe() {
         ],
     );
     check(
-        Layer::file("absent.toml".as_ref()),
+        SettingsLayer::file("absent.toml".as_ref()),
         &[
             "cannot read absent.toml: No such file or directory (os error 2)",
             "help: `recipes copy mlp absent.toml` writes a file to start from",
         ],
     );
     check(
-        Layer::file("data/absent.csv".as_ref()),
+        SettingsLayer::file("data/absent.csv".as_ref()),
         &[
             "cannot read data/absent.csv: No such file or directory (os error 2)",
             "help: name a recipe, or a file of settings; data to train on are named by `--set data.path=PATH`",
@@ -261,7 +261,7 @@ fn files_are_read_and_unreadable_ones_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine.toml");
     std::fs::write(&path, "training.epochs = 3").unwrap();
-    assert_eq!(resolved(vec![Layer::file(&path)]).training.epochs, 3);
+    assert_eq!(resolved(vec![SettingsLayer::file(&path)]).training.epochs, 3);
 
     std::fs::write(&path, b"training.epochs = \xff").unwrap();
     let unreadable = [
@@ -269,7 +269,8 @@ fn files_are_read_and_unreadable_ones_reported() {
         (directory.path(), "name a file that may be read"),
     ];
     for (unreadable, help) in unreadable {
-        let problems = resolve::<Demo>(recipe(), vec![Layer::file(unreadable)]).unwrap_err();
+        let problems =
+            resolve::<Demo>(recipe(), vec![SettingsLayer::file(unreadable)]).unwrap_err();
         let expected = format!("cannot read {}: ", unreadable.display());
         assert!(problems.to_string().starts_with(&expected), "{problems}");
         assert_eq!(lines(&problems)[1], format!("help: {help}"));
@@ -279,7 +280,7 @@ fn files_are_read_and_unreadable_ones_reported() {
 #[test]
 fn a_recipe_that_is_wrong_says_so() {
     let check = |from: &str, to: &str, expected: &str| {
-        let recipe = Layer::recipe("demo", &RECIPE.replace(from, to));
+        let recipe = SettingsLayer::recipe("demo", &RECIPE.replace(from, to));
         let problems = resolve::<Demo>(recipe, vec![]).unwrap_err();
         assert_eq!(problems.to_string(), expected);
     };
@@ -300,7 +301,7 @@ fn a_recipe_that_is_wrong_says_so() {
 #[test]
 fn resident_images_are_named_where_memory_runs_out() {
     let advice = |setting: &str| {
-        let layers = vec![Layer::set(setting)];
+        let layers = vec![SettingsLayer::set(setting)];
         let config: ImageConfig<FixedNetwork> = crate::cnn::RECIPE.resolve(layers).unwrap();
         config.advice_on_memory()
     };

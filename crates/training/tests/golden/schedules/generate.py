@@ -10,7 +10,9 @@ from torch.optim import lr_scheduler as schedulers
 
 BASE, STEPS, STEPS_PER_EPOCH, WARMUP = 0.1, 60, 6, 7
 # Validation losses: a fall, a standstill, a fall below the threshold, a rise, a fall.
-VALIDATION = [1.0, 0.8, 0.8, 0.81, 0.7999999, 0.9, 0.9, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6]
+LOSSES = [1.0, 0.8, 0.8, 0.81, 0.7999999, 0.9, 0.9, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6]
+# Validation accuracies: a rise, a standstill, a rise below the threshold, a fall, a rise.
+ACCURACIES = [0.1, 0.5, 0.5, 0.49, 0.50001, 0.4, 0.4, 0.9, 0.9, 0.9, 0.90001, 0.9, 0.9, 0.9]
 
 
 def warm_cosine(optimizer):
@@ -49,14 +51,14 @@ def rates(make, every):
     return rates
 
 
-def plateau():
+def plateau(mode, values):
     own = optimizer()
-    scheduler = schedulers.ReduceLROnPlateau(own, factor=0.2, patience=2, min_lr=0.001)
+    scheduler = schedulers.ReduceLROnPlateau(own, mode, factor=0.2, patience=2, min_lr=0.001)
     rates = []
-    for loss in VALIDATION:
+    for value in values:
         rates.append(own.param_groups[0]["lr"])
         own.step()
-        scheduler.step(loss)
+        scheduler.step(value)
     return rates
 
 
@@ -67,8 +69,10 @@ fixture = {
     "steps_per_epoch": STEPS_PER_EPOCH,
     "cases": {name: rates(make, 1) for name, make in BY_STEP.items()}
     | {name: rates(make, STEPS_PER_EPOCH) for name, make in BY_EPOCH.items()},
-    "validation": VALIDATION,
-    "plateau": plateau(),
+    "plateaus": {
+        "loss": {"values": LOSSES, "rates": plateau("min", LOSSES)},
+        "accuracy": {"values": ACCURACIES, "rates": plateau("max", ACCURACIES)},
+    },
 }
 with open("fixture.json", "w") as file:
     json.dump(fixture, file, indent=1)
