@@ -26,7 +26,7 @@ pub enum Convolution {
     /// By the fastest algorithm. Winograd's (Lavin and Gray, 2016) does a quarter of the
     /// multiplications of a 3x3 kernel, with an error of up to 1e-4 of the largest value.
     Fast,
-    /// By plain sums of products, with an error of 1e-6 of the largest value.
+    /// By plain sums of products, with an error of a few 1e-6 of the largest value.
     Exact,
 }
 

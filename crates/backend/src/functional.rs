@@ -31,11 +31,14 @@ impl Conv2dOptions {
     /// Height and width of the output, by those of the input and of the kernel; zero where the
     /// kernel does not fit.
     pub fn output_size(&self, input: [usize; 2], kernel: [usize; 2]) -> [usize; 2] {
-        std::array::from_fn(|axis| {
-            let reach = self.dilation[axis] * (kernel[axis] - 1) + 1;
-            let padded = input[axis] + 2 * self.padding[axis];
-            padded.checked_sub(reach).map_or(0, |room| room / self.stride[axis] + 1)
-        })
+        // A reach or a padding that overflows fits nowhere.
+        let size = |axis: usize| {
+            let steps = kernel[axis].checked_sub(1)?;
+            let reach = self.dilation[axis].checked_mul(steps)?.checked_add(1)?;
+            let padded = self.padding[axis].checked_mul(2)?.checked_add(input[axis])?;
+            Some(padded.checked_sub(reach)? / self.stride[axis] + 1)
+        };
+        std::array::from_fn(|axis| size(axis).unwrap_or(0))
     }
 }
 
@@ -59,10 +62,11 @@ pub struct PoolOptions {
 impl PoolOptions {
     /// Height and width of the output, by those of the input; zero where no window fits.
     pub fn output_size(&self, input: [usize; 2]) -> [usize; 2] {
-        std::array::from_fn(|axis| {
-            let padded = input[axis] + 2 * self.padding[axis];
-            padded.checked_sub(self.kernel[axis]).map_or(0, |room| room / self.stride[axis] + 1)
-        })
+        let size = |axis: usize| {
+            let padded = self.padding[axis].checked_mul(2)?.checked_add(input[axis])?;
+            Some(padded.checked_sub(self.kernel[axis])? / self.stride[axis] + 1)
+        };
+        std::array::from_fn(|axis| size(axis).unwrap_or(0))
     }
 
     /// Square windows side by side.

@@ -57,6 +57,16 @@ fn a_kernel_that_reaches_too_far() {
 }
 
 #[test]
+fn a_reach_or_a_padding_that_overflows_leaves_no_output() {
+    // Three steps of a third of all addresses come to 2, and twice half of them to 0.
+    let third = usize::MAX / 3 + 1;
+    let options = Conv2dOptions { dilation: [1, third], ..Default::default() };
+    assert_eq!(options.output_size([8, 8], [1, 4]), [8, 0]);
+    let options = Conv2dOptions { padding: [0, 1 << (usize::BITS - 1)], ..Default::default() };
+    assert_eq!(options.output_size([8, 8], [1, 1]), [8, 0]);
+}
+
+#[test]
 #[should_panic(expected = "max_pool2d: the kernel [2, 2] does not fit into the input of 1 x 6")]
 fn a_convolution_whose_result_is_smaller_than_a_window() {
     let [input, weight] = [[2, 1, 3, 8], [4, 1, 3, 3]].map(zeros);

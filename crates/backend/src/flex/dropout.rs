@@ -14,8 +14,9 @@ use crate::{
     random::Random,
 };
 
-/// Blocks of random words that are made at a time.
-const BLOCKS: usize = 16;
+/// Blocks of random words that are made at a time, and of what is left.
+const MANY: usize = 16;
+const FEW: usize = 4;
 /// Elements of one task.
 const TASK: usize = 1 << 14;
 
@@ -29,23 +30,25 @@ pub(super) fn apply(values: FlexTensor, mask: &DropoutMask) -> FlexTensor {
     let (level, spans) = (Level::best(), of_sample.div_ceil(TASK));
     let (mut output, source) = output_from(contiguous(values));
     let target = Shared::new(output.storage_mut::<f32>());
-    parallel::run(shape[0] * spans, |task, _| {
-        let (sample, first) = (task / spans, task % spans * TASK);
-        let (start, count) = (sample * of_sample + first, TASK.min(of_sample - first));
-        // SAFETY: each span of each sample is of one task.
-        let target = unsafe { target.slice(start, count) };
-        if let Some(source) = &source {
-            target.copy_from_slice(&elements(source)[start..][..count]);
+    parallel::ranges(shape[0] * spans, (TASK / of_sample).max(1), |of_task, _| {
+        for span in of_task {
+            let (sample, first) = (span / spans, span % spans * TASK);
+            let (start, count) = (sample * of_sample + first, TASK.min(of_sample - first));
+            // SAFETY: each span of each sample is of one task.
+            let target = unsafe { target.slice(start, count) };
+            if let Some(source) = &source {
+                target.copy_from_slice(&elements(source)[start..][..count]);
+            }
+            let blocks = of_sample.div_ceil(DRAWS_OF_BLOCK) as u64;
+            let first_block = (mask.first_sample + sample) as u64 * blocks;
+            level.run(Drop {
+                random: mask.random,
+                block: first_block + (first / DRAWS_OF_BLOCK) as u64,
+                dropped: mask.dropped,
+                kept: mask.kept(),
+                values: target,
+            });
         }
-        let blocks = of_sample.div_ceil(DRAWS_OF_BLOCK) as u64;
-        let first_block = (mask.first_sample + sample) as u64 * blocks;
-        level.run(Drop {
-            random: mask.random,
-            block: first_block + (first / DRAWS_OF_BLOCK) as u64,
-            dropped: mask.dropped,
-            kept: mask.kept(),
-            values: target,
-        });
     });
     output
 }
@@ -65,9 +68,21 @@ impl Kernel for Drop<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
+        let by_many = MANY * DRAWS_OF_BLOCK;
+        let (many, rest) = self.values.split_at_mut(self.values.len() / by_many * by_many);
+        let behind = self.block + (many.len() / DRAWS_OF_BLOCK) as u64;
+        Drop { values: many, ..self }.by_blocks::<MANY>();
+        Drop { values: rest, block: behind, ..self }.by_blocks::<FEW>();
+    }
+}
+
+impl Drop<'_> {
+    /// Makes the words of so many blocks at a time.
+    #[inline(always)]
+    fn by_blocks<const BLOCKS: usize>(self) {
         let Self { random, mut block, dropped, kept, values } = self;
-        let mut factors = [0.0; BLOCKS * DRAWS_OF_BLOCK];
-        for values in values.chunks_mut(factors.len()) {
+        let mut factors = [0.0; MANY * DRAWS_OF_BLOCK];
+        for values in values.chunks_mut(BLOCKS * DRAWS_OF_BLOCK) {
             let words = random.words_of_blocks::<BLOCKS>(block);
             block += BLOCKS as u64;
             for (word, words) in words.iter().enumerate() {

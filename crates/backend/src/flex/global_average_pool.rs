@@ -8,7 +8,7 @@ use super::{
     parallel::{self, Shared},
     recycled,
     simd::Level,
-    sum::Sum,
+    sum::{self, Sum},
 };
 use crate::{global_average_pool, overrides::note_taken};
 
@@ -31,7 +31,8 @@ pub(super) fn forward(input: FlexTensor) -> FlexTensor {
         // SAFETY: each map is one task's alone.
         let target = unsafe { target.slice(maps.start, maps.len()) };
         for (mean, map) in target.iter_mut().zip(source) {
-            *mean = level.run(Sum::<false>(map)) / plane as f32;
+            let sum = sum::in_parts(plane, |part| level.run(Sum::<false>(&map[part])));
+            *mean = sum / plane as f32;
         }
     });
     output
@@ -66,6 +67,14 @@ fn maps_of_task(plane: usize) -> usize {
 mod tests {
     use super::*;
     use crate::flex::testing::{assert_close, normal};
+
+    #[test]
+    #[should_panic(expected = "fewer elements than addresses")]
+    fn a_tensor_whose_size_overflows_is_refused() {
+        use burn::tensor::ops::FloatTensorOps;
+        let shape = [1_usize << (usize::BITS - 2), 4, 1, 1];
+        forward(Flex::float_expand(normal([1, 4, 1, 1], 1), shape.into()));
+    }
 
     #[test]
     fn both_halves_equal_the_default_bodies() {

@@ -260,7 +260,8 @@ fn all_f32<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
 
 /// The tensor with its elements contiguous and covering its whole storage.
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    let elements = tensor.layout().num_elements();
+    // Kernels trust the shape, and the number of an expanded tensor's elements may overflow.
+    let elements = number_of_elements(tensor.layout().shape());
     if tensor.as_slice::<f32>().is_some_and(|slice| slice.len() == elements)
         && tensor.bytes().len() == elements * size_of::<f32>()
     {
@@ -268,6 +269,20 @@ fn contiguous(tensor: FlexTensor) -> FlexTensor {
     } else {
         tensor.to_contiguous()
     }
+}
+
+/// The number of elements of a tensor of this shape.
+///
+/// # Panics
+///
+/// Where it overflows.
+fn number_of_elements(shape: &Shape) -> usize {
+    let checked = |count: usize, &size: &usize| count.checked_mul(size);
+    // Any zero makes it zero, whatever comes before.
+    if shape.contains(&0) {
+        return 0;
+    }
+    shape.iter().try_fold(1, checked).expect("fewer elements than addresses")
 }
 
 /// The elements of a tensor that went through [`contiguous`].

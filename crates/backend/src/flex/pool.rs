@@ -4,6 +4,7 @@
 //! [`NONE`] where ReLU cut it. Windows of more than 254 places are left to the default body.
 
 mod pairs;
+mod windows;
 
 use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
@@ -17,6 +18,7 @@ use super::{
 use crate::{functional::PoolOptions, max_pool2d, overrides};
 
 pub(super) use self::pairs::{KeptSum, PoolPairs, ScatterPairs};
+use self::windows::PoolWindows;
 
 /// No place of a window: ReLU cut the gradient.
 const NONE: u8 = u8::MAX;
@@ -73,7 +75,7 @@ impl Windows {
     /// Nothing where no window fits, or too large a one.
     pub(super) fn new(input: [usize; 2], options: &PoolOptions) -> Option<Self> {
         let PoolOptions { kernel, stride, padding } = *options;
-        // With less padding than half a window, as PyTorch asks for, each meets the input.
+        // With no more padding than half a window, as PyTorch asks for, each meets the input.
         let fits = (0..2).all(|axis| stride[axis] > 0 && 2 * padding[axis] <= kernel[axis])
             && (1..usize::from(NONE)).contains(&(kernel[0] * kernel[1]));
         let output = if fits { options.output_size(input) } else { [0, 0] };
@@ -110,8 +112,10 @@ impl Windows {
                 unsafe { (output.slice(plane * to, to), places.slice(plane * to, to)) };
             if self.are_pairs() {
                 level.run(PoolPairs { width: self.input[1], input, relu: false, output, places });
+            } else if self.are_pixels() {
+                self.pick_pixels(input, output, places);
             } else {
-                self.pool_plane(input, output, places);
+                level.run(PoolWindows { windows: self, input, output, places });
             }
         });
     }
@@ -129,68 +133,72 @@ impl Windows {
             if self.are_pairs() {
                 let width = self.input[1];
                 level.run(ScatterPairs { width, gradient, places, first: 0, output });
+            } else if self.are_pixels() {
+                self.scatter_pixels(gradient, output);
             } else {
                 self.scatter_plane(gradient, places, output);
             }
         });
     }
 
-    /// Rows of the input that a window's row of taps may have: its first, and how many.
-    fn window(&self, position: usize, axis: usize) -> (usize, std::ops::Range<usize>) {
+    /// The taps of a window along an axis that fall inside of the input.
+    fn taps(&self, position: usize, axis: usize) -> std::ops::Range<usize> {
         let PoolOptions { kernel, stride, padding } = self.options;
-        let start = position * stride[axis];
-        let before = padding[axis].saturating_sub(start);
-        let end = kernel[axis].min(self.input[axis] + padding[axis] - start);
-        (start + before - padding[axis], before..end)
+        let end = self.input[axis] + padding[axis] - position * stride[axis];
+        self.first_tap(position, axis)..kernel[axis].min(end)
     }
 
-    fn pool_plane(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
-        if self.are_pixels() {
-            let [down, across] = self.options.stride;
-            let rows = input.chunks_exact(self.input[1]).step_by(down);
-            for (row, output) in rows.zip(output.chunks_exact_mut(self.output[1])) {
-                let pixels = output.iter_mut().zip(row.iter().step_by(across));
-                pixels.for_each(|(output, pixel)| *output = *pixel);
-            }
-            places.fill(0);
-            return;
+    fn first_tap(&self, position: usize, axis: usize) -> usize {
+        self.options.padding[axis].saturating_sub(position * self.options.stride[axis])
+    }
+
+    /// Where along an axis of the input a tap of a window falls.
+    fn at(&self, position: usize, tap: usize, axis: usize) -> usize {
+        position * self.options.stride[axis] + tap - self.options.padding[axis]
+    }
+
+    /// The place of a tap in a window.
+    fn place(&self, row: usize, column: usize) -> u8 {
+        (row * self.options.kernel[1] + column) as u8
+    }
+
+    fn pick_pixels(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
+        let [down, across] = self.options.stride;
+        let rows = input.chunks_exact(self.input[1]).step_by(down);
+        for (row, output) in rows.zip(output.chunks_exact_mut(self.output[1])) {
+            let pixels = output.iter_mut().zip(row.iter().step_by(across));
+            pixels.for_each(|(output, pixel)| *output = *pixel);
         }
-        let results = output.iter_mut().zip(places);
-        for (index, (output, place)) in results.enumerate() {
-            let (y, taps_y) = self.window(index / self.output[1], 0);
-            let (x, taps_x) = self.window(index % self.output[1], 1);
-            let mut best = f32::NEG_INFINITY;
-            *place = (taps_y.start * self.options.kernel[1] + taps_x.start) as u8;
-            for (row, tap_y) in taps_y.enumerate() {
-                let values = &input[(y + row) * self.input[1] + x..][..taps_x.len()];
-                for (value, tap_x) in values.iter().zip(taps_x.clone()) {
-                    // A NaN wins, and stays.
-                    if *value > best || value.is_nan() {
-                        best = *value;
-                        *place = (tap_y * self.options.kernel[1] + tap_x) as u8;
-                    }
-                }
-            }
-            *output = best;
+        places.fill(0);
+    }
+
+    fn scatter_pixels(&self, gradient: &[f32], output: &mut [f32]) {
+        let [down, across] = self.options.stride;
+        output.fill(0.0);
+        let rows = output.chunks_exact_mut(self.input[1]).step_by(down);
+        for (row, gradient) in rows.zip(gradient.chunks_exact(self.output[1])) {
+            let pixels = row.iter_mut().step_by(across).zip(gradient);
+            pixels.for_each(|(pixel, gradient)| *pixel = *gradient);
         }
     }
 
     fn scatter_plane(&self, gradient: &[f32], places: &[u8], output: &mut [f32]) {
         let PoolOptions { kernel, stride, padding } = self.options;
-        output.fill(0.0);
-        if self.are_pixels() {
-            let rows = output.chunks_exact_mut(self.input[1]).step_by(stride[0]);
-            for (row, gradient) in rows.zip(gradient.chunks_exact(self.output[1])) {
-                let pixels = row.iter_mut().step_by(stride[1]).zip(gradient);
-                pixels.for_each(|(pixel, gradient)| *pixel = *gradient);
-            }
-            return;
+        let width = self.input[1];
+        // Of each place, from the first pixel of a window that begins in the padding.
+        let mut offsets = [0; NONE as usize];
+        for (place, offset) in offsets[..kernel[0] * kernel[1]].iter_mut().enumerate() {
+            *offset = place / kernel[1] * width + place % kernel[1];
         }
-        for (index, (gradient, place)) in gradient.iter().zip(places).enumerate() {
-            let place = usize::from(*place);
-            let y = index / self.output[1] * stride[0] + place / kernel[1] - padding[0];
-            let x = index % self.output[1] * stride[1] + place % kernel[1] - padding[1];
-            output[y * self.input[1] + x] += gradient;
+        let before = padding[0] * width + padding[1];
+        output.fill(0.0);
+        let rows = gradient.chunks_exact(self.output[1]).zip(places.chunks_exact(self.output[1]));
+        for (row, (gradient, places)) in rows.enumerate() {
+            let start = row * stride[0] * width;
+            for (column, (gradient, place)) in gradient.iter().zip(places).enumerate() {
+                let first = start + column * stride[1];
+                output[first + offsets[usize::from(*place)] - before] += gradient;
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ use burn::tensor::{Bytes, DType, Shape};
 use burn_flex::{FlexTensor, Layout};
 use burn_std::{AllocationController, AllocationProperty};
 
+use super::number_of_elements;
+
 /// One cache line, and one AVX-512 vector.
 pub(super) const ALIGNMENT: usize = 64;
 
@@ -30,7 +32,8 @@ pub(super) fn bytes(shape: impl Into<Shape>) -> FlexTensor {
 }
 
 fn tensor(shape: Shape, dtype: DType, element_bytes: usize) -> FlexTensor {
-    let bytes = shape.num_elements() * element_bytes;
+    let bytes = number_of_elements(&shape).checked_mul(element_bytes);
+    let bytes = bytes.expect("fewer bytes than addresses");
     let controller = Recycled { buffer: Some(buffer(bytes)) };
     // SAFETY: the buffer holds at least `bytes` bytes, and all of them were initialised when it
     // was made.

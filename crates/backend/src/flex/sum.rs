@@ -1,6 +1,19 @@
 //! The sum of numbers, or of their squares.
 
+use std::ops::Range;
+
 use super::simd::{Kernel, Vector};
+
+/// Numbers that are summed in f32 before they are added to a sum in f64: one chain of a million would
+/// lose the third digit.
+const PART: usize = 1 << 13;
+
+/// The sum of `count` numbers, from the sums of parts of them.
+pub(super) fn in_parts(count: usize, mut of_part: impl FnMut(Range<usize>) -> f32) -> f32 {
+    let starts = (0..count).step_by(PART);
+    let sums = starts.map(|start| f64::from(of_part(start..count.min(start + PART))));
+    sums.sum::<f64>() as f32
+}
 
 /// Sums up numbers, or their squares, in an order that depends on their count alone.
 pub(super) struct Sum<'a, const SQUARED: bool>(pub(super) &'a [f32]);

@@ -32,7 +32,8 @@ impl<M> Planes<M> {
 
 /// Independent sums, which hide the latency of an addition.
 const CHAINS: usize = 4;
-/// Values that are summed in f32 before they are added to a sum in f64.
+/// Values, at least, that are summed in f32 before they are added to a sum in f64; a multiple of the
+/// values of all chains.
 const RUN: usize = 4096;
 /// Values that are read twice before the next ones: 64 KiB, an eighth of a small second-level cache.
 const CACHED: usize = 1 << 14;
@@ -44,7 +45,7 @@ trait Step<V: Vector> {
     /// From `at` on, `count` values lie inside of the maps; `count` is at most `V::LANES`.
     unsafe fn step(&mut self, chain: usize, at: usize, count: usize);
 
-    /// Some values have been seen, at most [`RUN`] and one plane since the last call.
+    /// Some values have been seen, fewer than twice [`RUN`] since the last call.
     fn pause(&mut self) {}
 }
 
@@ -61,9 +62,17 @@ impl Walk {
             let start = self.start + plane * self.stride;
             // SAFETY: all offsets lie inside of the plane.
             unsafe {
-                for group in (0..unrolled).step_by(CHAINS * V::LANES) {
-                    for chain in 0..CHAINS {
-                        step.step(chain, start + group + chain * V::LANES, V::LANES);
+                for run in (0..unrolled).step_by(RUN) {
+                    let end = unrolled.min(run + RUN);
+                    for group in (run..end).step_by(CHAINS * V::LANES) {
+                        for chain in 0..CHAINS {
+                            step.step(chain, start + group + chain * V::LANES, V::LANES);
+                        }
+                    }
+                    since_pause += end - run;
+                    if since_pause >= RUN {
+                        since_pause = 0;
+                        step.pause();
                     }
                 }
                 for at in (unrolled..whole).step_by(V::LANES) {
@@ -73,11 +82,7 @@ impl Walk {
                     step.step(1, start + whole, self.length - whole);
                 }
             }
-            since_pause += self.length;
-            if since_pause >= RUN {
-                since_pause = 0;
-                step.pause();
-            }
+            since_pause += self.length - unrolled;
         }
         step.pause();
     }
@@ -203,39 +208,57 @@ impl Kernel for Moments {
 #[inline(always)]
 unsafe fn statistics<V: Vector>(walk: Walk, input: *const f32) -> Statistics {
     let count = (walk.planes * walk.length) as f64;
-    let mut values = Deviations { input, from: 0.0, squared: false, sum: Sum::<V>::new() };
+    let mut values = Deviations::<V, false>::new(input, 0.0);
     // SAFETY: the caller's promise.
     unsafe { walk.each(&mut values) };
-    let mean = values.sum.total / count.max(1.0);
-    let mut squares = Deviations { input, from: mean as f32, squared: true, sum: Sum::<V>::new() };
+    let near = (values.sum.total / count.max(1.0)) as f32;
+    let mut around = Deviations::<V, true>::new(input, near);
     // SAFETY: as above.
-    unsafe { walk.each(&mut squares) };
-    Statistics { count, mean, squares: squares.sum.total }
+    unsafe { walk.each(&mut around) };
+    // The first mean is off by what its sums in f32 lost, which the deviations from it tell.
+    let off = around.sum.total / count.max(1.0);
+    let squares = around.squares.total - off * around.sum.total;
+    // Of equal values rounding may leave less than nothing; a NaN stays.
+    let squares = if squares < 0.0 { 0.0 } else { squares };
+    Statistics { count, mean: f64::from(near) + off, squares }
 }
 
-/// Sums the deviations from a value, or their squares.
-struct Deviations<V: Vector> {
+/// Sums the deviations from a value, and where it is told to, their squares.
+struct Deviations<V: Vector, const SQUARES: bool> {
     input: *const f32,
     from: f32,
-    squared: bool,
     sum: Sum<V>,
+    squares: Sum<V>,
 }
 
-impl<V: Vector> Step<V> for Deviations<V> {
+impl<V: Vector, const SQUARES: bool> Deviations<V, SQUARES> {
+    #[inline(always)]
+    fn new(input: *const f32, from: f32) -> Self {
+        Self { input, from, sum: Sum::new(), squares: Sum::new() }
+    }
+}
+
+impl<V: Vector, const SQUARES: bool> Step<V> for Deviations<V, SQUARES> {
     // SAFETY: the caller's duty, as in the trait.
     #[inline(always)]
     unsafe fn step(&mut self, chain: usize, at: usize, count: usize) {
         // SAFETY: the caller's promise.
         let values = unsafe { read::<V>(self.input.add(at), count) };
         let deviation = first_or(values.sub(V::splat(self.from)), count, 0.0);
-        let chain = &mut self.sum.chains[chain];
-        *chain =
-            if self.squared { deviation.mul_add(deviation, *chain) } else { chain.add(deviation) };
+        let sum = &mut self.sum.chains[chain];
+        *sum = sum.add(deviation);
+        if SQUARES {
+            let squares = &mut self.squares.chains[chain];
+            *squares = deviation.mul_add(deviation, *squares);
+        }
     }
 
     #[inline(always)]
     fn pause(&mut self) {
         self.sum.empty();
+        if SQUARES {
+            self.squares.empty();
+        }
     }
 }
 

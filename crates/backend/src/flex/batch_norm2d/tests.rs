@@ -165,6 +165,26 @@ fn a_large_mean_takes_nothing_from_the_variance() {
 }
 
 #[test]
+fn equal_values_are_normalised_to_zero_however_many_there_are() {
+    use burn::tensor::ops::FloatTensorOps;
+    let shape = [2, 3, 150, 301];
+    let case = Case { shape, stored: false, residual: false, rectified: false };
+    for (level, value) in Level::all().into_iter().flat_map(|l| [(l, 100.1f32), (l, 1000.1)]) {
+        let input = Flex::float_add_scalar(
+            Flex::float_mul_scalar(case.layer().input, 0.0.into()),
+            value.into(),
+        );
+        let ours = forward_at(level, BatchNorm2d { input, ..case.layer() });
+        assert_eq!(values(ours.mean), [value; 3]);
+        assert_eq!(values(ours.variance), [0.0; 3]);
+        let shift = values(case.layer().shift);
+        for (channel, plane) in values(ours.output).chunks_exact(150 * 301).enumerate() {
+            assert!(plane.iter().all(|value| *value == shift[channel % 3]), "{level:?} {value}");
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     for shape in [[9, 3, 7, 7], [6, 32, 6, 6]] {
         let case = Case { shape, stored: false, residual: true, rectified: true };

@@ -22,7 +22,7 @@ use super::{
         simd::{Kernel, Level, Vector, unroll},
         transpose::ToPositions,
     },
-    tile::{Finish, Products, VECTORS, most_rows, tile},
+    tile::{Finish, Products, VECTORS, most_rows, offset, tile},
     window::Window,
 };
 
@@ -132,14 +132,14 @@ impl Correlation {
         let [row, _] = self.pitch;
         self.position_offsets = (0..self.rows)
             .flat_map(|y| (0..self.output[1]).map(move |x| (y, x)))
-            .map(|(y, x)| (y * self.stride[0] * row + x * self.stride[1]) as u32)
+            .map(|(y, x)| offset(y * self.stride[0] * row + x * self.stride[1]))
             .collect();
         let first = [self.reach(0).start, self.reach(1).start];
         self.tap_offsets = self
             .taps
             .iter()
             .map(|tap| [tap.offset[0] - first[0], tap.offset[1] - first[1]])
-            .map(|[y, x]| (y as usize * row + x as usize) as u32)
+            .map(|[y, x]| offset(y as usize * row + x as usize))
             .collect();
     }
 

@@ -52,6 +52,11 @@ impl Geometry {
         })
     }
 
+    /// Whether each map of the output comes from a map of the input of its own.
+    pub(super) fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.inputs == 1 && self.outputs == 1
+    }
+
     /// Numbers in a map of the input.
     pub(super) fn input_plane(&self) -> usize {
         self.input[0] * self.input[1]

@@ -19,7 +19,7 @@ mod weight_gradient;
 mod window;
 mod winograd;
 
-use burn::backend::Flex;
+use burn::{backend::Flex, tensor::DType};
 use burn_flex::FlexTensor;
 
 use self::{
@@ -29,7 +29,8 @@ use self::{
     winograd::{Kernels, Maps},
 };
 use super::{
-    all_f32, contiguous, elements, parallel::Shared, pool::Windows, recycled, simd::Level,
+    all_f32, assert_shape, contiguous, elements, parallel::Shared, pool::Windows, recycled,
+    simd::Level,
 };
 use crate::{
     conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
@@ -46,10 +47,15 @@ pub(super) fn forward(
     options: &Conv2dOptions,
 ) -> FlexTensor {
     let floats = all_f32([&input, &weight].into_iter().chain(&bias));
-    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
+    // Flex has a kernel of its own for depthwise convolutions, forward; backward it is slower.
+    let taken = |geometry: &Geometry| floats && !geometry.is_depthwise();
+    let Some(geometry) = Geometry::new(&input, &weight, options).filter(taken) else {
         return conv2d::composed::<Flex>(input, weight, bias, options);
     };
     overrides::note_taken();
+    if let Some(bias) = &bias {
+        assert_shape("the bias", bias, &[geometry.output_shape()[1]]);
+    }
     let (input, weight, bias) = (contiguous(input), contiguous(weight), bias.map(contiguous));
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: options.relu };
     let mut output = recycled::floats(geometry.output_shape());
@@ -78,6 +84,9 @@ pub(super) fn backward(
         return conv2d::composed_backward::<Flex>(input, weight, output, gradient, options, wanted);
     };
     overrides::note_taken();
+    for maps in [Some(&gradient), output.as_ref()].into_iter().flatten() {
+        assert_shape("the output and its gradient", maps, &geometry.output_shape());
+    }
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
     let source = Source::Maps(elements(&gradient));
@@ -97,6 +106,7 @@ pub(super) fn forward_and_pool(
         return conv2d_relu_max_pool::composed::<Flex>(input, weight, bias, options);
     };
     overrides::note_taken();
+    assert_shape("the bias", &bias, &[geometry.output_shape()[1]]);
     let [input, weight, bias] = [input, weight, bias].map(contiguous);
     let epilogue = Epilogue { bias: Some(elements(&bias)), relu: false };
     let [batch, channels, ..] = geometry.output_shape();
@@ -118,8 +128,9 @@ pub(super) fn backward_of_pool(
     options: &Conv2dOptions,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
-    let floats = all_f32([&input, &weight, &gradient]);
-    let Some((geometry, _)) = pooled(&input, &weight, options).filter(|_| floats) else {
+    // The forward pass chose by the types of all tensors, and that of the places tells how.
+    let were_pooled = places.dtype() == DType::U8;
+    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| were_pooled) else {
         return conv2d_relu_max_pool::composed_backward::<Flex>(
             input,
             weight,
@@ -130,8 +141,12 @@ pub(super) fn backward_of_pool(
         );
     };
     overrides::note_taken();
-    let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let [batch, channels, ..] = geometry.output_shape();
+    for maps in [&gradient, &places] {
+        let shape = [batch, channels, windows.output[0], windows.output[1]];
+        assert_shape("the gradient and the places", maps, &shape);
+    }
+    let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, places) = (elements(&gradient), places.storage::<u8>());
     let level = Level::best();
     let bias =

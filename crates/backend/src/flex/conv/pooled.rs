@@ -137,8 +137,7 @@ pub(super) fn channel_sums(
     [batch, channels]: [usize; 2],
 ) -> FlexTensor {
     let size = gradient.len() / (batch * channels).max(1);
-    rectify::channel_sums([batch, channels], size, |plane| {
-        let range = plane * size..(plane + 1) * size;
-        level.run(KeptSum { gradient: &gradient[range.clone()], places: &places[range] })
+    rectify::channel_sums([batch, channels], size, |part| {
+        level.run(KeptSum { gradient: &gradient[part.clone()], places: &places[part] })
     })
 }

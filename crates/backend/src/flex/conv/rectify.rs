@@ -1,6 +1,8 @@
 //! From the gradient of a convolution's output to that of its sums: ReLU's mask and the bias's
 //! gradient, in one pass.
 
+use std::ops::Range;
+
 use burn_flex::FlexTensor;
 
 use super::super::{
@@ -10,7 +12,7 @@ use super::super::{
     parallel::{self, Shared},
     recycled,
     simd::{Kernel, Level, Vector},
-    sum::Sum,
+    sum::{self, Sum},
 };
 
 /// Numbers of one task.
@@ -29,42 +31,42 @@ pub(super) fn backward(
     let Some(output) = output else {
         let sums = sums_wanted.then(|| {
             let gradient = elements(&gradient);
-            channel_sums(planes, size, |plane| {
-                level.run(Sum::<false>(&gradient[plane * size..][..size]))
-            })
+            channel_sums(planes, size, |part| level.run(Sum::<false>(&gradient[part])))
         });
         return (gradient, sums);
     };
     let (mut masked, source) = output_from(gradient);
     let (output, source) = (elements(&output), source.as_ref().map(elements));
     let target = Shared::new(masked.storage_mut::<f32>());
-    let sums = channel_sums(planes, size, |plane| {
-        let start = plane * size;
-        // SAFETY: each plane is worked on once.
-        let gradient = unsafe { target.slice(start, size) };
+    let sums = channel_sums(planes, size, |part| {
+        // SAFETY: each part is worked on once.
+        let gradient = unsafe { target.slice(part.start, part.len()) };
         if let Some(source) = source {
-            gradient.copy_from_slice(&source[start..][..size]);
+            gradient.copy_from_slice(&source[part.clone()]);
         }
-        level.run(Mask { output: &output[start..][..size], gradient })
+        level.run(Mask { output: &output[part], gradient })
     });
     (masked, sums_wanted.then_some(sums))
 }
 
-/// The sum of each channel, from those of `[batch][channels]` planes, each of which is worked on
-/// once.
+/// The sum of each channel, from those of parts of `[batch][channels]` planes, each of which is worked
+/// on once.
 ///
 /// - `size`: numbers of a plane
 pub(super) fn channel_sums(
     [batch, channels]: [usize; 2],
     size: usize,
-    of_plane: impl Fn(usize) -> f32 + Sync,
+    of_part: impl Fn(Range<usize>) -> f32 + Sync,
 ) -> FlexTensor {
     let mut sums_of_planes = recycled::floats([batch * channels]);
     let shared = Shared::new(sums_of_planes.storage_mut::<f32>());
     parallel::ranges(batch * channels, (TASK / size.max(1)).max(1), |planes, _| {
         // SAFETY: each task has planes of its own.
         let sums = unsafe { shared.slice(planes.start, planes.len()) };
-        sums.iter_mut().zip(planes).for_each(|(sum, plane)| *sum = of_plane(plane));
+        for (sum, plane) in sums.iter_mut().zip(planes) {
+            let start = plane * size;
+            *sum = sum::in_parts(size, |part| of_part(start + part.start..start + part.end));
+        }
     });
     let mut sums = recycled::floats([channels]);
     let totals = sums.storage_mut::<f32>();

@@ -147,5 +147,14 @@ impl<V: Vector, const ADDING: bool> Finish<V> for Put<ADDING> {
 
 /// A table of offsets `step` apart.
 pub(super) fn strides(count: usize, step: usize) -> Vec<u32> {
-    (0..count).map(|index| (index * step) as u32).collect()
+    (0..count).map(|index| offset(index * step)).collect()
+}
+
+/// An offset in a table; they have half the size of an index.
+///
+/// # Panics
+///
+/// Where it has more than 32 bits, as in an image of 16 GiB.
+pub(super) fn offset(index: usize) -> u32 {
+    u32::try_from(index).expect("an image of fewer numbers than 32 bits count")
 }

@@ -23,12 +23,12 @@ use super::{
     direct::forward_taps,
     geometry::Geometry,
     pooled::Source,
-    tile::{Products, Put, VECTORS, most_rows, tile},
+    tile::{Products, Put, VECTORS, most_rows, offset, tile},
     window::Window,
 };
 
 /// Positions that are summed in registers before the sums are stored: their gradients, of one
-/// block of channels, are half of a first-level cache.
+/// block of channels, fit into half of a first-level cache.
 const CHUNK: usize = 192;
 /// Numbers of input that a chunk may have.
 const STRIP: usize = 40_000;
@@ -108,14 +108,14 @@ impl<'a> Plan<'a> {
             .flat_map(|channel| taps.iter().map(move |tap| (channel, tap.offset)))
             .map(|(channel, [y, x])| {
                 let (y, x) = ((y - first[0]) as usize, (x - first[1]) as usize);
-                (channel * pitch[1] + y * pitch[0] + x) as u32
+                offset(channel * pitch[1] + y * pitch[0] + x)
             })
             .collect();
         let positions = (0..images)
             .flat_map(|image| (0..rows).map(move |row| (image, row)))
             .flat_map(|(image, row)| (0..output[1]).map(move |column| (image, row, column)))
             .map(|(image, row, column)| {
-                (image * pitch[2] + row * stride[0] * pitch[0] + column * stride[1]) as u32
+                offset(image * pitch[2] + row * stride[0] * pitch[0] + column * stride[1])
             })
             .collect();
         Self {

@@ -10,7 +10,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Copies the window of each of `channels` planes of `image` (`[channels][height][width]`).
+    /// Copies the window of each plane of `image` (`[channels][height][width]`).
     ///
     /// - `plane`: numbers from one channel of `target` to the next, at least the window's
     pub(super) fn copy(self, image: &[f32], size: [usize; 2], target: &mut [f32], plane: usize) {

@@ -6,6 +6,7 @@
 //! the weights are one product over all times and sequences at the end.
 
 mod backward;
+mod few_rows;
 mod forward;
 mod sizes;
 #[cfg(test)]
@@ -63,6 +64,11 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         hidden: elements(&hidden_weight),
         bias: Some(elements(&bias)),
     };
+    let state = state.as_ref().map(|state| state.each_ref().map(elements));
+    if !saving && (1..=few_rows::FEW).contains(&(batch * time)) {
+        let output = few_rows::forward(level, sizes, weights, elements(&input), state);
+        return (output, Vec::new());
+    }
     let packed = weights.packed_forward(level, &sizes);
 
     let slots = if saving { time + 1 } else { 2 };
@@ -75,7 +81,7 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         sizes,
         slots,
         input: elements(&input),
-        state: state.as_ref().map(|state| state.each_ref().map(elements)),
+        state,
         weights: elements(&packed),
         rows: Shared::new(rows.storage_mut()),
         cells: Shared::new(cells.storage_mut()),

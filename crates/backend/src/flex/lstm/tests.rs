@@ -9,7 +9,7 @@ use crate::{
 /// Batch, time, inputs, hidden.
 type Shape = [usize; 4];
 
-const SHAPES: [Shape; 9] = [
+const SHAPES: [Shape; 11] = [
     [1, 1, 1, 1],
     [1, 3, 5, 8],
     [2, 1, 3, 16],
@@ -18,6 +18,8 @@ const SHAPES: [Shape; 9] = [
     [17, 3, 9, 12],
     [40, 5, 32, 16],
     [7, 2, 64, 40],
+    [1, 8, 20, 70],
+    [8, 1, 60, 40],
     [0, 3, 4, 5],
 ];
 

@@ -51,7 +51,7 @@ impl Kernel for PoolPairs<'_> {
 
 /// The larger of the best value so far and another one, and its place.
 #[inline(always)]
-fn challenge<V: Vector>((best, winner): (V, V), value: V, place: f32) -> (V, V) {
+pub(super) fn challenge<V: Vector>((best, winner): (V, V), value: V, place: f32) -> (V, V) {
     // A NaN wins, and stays.
     let wins = V::either(value.greater(best), value.is_nan());
     (V::select(wins, value, best), V::select(wins, V::splat(place), winner))
@@ -122,7 +122,7 @@ impl Kernel for KeptSum<'_> {
 
 /// The even and the odd ones of `count` numbers, or of as many as two vectors have.
 #[inline(always)]
-fn read_pairs<V: Vector>(source: &[f32], at: usize, count: usize) -> [V; 2] {
+pub(super) fn read_pairs<V: Vector>(source: &[f32], at: usize, count: usize) -> [V; 2] {
     let low = read::<V>(source, at);
     let high = if count > V::LANES { read::<V>(source, at + V::LANES) } else { V::zero() };
     low.unzip(high)
@@ -130,7 +130,7 @@ fn read_pairs<V: Vector>(source: &[f32], at: usize, count: usize) -> [V; 2] {
 
 /// A vector from a place in a slice on; zeros beyond its end.
 #[inline(always)]
-fn read<V: Vector>(source: &[f32], at: usize) -> V {
+pub(super) fn read<V: Vector>(source: &[f32], at: usize) -> V {
     let source = &source[at..];
     // SAFETY: no more than the slice has.
     unsafe { lanes::read(source.as_ptr(), source.len()) }
@@ -138,7 +138,7 @@ fn read<V: Vector>(source: &[f32], at: usize) -> V {
 
 /// Writes a vector from a place in a slice on, as far as it goes.
 #[inline(always)]
-fn write<V: Vector>(values: V, target: &mut [f32], at: usize) {
+pub(super) fn write<V: Vector>(values: V, target: &mut [f32], at: usize) {
     let target = &mut target[at..];
     // SAFETY: no more than the slice has.
     unsafe { lanes::write(values, target.as_mut_ptr(), target.len()) }
@@ -160,7 +160,7 @@ fn read_bytes<V: Vector>(source: &[u8], at: usize) -> V {
 
 /// As [`write`], of bytes.
 #[inline(always)]
-fn write_bytes<V: Vector>(values: V, target: &mut [u8], at: usize) {
+pub(super) fn write_bytes<V: Vector>(values: V, target: &mut [u8], at: usize) {
     let target = &mut target[at..];
     if target.len() >= V::LANES {
         // SAFETY: the slice has a whole vector.

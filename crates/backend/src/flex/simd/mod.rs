@@ -41,10 +41,11 @@ impl Level {
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
+            let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            if has_avx2 && is_x86_feature_detected!("avx512f") {
                 return Self(Set::Avx512);
             }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if has_avx2 {
                 return Self(Set::Avx2);
             }
         }
