@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
-    DataError, SharedFiles, TablePreprocessing, TargetKind, Task, split::classes_without_validation,
+    DataError, SharedFiles, TablePreprocessing, TargetKind, Task, preprocess::dress::Number,
+    split::classes_without_validation,
 };
 
 /// A target of whole numbers is a class if it has at most this many.
@@ -324,10 +325,12 @@ pub fn note_on_rows_in_both(train: &Table, other: &Table, rows: &str) -> Option<
     })
 }
 
-/// Whether classes are integers, and no codes with leading zeros.
+/// Whether classes are integers, perhaps in dress, and no codes with leading zeros.
 fn are_integers(classes: &[String]) -> bool {
-    let is_integer =
-        |class: &String| class.parse::<i64>().is_ok_and(|number| number.to_string() == *class);
+    let is_integer = |class: &String| {
+        let plain = Number::parse(class, '.').map(|number| number.plain()).unwrap_or_default();
+        plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain)
+    };
     classes.iter().all(is_integer)
 }
 

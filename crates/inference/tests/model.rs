@@ -30,7 +30,7 @@ fn described(
 
 /// Two numbers and a category of three, and three classes.
 fn table() -> TensorFile {
-    let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, dress: None };
     let number = || ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
     let category = ColumnKind::Categorical {
         categories: vec!["x".to_owned(), "y".to_owned()],
@@ -43,7 +43,7 @@ fn table() -> TensorFile {
         header: true,
         decimal_comma: false,
         columns: vec![column("p", number()), column("q", category), column("r", number())],
-        target: Target { name: "t".to_owned(), index: 3, kind },
+        target: Target { name: "t".to_owned(), index: 3, kind, dress: None },
     };
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
     let config = MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings, dropout: 0.25 };

@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::HashMap, io::Read, path::Path};
 use super::{
     CsvError,
     header::Layout,
-    reader::{CsvReader, Row, blank_note},
+    reader::{CsvReader, blank_note},
+    row::Row,
 };
 use crate::{
     CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
@@ -80,6 +81,7 @@ impl<'a> RowReader<'a> {
         let mut reader = CsvReader::new(input, Path::new(name))?;
         reader.read_decimal_commas(preprocessing.decimal_comma);
         let layout = Layout::find(&mut reader, preprocessing, None)?;
+        reader.read_dressed(layout.dressed(preprocessing));
         Ok(Self { reader, encoder: Encoder::new(preprocessing, layout), ended: false })
     }
 
@@ -135,6 +137,7 @@ pub fn read_table(
     let mut reader = CsvReader::open(path)?;
     reader.read_decimal_commas(preprocessing.decimal_comma);
     let layout = Layout::find(&mut reader, preprocessing, header)?;
+    reader.read_dressed(layout.dressed(preprocessing));
     let target = &preprocessing.target;
     let place = layout
         .target
@@ -278,7 +281,7 @@ impl<'a> TargetReader<'a> {
         let name = &self.target.name;
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {
-                let value = cell::number(name, text).map_err(wrong)?;
+                let value = cell::number(name, text, self.target.dress).map_err(wrong)?;
                 if let Some(value) = value {
                     let score = standardise_target(value, mean, deviation);
                     self.values.push(score.ok_or_else(|| DataError::FarTarget {

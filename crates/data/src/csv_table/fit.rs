@@ -6,8 +6,9 @@ use super::{
     patterns::is_date_or_time,
     reader::blank_note,
     records::{Cells, MISSING, Records},
-    schema::{Kind, Schema, TargetPlan},
-    summary::Place,
+    schema::{Kind, Schema},
+    summary::{Place, Worn},
+    target::{TargetPlan, TargetSchema},
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
@@ -24,20 +25,23 @@ pub(super) fn fit(
     rows: &[usize],
     encoding: CategoryEncoding,
 ) -> TablePreprocessing {
+    let dress = |worn: &Option<Worn>| worn.as_ref().map(|worn| worn.dress);
     let columns = schema.columns.iter().zip(&records.columns).map(|(column, cells)| Column {
         name: column.name.clone(),
         kind: fit_column(&column.kind, cells, rows, encoding),
+        dress: dress(&column.worn),
     });
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
         (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
     };
+    let (name, index) = (schema.target.name.clone(), schema.target.index);
     TablePreprocessing {
         header: schema.header,
         decimal_comma: schema.decimal_comma.is_some(),
         columns: columns.collect(),
-        target: Target { name: schema.target.name.clone(), index: schema.target.index, kind },
+        target: Target { name, index, kind, dress: dress(&schema.target.worn) },
     }
 }
 
@@ -230,6 +234,7 @@ pub(super) fn notes(
             _ => {}
         }
         if let ColumnKind::Numeric { mean, deviation } = learnt.kind {
+            notes.extend(seen.worn.as_ref().map(|worn| note_on_dress(name, worn)));
             notes.extend(seen.grouped.as_ref().map(|place| note_on_point(name, place)));
             let outlier = seen.extremes.outlier(mean, deviation);
             notes.extend(outlier.map(|Place { line, text }| {
@@ -252,11 +257,16 @@ pub(super) fn notes(
         }
     }
     if let TargetPlan::Regression = schema.target.kind {
-        let place = schema.target.grouped.as_ref();
-        notes.extend(place.map(|place| note_on_point(&schema.target.name, place)));
+        let TargetSchema { name, worn, grouped, .. } = &schema.target;
+        notes.extend(worn.as_ref().map(|worn| note_on_dress(name, worn)));
+        notes.extend(grouped.as_ref().map(|place| note_on_point(name, place)));
     }
     notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes
+}
+
+fn note_on_dress(column: &str, Worn { first: Place { line, text }, plain, .. }: &Worn) -> String {
+    format!("column `{column}` is read as numbers, `{text}` in line {line} as {plain}")
 }
 
 fn note_on_point(column: &str, Place { line, text }: &Place) -> String {
@@ -301,7 +311,7 @@ mod tests {
 
     #[test]
     fn columns_that_tell_little_are_named() {
-        let note = |kind| note_on_use(&Column { name: "a".into(), kind });
+        let note = |kind| note_on_use(&Column { name: "a".into(), kind, dress: None });
         let categories = |categories: Vec<String>| ColumnKind::Categorical {
             fill: categories[0].clone(),
             categories,

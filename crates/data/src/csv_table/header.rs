@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{
-    CsvError,
-    reader::{CsvReader, Row},
-    summary::mostly_numbers,
-};
+use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{
     ColumnKind, DataError, TablePreprocessing,
-    preprocess::cell::{self, Cell},
+    preprocess::{
+        cell::{self, Cell},
+        dress,
+    },
 };
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
@@ -22,10 +21,14 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
     }
     (0..cells.len()).filter(|&column| cells[column] == Cell::Text).any(|column| {
         let below = reader.ahead().skip(1).filter(|row| row.len() == reader.width());
-        let below = below.map(|row| Cell::parse(row.cell(column)));
-        let present: Vec<Cell> = below.filter(|cell| *cell != Cell::Missing).collect();
-        let texts = present.iter().filter(|cell| **cell == Cell::Text).count();
-        mostly_numbers((present.len() - texts) as u64, texts as u64)
+        let below: Vec<&str> = below.map(|row| row.cell(column)).collect();
+        // `$5` is no text above `$6`, but `10%` may name a column of 0.5 and 0.7.
+        let is_dressed =
+            |text: &str| !dress::is_dressed(first.cell(column)) && dress::is_dressed(text);
+        let is_text = |text: &&&str| Cell::parse(text) == Cell::Text && !is_dressed(text);
+        let missing = below.iter().filter(|text| Cell::parse(text) == Cell::Missing).count();
+        let texts = below.iter().filter(is_text).count();
+        mostly_numbers((below.len() - missing - texts) as u64, texts as u64)
     })
 }
 
@@ -147,6 +150,13 @@ impl Layout {
         Ok(Self { columns, target, by_position: false, note: None })
     }
 
+    /// The places of the columns, the target among them, whose numbers may be in dress.
+    pub(super) fn dressed(&self, known: &TablePreprocessing) -> Vec<usize> {
+        let dresses = known.columns.iter().map(|column| column.dress).chain([known.target.dress]);
+        let places = self.columns.iter().chain([&self.target]);
+        dresses.zip(places).filter_map(|(dress, place)| dress.and(*place)).collect()
+    }
+
     fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {
         let features = known.columns.len();
         let (target, without) = (known.target.index, reader.width() == features);
@@ -245,6 +255,9 @@ mod tests {
         check("x,2\n3,4", false); // a stray text, not a header
         check("a,b", false);
         check("a,b\nNaN,1", true);
+        check("a,b\n$5,x\n€6,y", true);
+        check("$4,b\n$5,x\n$6,y", false);
+        check("10%,b\n0.5,x\n0.6,y", true);
     }
 
     #[test]
@@ -264,6 +277,7 @@ mod tests {
                 fill: categories[0].into(),
                 encoding: CategoryEncoding::OneHot,
             },
+            dress: None,
         };
         let mut known = known(true);
         known.columns.truncate(1);
@@ -324,9 +338,10 @@ mod tests {
         let numeric = |name: &str| Column {
             name: name.into(),
             kind: ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
+            dress: None,
         };
         let dropped =
-            Column { name: "id".into(), kind: ColumnKind::Dropped { reason: "unique".into() } };
+            Column { kind: ColumnKind::Dropped { reason: "unique".into() }, ..numeric("id") };
         TablePreprocessing {
             header,
             decimal_comma: false,
@@ -335,6 +350,7 @@ mod tests {
                 name: "y".into(),
                 index: 1,
                 kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
+                dress: None,
             },
         }
     }

@@ -18,8 +18,10 @@ mod patterns;
 mod quotes;
 mod reader;
 mod records;
+mod row;
 mod schema;
 mod summary;
+mod target;
 
 // From the numbers to the samples.
 mod apply;

@@ -4,7 +4,7 @@ use super::summary::Place;
 use crate::preprocess::cell::Cell;
 
 /// Whether a column is numbers down to some row and texts from there on, or the reverse.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Runs {
     /// Whether the last value was a text.
     text: Option<bool>,
@@ -22,7 +22,7 @@ impl Runs {
 }
 
 /// Whether each number is one more than the number above it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) enum Counter {
     #[default]
     Empty,
@@ -46,7 +46,7 @@ impl Counter {
 }
 
 /// Whole numbers without a point.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Wholes {
     /// Whether one is between 100 and 999, of either sign.
     hundreds: bool,

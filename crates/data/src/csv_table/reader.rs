@@ -14,6 +14,7 @@ use super::{
     decimal_comma::{self, Notation},
     first_row::{self, FirstRow},
     quotes::{LeftOpen, Quotes},
+    row::Row,
     summary::Place,
 };
 use crate::{
@@ -44,54 +45,10 @@ pub(super) struct CsvReader<'a> {
     first_line: u64,
     /// The first cell with a decimal comma, where numbers are written so.
     decimal_comma: Option<Place>,
+    /// The columns in which they may be in dress.
+    dressed: Vec<usize>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
-}
-
-/// A row and the line of the file that it begins in.
-#[derive(Debug, Clone)]
-pub(super) struct Row {
-    pub(super) line: u64,
-    cells: StringRecord,
-    /// Lines of the blank rows between the row above and this one.
-    blank_above: Vec<u64>,
-}
-
-impl Row {
-    /// The cells without the blanks around them.
-    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
-        self.cells.iter().map(str::trim)
-    }
-
-    /// The cell at `index`, which is below the reader's width.
-    pub(super) fn cell(&self, index: usize) -> &str {
-        self.cells[index].trim()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
-    /// Puts cells of several lines, as spreadsheets have them in headers, into one: names and
-    /// classes are shown in a line, and given in one.
-    fn join_lines(&mut self) {
-        if self.cells().any(|cell| cell.contains(char::is_control)) {
-            let joined = |cell: &str| {
-                let lines = cell.split(char::is_control).map(str::trim);
-                lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-            };
-            self.cells = self.cells.iter().map(joined).collect();
-        }
-    }
-
-    /// Gives numbers with a decimal comma a point.
-    fn commas_to_points(&mut self) {
-        let changed = |cell: &str| match decimal_comma::with_point(cell.trim()) {
-            Some(number) => number,
-            None => cell.to_owned(),
-        };
-        self.cells = self.cells.iter().map(changed).collect();
-    }
 }
 
 /// What the user should know of blank rows, by their lines, if there are any.
@@ -138,9 +95,19 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let (width, first_line, decimal_comma, blank_rows) = (0, 1, None, Vec::new());
-        let mut reader =
-            Self { path, csv, ahead, delimiter, width, first_line, decimal_comma, blank_rows };
+        let (width, first_line, decimal_comma) = (0, 1, None);
+        let (dressed, blank_rows) = (Vec::new(), Vec::new());
+        let mut reader = Self {
+            path,
+            csv,
+            ahead,
+            delimiter,
+            width,
+            first_line,
+            decimal_comma,
+            dressed,
+            blank_rows,
+        };
 
         let first = reader.read()?;
         let first = first.ok_or_else(|| CsvError::Empty { path: reader.path.clone() })?;
@@ -177,6 +144,20 @@ impl<'a> CsvReader<'a> {
     /// The first number with a decimal comma, where numbers are written so.
     pub(super) fn decimal_comma(&self) -> Option<&Place> {
         self.decimal_comma.as_ref()
+    }
+
+    /// How numbers are written, by the rows ahead.
+    pub(super) fn notation(&self) -> Notation {
+        match (&self.decimal_comma, self.delimiter) {
+            (Some(_), _) => Notation::Comma,
+            (None, b',') => Notation::Point,
+            (None, _) => Notation::of(self.ahead().flat_map(Row::cells)),
+        }
+    }
+
+    /// From here on gives dressed numbers of these columns a point too; in others they may be names.
+    pub(super) fn read_dressed(&mut self, columns: Vec<usize>) {
+        self.dressed = columns;
     }
 
     /// Whether the points in its cells may separate thousands.
@@ -227,6 +208,9 @@ impl<'a> CsvReader<'a> {
         };
         if let Some(row) = &mut row {
             self.blank_rows.append(&mut row.blank_above);
+            if self.decimal_comma.is_some() && !self.dressed.is_empty() {
+                row.dressed_commas_to_points(&self.dressed);
+            }
         }
         match row {
             Some(row) if row.len() != self.width => Err(CsvError::Ragged {

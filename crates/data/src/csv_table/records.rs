@@ -5,10 +5,12 @@ use std::{borrow::Cow, collections::HashMap, path::Path};
 use super::{
     CsvError, header,
     reader::CsvReader,
-    schema::{Kind, Schema, TargetPlan},
+    schema::{ColumnSchema, Kind, Schema},
+    summary::Worn,
+    target::{TargetPlan, TargetSchema},
 };
 use crate::{
-    CellError, DataError,
+    CellError, DataError, Dress,
     preprocess::cell::{self, Cell},
 };
 
@@ -62,9 +64,10 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
         return Err(changed());
     }
 
-    let mut columns: Vec<Filling> =
-        schema.columns.iter().map(|column| Filling::new(&column.name, &column.kind)).collect();
-    columns.insert(schema.target.index, Filling::target(schema));
+    let mut columns: Vec<Filling> = schema.columns.iter().map(Filling::new).collect();
+    columns.insert(schema.target.index, Filling::target(&schema.target));
+    let dressed = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
+    reader.read_dressed(dressed.map(|(place, _)| place).collect());
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {
@@ -90,43 +93,44 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
 /// A column while it is read.
 struct Filling<'a> {
     name: &'a str,
+    dress: Option<Dress>,
     cells: Cells,
     codes: HashMap<Cow<'a, str>, u16>,
 }
 
 impl<'a> Filling<'a> {
-    fn new(name: &'a str, kind: &'a Kind) -> Self {
-        match kind {
-            Kind::Numeric => Self::numbers(name),
-            Kind::Categorical(categories) => Self::codes(name, categories),
-            Kind::Dropped(_) => Self { name, cells: Cells::Dropped, codes: HashMap::new() },
+    fn new(column: &'a ColumnSchema) -> Self {
+        match &column.kind {
+            Kind::Numeric => Self::numbers(&column.name, column.worn.as_ref()),
+            Kind::Categorical(categories) => Self::codes(&column.name, categories),
+            Kind::Dropped(_) => Self { cells: Cells::Dropped, ..Self::numbers(&column.name, None) },
         }
     }
 
-    fn target(schema: &'a Schema) -> Self {
-        let name = &schema.target.name;
-        match &schema.target.kind {
-            TargetPlan::Binary(classes) => Self::codes(name, classes),
-            TargetPlan::Multiclass(classes) => Self::codes(name, classes),
-            TargetPlan::Regression => Self::numbers(name),
+    fn target(target: &'a TargetSchema) -> Self {
+        match &target.kind {
+            TargetPlan::Binary(classes) => Self::codes(&target.name, classes),
+            TargetPlan::Multiclass(classes) => Self::codes(&target.name, classes),
+            TargetPlan::Regression => Self::numbers(&target.name, target.worn.as_ref()),
         }
     }
 
-    fn numbers(name: &'a str) -> Self {
-        Self { name, cells: Cells::Numbers(Vec::new()), codes: HashMap::new() }
+    fn numbers(name: &'a str, worn: Option<&Worn>) -> Self {
+        let (dress, cells) = (worn.map(|worn| worn.dress), Cells::Numbers(Vec::new()));
+        Self { name, dress, cells, codes: HashMap::new() }
     }
 
     fn codes(name: &'a str, categories: &'a [String]) -> Self {
         let names = categories.iter().map(|category| cell::name(Cell::parse(category), category));
         let codes = names.zip(0..MISSING).collect();
-        Self { name, cells: Cells::Codes(Vec::new()), codes }
+        Self { name, dress: None, cells: Cells::Codes(Vec::new()), codes }
     }
 
     /// Takes the next cell; false for a category that the first pass did not see.
     fn push(&mut self, text: &str) -> Result<bool, CellError> {
         match &mut self.cells {
             Cells::Numbers(numbers) => {
-                numbers.push(cell::number(self.name, text)?.unwrap_or(f64::NAN));
+                numbers.push(cell::number(self.name, text, self.dress)?.unwrap_or(f64::NAN));
             }
             Cells::Codes(codes) => match cell::category(self.name, text)? {
                 Some(name) => match self.codes.get(name.as_ref()) {

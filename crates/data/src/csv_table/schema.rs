@@ -4,15 +4,14 @@ use std::path::Path;
 
 use super::{
     CsvError, header, identifiers,
-    options::{ColumnOverride, CsvOptions, TargetColumn},
+    options::{ColumnOverride, CsvOptions},
     patterns::Extremes,
-    reader::{CsvReader, Row},
-    summary::{Place, Summary},
+    reader::CsvReader,
+    row::Row,
+    summary::{Place, Summary, Worn},
+    target::{self, TargetPlan, TargetSchema},
 };
-use crate::{
-    CategoryEncoding, CellError, DataError, Task, preprocess::cell::Cell,
-    table::MOST_INTEGER_CLASSES,
-};
+use crate::{CategoryEncoding, CellError, DataError, preprocess::cell::Cell};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
@@ -34,6 +33,8 @@ pub(super) struct Schema {
 pub(super) struct ColumnSchema {
     pub(super) name: String,
     pub(super) kind: Kind,
+    /// What its numbers wear, where it is read as numbers.
+    pub(super) worn: Option<Worn>,
     /// Cells without a value.
     pub(super) missing: u64,
     /// Whether the column only numbers the rows.
@@ -58,25 +59,6 @@ pub(super) enum Kind {
     Dropped(String),
 }
 
-#[derive(Debug)]
-pub(super) struct TargetSchema {
-    pub(super) name: String,
-    pub(super) index: usize,
-    pub(super) kind: TargetPlan,
-    /// Whether its values are whole numbers that recur.
-    pub(super) may_be_classes: bool,
-    /// As that of a column.
-    pub(super) grouped: Option<Place>,
-}
-
-/// What to predict.
-#[derive(Debug, PartialEq)]
-pub(super) enum TargetPlan {
-    Binary([String; 2]),
-    Multiclass(Vec<String>),
-    Regression,
-}
-
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut reader = CsvReader::open(&options.path)?;
@@ -89,7 +71,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let first_row = reader.shown().unwrap_or_default();
     let mut names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
-    let target = find_target(&options.path, &options.target, &names, &cells)?;
+    let target = target::find(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
     if names.len() == 1 {
         // Before the target is read: with another delimiter it holds whole rows.
@@ -101,13 +83,16 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let blank_rows = reader.take_blank_rows();
     let (name, summary) = (names.remove(target), summaries.remove(target));
     let columns = column_schemas(options, &reader, header, &names, &summaries)?;
+    let undressed = summary.undressed();
     if options.task.is_none() {
-        refuse_grouped(&reader, &name, &summary)?;
+        refuse_grouped(&reader, &name, undressed)?;
     }
+    let kind = target::plan(options, &name, &summary, reader.first_line())?;
     let target = TargetSchema {
-        kind: plan(options, &name, &summary, reader.first_line())?,
-        may_be_classes: summary.is_whole() && summary.may_be_classes(),
-        grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
+        worn: summary.worn().filter(|_| kind == TargetPlan::Regression).cloned(),
+        kind,
+        may_be_classes: undressed.is_whole() && undressed.may_be_classes(),
+        grouped: undressed.grouped().filter(|_| reader.may_have_grouped()).cloned(),
         name,
         index: target,
     };
@@ -120,10 +105,10 @@ fn has_header(reader: &CsvReader, options: &CsvOptions) -> Result<bool, DataErro
     if let Some(header) = options.header {
         return Ok(header);
     }
-    Ok(first_row_has_target(reader, &options.target)
+    Ok(target::is_in_first_row(reader, &options.target)
         || single_row_of_text(reader)
         || header::text_above_numbers(reader)
-        || first_row_names_target(&options.path, &options.target)?)
+        || target::is_named_by_first_row(&options.path, &options.target)?)
 }
 
 /// What the columns hold, without the target.
@@ -135,13 +120,19 @@ fn column_schemas(
     summaries: &[Summary],
 ) -> Result<Vec<ColumnSchema>, CsvError> {
     let inferred = |name: &str| !options.columns.contains_key(name);
-    let column = |(name, summary): (&String, &Summary)| {
+    let column = |(name, written): (&String, &Summary)| {
+        let summary = written.undressed();
         if inferred(name) {
             refuse_grouped(reader, name, summary)?;
         }
+        let kind = column_kind(options, name, written)?;
+        if kind == Kind::Numeric {
+            refuse_odd(reader, name, written)?;
+        }
         Ok(ColumnSchema {
             name: name.clone(),
-            kind: column_kind(options, name, summary)?,
+            worn: written.worn().filter(|_| kind == Kind::Numeric).cloned(),
+            kind,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
             unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
@@ -169,69 +160,23 @@ fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(
     }
 }
 
-/// Whether the target is given by a name that the first row has.
-fn first_row_has_target(reader: &CsvReader, target: &TargetColumn) -> bool {
-    let TargetColumn::Name(name) = target else { return false };
-    reader.ahead().take(1).any(|row| row.cells().any(|cell| cell == name))
-}
-
-/// Whether the target, given by its index, has a text in the first row that never comes again in
-/// the column, above numbers or values that do come again.
-fn first_row_names_target(path: &Path, target: &TargetColumn) -> Result<bool, DataError> {
-    let &TargetColumn::Index(index) = target else { return Ok(false) };
-    let mut reader = CsvReader::open(path)?;
-    let Some(target) = place(index, reader.width()) else { return Ok(false) };
-    let first = reader.next_row()?;
-    let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };
-    if Cell::parse(name) != Cell::Text {
-        return Ok(false);
+/// Refuses a number in dress that does not go with the others.
+fn refuse_odd(reader: &CsvReader, name: &str, written: &Summary) -> Result<(), CsvError> {
+    match written.odd() {
+        Some(Place { line, text }) => Err(CsvError::Cell {
+            path: reader.path().to_owned(),
+            line: *line,
+            first_line: Some(reader.first_line()),
+            source: CellError::NotANumber { column: name.to_owned(), text: text.clone() },
+        }),
+        None => Ok(()),
     }
-    let mut below = Summary::default();
-    while let Some(row) = reader.next_row()? {
-        if row.cell(target) == name {
-            return Ok(false);
-        }
-        below.add(row.line, row.cell(target));
-    }
-    Ok(below.is_numeric() || below.recurs())
 }
 
 /// Whether the file is a single row of text: a header, since there is nothing to learn from.
 fn single_row_of_text(reader: &CsvReader) -> bool {
     reader.ahead().count() == 1
         && reader.ahead().all(|row| row.cells().all(|cell| Cell::parse(cell) == Cell::Text))
-}
-
-fn find_target(
-    path: &Path,
-    target: &TargetColumn,
-    names: &[String],
-    first_row: &[String],
-) -> Result<usize, CsvError> {
-    match target {
-        TargetColumn::Name(name) => {
-            names.iter().position(|other| other == name).ok_or_else(|| CsvError::UnknownColumn {
-                path: path.to_owned(),
-                column: name.clone(),
-                columns: names.to_vec(),
-            })
-        }
-        &TargetColumn::Index(index) => {
-            let columns = names.len();
-            place(index, columns).ok_or_else(|| CsvError::TargetIndex {
-                path: path.to_owned(),
-                index,
-                columns,
-                is_name: first_row.contains(&index.to_string()),
-            })
-        }
-    }
-}
-
-/// The place of the column with this index, which may count from the end.
-fn place(index: i64, columns: usize) -> Option<usize> {
-    let from_start = if index < 0 { index.checked_add_unsigned(columns as u64)? } else { index };
-    usize::try_from(from_start).ok().filter(|&index| index < columns)
 }
 
 fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), CsvError> {
@@ -263,8 +208,8 @@ fn summarise(
         options.categories == CategoryEncoding::Index
             && options.columns.get(name) == Some(&ColumnOverride::Categorical)
     };
-    let mut summaries: Vec<Summary> =
-        names.iter().map(|name| Summary::new(is_embedded(name))).collect();
+    let summary = |name| Summary::new(is_embedded(name), reader.notation());
+    let mut summaries: Vec<Summary> = names.iter().map(summary).collect();
     let mut first_missing = None;
     while let Some(row) = reader.next_row()? {
         for (summary, cell) in summaries.iter_mut().zip(row.cells()) {
@@ -291,16 +236,16 @@ fn summarise(
     }
 }
 
-fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Kind, CsvError> {
-    let path = || options.path.clone();
+fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Kind, CsvError> {
+    let (path, summary) = (|| options.path.clone(), written.undressed());
     match options.columns.get(name) {
         Some(ColumnOverride::Drop) => Ok(Kind::Dropped("`data.columns` says so".to_owned())),
         Some(ColumnOverride::Numeric) => Ok(Kind::Numeric),
         Some(ColumnOverride::Categorical) => {
-            summary.categories().map(Kind::Categorical).ok_or_else(|| CsvError::TooManyCategories {
+            written.categories().map(Kind::Categorical).ok_or_else(|| CsvError::TooManyCategories {
                 path: path(),
                 column: name.to_owned(),
-                limit: summary.most_values(),
+                limit: written.most_values(),
                 is_target: false,
             })
         }
@@ -321,7 +266,8 @@ fn column_kind(options: &CsvOptions, name: &str, summary: &Summary) -> Result<Ki
     }
 }
 
-fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), CsvError> {
+/// Refuses a column whose upper part is of one type and whose lower part of the other.
+pub(super) fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), CsvError> {
     match summary.type_change() {
         Some(place) => Err(CsvError::TypeChange {
             path: path.to_owned(),
@@ -330,168 +276,5 @@ fn no_type_change(path: &Path, column: &str, summary: &Summary) -> Result<(), Cs
             text: place.text.clone(),
         }),
         None => Ok(()),
-    }
-}
-
-/// What to predict: what the user says, else classes if the target is text, two values or few whole
-/// numbers.
-fn plan(
-    options: &CsvOptions,
-    target: &str,
-    summary: &Summary,
-    first_line: u64,
-) -> Result<TargetPlan, DataError> {
-    let (path, target) = (|| options.path.clone(), target.to_owned());
-    if options.task.is_none() && summary.dressed().is_none() {
-        no_type_change(&options.path, &target, summary)?;
-    }
-    let stray = match summary.dressed() {
-        Some(place) => Some(place),
-        None if summary.is_numeric() => summary.first_text.as_ref(),
-        None => summary.marker(),
-    };
-    if options.task.is_none()
-        && let Some(place) = stray
-    {
-        let source = CellError::NotANumber { column: target, text: place.text.clone() };
-        let (line, first_line) = (place.line, Some(first_line));
-        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
-    }
-
-    if let (Some(Task::Regression), None, Some(Place { line, text })) =
-        (options.task, stray, &summary.first_text)
-    {
-        let (text, line) = (text.clone(), *line);
-        return Err(CsvError::TextTarget { path: path(), target, text, line }.into());
-    }
-
-    let few = |most| summary.distinct().is_some_and(|distinct| distinct <= most);
-    let is_class =
-        !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
-    let classes = summary.classes();
-    if let Some([value]) = classes.as_deref() {
-        return Err(CsvError::SingleValue { path: path(), target, value: value.clone() }.into());
-    }
-    if let Some(classes) = classes.as_ref().map(Vec::len)
-        && options.task.is_none()
-        && !summary.is_numeric()
-        && classes > MOST_INTEGER_CLASSES
-        && !summary.recurs()
-    {
-        let rows = summary.present();
-        return Err(CsvError::UniqueTarget { path: path(), target, classes, rows }.into());
-    }
-    if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
-        return Ok(TargetPlan::Regression);
-    }
-    let classes = classes.ok_or_else(|| CsvError::TooManyCategories {
-        path: path(),
-        column: target.clone(),
-        limit: summary.most_values(),
-        is_target: true,
-    })?;
-    match (options.task, <[String; 2]>::try_from(classes)) {
-        (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
-        (_, Ok(two)) => Ok(TargetPlan::Binary(two)),
-        (Some(Task::Binary), Err(classes)) => {
-            Err(DataError::NotBinary { path: path(), target, classes: classes.len() })
-        }
-        (_, Err(classes)) => Ok(TargetPlan::Multiclass(classes)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn planned(cells: &[&str], task: Option<Task>) -> Result<TargetPlan, String> {
-        let mut summary = Summary::default();
-        for (index, cell) in cells.iter().enumerate() {
-            summary.add(index as u64 + 1, cell);
-        }
-        let options =
-            CsvOptions { task, ..CsvOptions::new("a.csv", TargetColumn::Name("y".into())) };
-        plan(&options, "y", &summary, 0).map_err(|error| error.to_string())
-    }
-
-    fn names<const N: usize>(names: [&str; N]) -> [String; N] {
-        names.map(str::to_owned)
-    }
-
-    #[test]
-    fn the_target_tells_its_task() {
-        let check = |cells: &[&str], expected| assert_eq!(planned(cells, None), Ok(expected));
-        check(&["b", "a", "b"], TargetPlan::Binary(names(["a", "b"])));
-        check(&["0.5", "1.5"], TargetPlan::Binary(names(["0.5", "1.5"])));
-        check(&["1", "01", "0.0"], TargetPlan::Binary(names(["0", "1"])));
-        check(&["10", "9", "3"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
-        check(&["0.5", "1", "2"], TargetPlan::Regression);
-        let range = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
-        let cells = |numbers: &[String]| {
-            planned(&numbers.iter().map(String::as_str).collect::<Vec<_>>(), None)
-        };
-        assert_eq!(cells(&range(20)), Ok(TargetPlan::Multiclass(range(20))));
-        assert_eq!(cells(&range(21)), Ok(TargetPlan::Regression));
-        assert_eq!(cells(&range(2000)), Ok(TargetPlan::Regression));
-    }
-
-    #[test]
-    fn the_user_s_task_comes_first() {
-        let check = |cells: &[&str], task, expected| {
-            assert_eq!(planned(cells, Some(task)), Ok(expected));
-        };
-        check(&["0", "1"], Task::Regression, TargetPlan::Regression);
-        check(&["0", "1"], Task::Multiclass, TargetPlan::Multiclass(names(["0", "1"]).into()));
-        check(
-            &["0.5", "1", "2"],
-            Task::Multiclass,
-            TargetPlan::Multiclass(names(["0.5", "1", "2"]).into()),
-        );
-        let error = planned(&["0", "1", "2"], Some(Task::Binary)).unwrap_err();
-        assert_eq!(error, "`a.csv`: the task is binary, the target `y` has 3 classes");
-    }
-
-    #[test]
-    fn a_target_that_cannot_be_learnt_is_refused() {
-        let check = |cells: &[&str], expected: &str| {
-            assert_eq!(planned(cells, None).unwrap_err(), expected);
-        };
-        check(&["3", "3.0"], "`a.csv`: the target `y` is `3` in every row");
-        check(
-            &["1", "2", "a", "b"],
-            "a.csv:3: column `y` changes between numbers and text here, at `a`",
-        );
-        let mut cells = vec!["1"; 40];
-        cells[7] = "one";
-        check(&cells, "a.csv:8: column `y`: `one` is not a number");
-        check(&["1,3", "2", "0,5"], "a.csv:1: column `y`: `1,3` is not a number");
-        check(&["999", "998", "1,000", "1,001"], "a.csv:3: column `y`: `1,000` is not a number");
-        check(&["5 %", "10 %", "5 %"], "a.csv:1: column `y`: `5 %` is not a number");
-        let words: Vec<String> = (0..40).map(|row| format!("word {row}")).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        check(
-            &words,
-            "`a.csv`: the text of the target `y` hardly recurs: 40 different ones in 40 rows",
-        );
-        assert!(planned(&words, Some(Task::Multiclass)).is_ok());
-        let cells = ["0.5", "1.5", "2.5", "-", "1.5"];
-        check(&cells, "a.csv:4: column `y`: `-` is not a number");
-    }
-
-    #[test]
-    fn targets_are_found_from_both_ends() {
-        let names = names(["a", "b", "c"]);
-        let check = |index, expected: Option<usize>| {
-            let target = TargetColumn::Index(index);
-            let found = find_target(Path::new("a.csv"), &target, &names, &[]);
-            assert_eq!(found.ok(), expected, "{index}");
-        };
-        check(0, Some(0));
-        check(2, Some(2));
-        check(-1, Some(2));
-        check(-3, Some(0));
-        for index in [3, -4, i64::MAX, i64::MIN] {
-            check(index, None);
-        }
     }
 }

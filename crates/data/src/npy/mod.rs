@@ -146,6 +146,7 @@ fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
     let column = |(index, column): (usize, &Moments)| Column {
         name: format!("x{index}"),
         kind: ColumnKind::Numeric { mean: column.mean(), deviation: column.deviation() },
+        dress: None,
     };
     TablePreprocessing {
         header: true,
@@ -155,6 +156,7 @@ fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
             name: TARGET.to_owned(),
             index: moments.len(),
             kind: plan.kind(&samples.targets, rows),
+            dress: None,
         },
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::dress::{Dress, Number, is_dressed};
+
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
@@ -11,11 +13,12 @@ const MISSING: [&str; 19] = [
     "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
 ];
 
-/// What to do about [dressed numbers](is_dressed_number).
-pub(crate) const PLAIN_NUMBERS: &str = "write numbers with a point and nothing else, as -1234.5: no \
-                                        thousands separator, currency, percent or unit, and a \
-                                        decimal comma only in files whose cells are divided by `;` \
-                                        or tabs and where no number has a decimal point";
+/// What to do about [dressed numbers](is_dressed) that are not read.
+pub(crate) const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency \
+                                        or percent sign throughout the column and commas between \
+                                        thousands; where cells are divided by `;` or tabs, commas are \
+                                        read only if other numbers, such as 0.5 or 0,5, tell what they \
+                                        are";
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +30,18 @@ pub enum CellError {
         column: String,
         /// The cell, shortened.
         text: String,
+    },
+    /// A number with another sign than its column's.
+    #[error(
+        "column `{column}`: `{text}` has another sign than the column's numbers, which are in `{sign}`"
+    )]
+    OtherSign {
+        /// The column's name.
+        column: String,
+        /// The cell, shortened.
+        text: String,
+        /// The column's sign.
+        sign: char,
     },
     /// A point that seems to separate thousands.
     #[error(
@@ -69,9 +84,12 @@ impl CellError {
     /// What the user can do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::NotANumber { text, .. } if is_dressed_number(text) => PLAIN_NUMBERS.into(),
+            Self::NotANumber { text, .. } if is_dressed(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
+            }
+            Self::OtherSign { sign, .. } => {
+                format!("convert it, and write it with `{sign}` or without a sign")
             }
             Self::Grouped { text, .. } => {
                 format!("write `{}` and so on, without points", text.replace('.', ""))
@@ -117,14 +135,28 @@ impl Cell {
 /// The value of a cell of a numeric column, `None` where it is missing.
 ///
 /// It keeps its 64 bits until the mean is subtracted: in 32, times in milliseconds would be equal.
-pub(crate) fn number(column: &str, text: &str) -> Result<Option<f64>, CellError> {
-    let column = || column.to_owned();
+///
+/// - `dress`: what the numbers of the column may have
+pub(crate) fn number(
+    column: &str,
+    text: &str,
+    dress: Option<Dress>,
+) -> Result<Option<f64>, CellError> {
+    let name = || column.to_owned();
     match Cell::parse(text) {
         Cell::Missing => Ok(None),
         Cell::Number(number) if (number as f32).is_finite() => Ok(Some(number)),
-        Cell::Number(_) => Err(CellError::TooLarge { column: column(), text: quoted(text) }),
-        Cell::NotFinite => Err(CellError::NotFinite { column: column(), text: quoted(text) }),
-        Cell::Text => Err(CellError::NotANumber { column: column(), text: quoted(text) }),
+        Cell::Number(_) => Err(CellError::TooLarge { column: name(), text: quoted(text) }),
+        Cell::NotFinite => Err(CellError::NotFinite { column: name(), text: quoted(text) }),
+        Cell::Text => match dress.and_then(|dress| Some((dress, Number::parse(text, '.')?))) {
+            Some((Dress { sign }, dressed)) if dressed.sign.is_none() || dressed.sign == sign => {
+                number(column, &dressed.plain(), None)
+            }
+            Some((Dress { sign: Some(sign) }, _)) => {
+                Err(CellError::OtherSign { column: name(), text: quoted(text), sign })
+            }
+            _ => Err(CellError::NotANumber { column: name(), text: quoted(text) }),
+        },
     }
 }
 
@@ -153,27 +185,6 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text is a number as people write it and programs do not, with a decimal comma,
-/// thousands separators, a currency or a percent sign, or as accountants write a negative one.
-pub(crate) fn is_dressed_number(text: &str) -> bool {
-    let undressed = |text: &str| {
-        let sign = |c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '¥' | '₹' | '%');
-        text.trim_matches(sign).to_owned()
-    };
-    let bare = undressed(text);
-    let in_brackets = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')'));
-    let bare = in_brackets.or(bare.strip_suffix('-')).unwrap_or(&bare);
-    let bare = undressed(bare.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(bare));
-    if !bare.starts_with(|c: char| c.is_ascii_digit()) || text.trim().parse::<f64>().is_ok() {
-        return false;
-    }
-    let mantissa = match bare.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) if exponent.parse::<i32>().is_ok() => mantissa,
-        _ => &bare,
-    };
-    bare.parse::<f64>().is_ok() || is_grouped(mantissa, ',', '.') || is_grouped(mantissa, '.', ',')
-}
-
 /// The unit behind a number, as in `75 kg`.
 #[cfg(feature = "sources")]
 pub(crate) fn unit(text: &str) -> Option<&str> {
@@ -181,18 +192,6 @@ pub(crate) fn unit(text: &str) -> Option<&str> {
     let (number, unit) = text.split_at(text.find(char::is_alphabetic)?);
     let is_number = |text: &str| text.trim_end().parse::<f64>().is_ok();
     (is_number(number) && !is_number(text)).then_some(unit)
-}
-
-/// Whether a text is digits, by threes between `separator`s, spaces or apostrophes, or with none,
-/// and then perhaps a fraction behind `point`.
-fn is_grouped(text: &str, point: char, separator: char) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, fraction) = text.split_once(point).unwrap_or((text, "0"));
-    let separates = |c: char| c == separator || c.is_whitespace() || matches!(c, '\'' | '’');
-    let mut groups = whole.split(separates);
-    let first = groups.next().is_some_and(|group| digits(group) && group.len() <= 3);
-    let thousands = first && groups.all(|group| digits(group) && group.len() == 3);
-    digits(fraction) && (digits(whole) || thousands)
 }
 
 /// Whether a text is a whole number with a leading zero, as many codes are.
@@ -236,64 +235,6 @@ mod tests {
         check("1e999", Cell::Number(f64::INFINITY));
     }
 
-    #[test]
-    fn numbers_in_dress_are_told_from_text() {
-        let dressed = [
-            "1,3",
-            "0,1257",
-            "-1,5E-03",
-            "1,234",
-            "1.234,56",
-            "12.345.678",
-            "1,234.50",
-            "12 345",
-            "1\u{a0}234,5",
-            "1'234.5",
-            "$12.30",
-            "-$5",
-            "12 €",
-            "37%",
-            "37.5 %",
-            "£1,000",
-            "(45)",
-            "(1,234.50)",
-            "45-",
-            "\u{2212}1,5",
-        ];
-        for text in dressed {
-            assert!(is_dressed_number(text), "{text}");
-            let help = number("x", text).unwrap_err().help();
-            assert!(help.contains("1234.5"), "{help}");
-        }
-        let others = [
-            "",
-            "$",
-            "%",
-            "1.5",
-            "1e-3",
-            "2020.01.02",
-            "1.2.3.4",
-            "1,,3",
-            "1,2,3",
-            "--1",
-            "3+",
-            "()",
-            "(a)",
-            "-",
-            "2020-01-02",
-            "10:30",
-            "5 kg",
-            "1_000",
-            "0x10",
-            "a,5",
-            "1,5,",
-            "1234,567.8",
-        ];
-        for text in others {
-            assert!(!is_dressed_number(text), "{text}");
-        }
-    }
-
     #[cfg(feature = "sources")]
     #[test]
     fn numbers_may_have_a_unit() {
@@ -316,15 +257,35 @@ mod tests {
 
     #[test]
     fn a_numeric_cell_is_within_the_range_of_an_f32_or_an_error() {
-        assert_eq!(number("x", "2.5"), Ok(Some(2.5)));
-        assert_eq!(number("x", "1700000000001"), Ok(Some(1_700_000_000_001.0)));
-        assert_eq!(number("x", "NaN"), Ok(None));
-        let message = |text| number("x", text).unwrap_err().to_string();
+        assert_eq!(number("x", "2.5", None), Ok(Some(2.5)));
+        assert_eq!(number("x", "1700000000001", None), Ok(Some(1_700_000_000_001.0)));
+        assert_eq!(number("x", "NaN", None), Ok(None));
+        let message = |text| number("x", text, None).unwrap_err().to_string();
         assert_eq!(message("abc"), "column `x`: `abc` is not a number");
         assert_eq!(message("inf"), "column `x`: `inf` is not a finite number");
         assert_eq!(message("1e39"), "column `x`: `1e39` is too large for a 32-bit float");
         assert_eq!(message("1e999"), "column `x`: `1e999` is too large for a 32-bit float");
         assert_eq!(message(&"é\n".repeat(99)).chars().count(), 29 + QUOTED + 2);
+    }
+
+    #[test]
+    fn a_column_s_dress_is_no_part_of_its_numbers() {
+        let dollars = Some(Dress { sign: Some('$') });
+        for text in ["1234.5", "$1,234.5", "1,234.5", "1234.5 $"] {
+            assert_eq!(number("x", text, dollars), Ok(Some(1234.5)), "{text}");
+        }
+        let check = |text, dress, message: &str, help: &str| {
+            let error = number("x", text, dress).unwrap_err();
+            assert_eq!(error.to_string(), format!("column `x`: {message}"));
+            assert!(error.help().contains(help), "{}", error.help());
+        };
+        let other = "`€5` has another sign than the column's numbers, which are in `$`";
+        check("€5", dollars, other, "write it with `$` or without a sign");
+        check("1,5", dollars, "`1,5` is not a number", "commas between thousands");
+        check("($5)", dollars, "`($5)` is not a number", "write numbers as -1234.5");
+        check("$5", Some(Dress::default()), "`$5` is not a number", "write numbers as -1234.5");
+        check("$5", None, "`$5` is not a number", "write numbers as -1234.5");
+        check("$1e39", dollars, "`1e39` is too large for a 32-bit float", "another unit");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod cell;
 mod decoder;
+pub(crate) mod dress;
 mod image;
 mod table;
 mod vocabulary;
@@ -12,6 +13,7 @@ pub(crate) use self::table::{Odd, standardise, standardise_target};
 pub use self::{
     cell::CellError,
     decoder::Decoder,
+    dress::Dress,
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
     table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
     vocabulary::{TokenKind, Vocabulary, VocabularyError},

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{self, CellError};
+use super::{
+    cell::{self, CellError},
+    dress::Dress,
+};
 
 /// Standardised features are clamped to this many deviations. A value of the training split cannot
 /// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
@@ -57,6 +60,9 @@ pub struct Column {
     /// How its cells are encoded.
     #[serde(flatten)]
     pub kind: ColumnKind,
+    /// What its numbers may have besides digits, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dress: Option<Dress>,
 }
 
 impl Column {
@@ -123,6 +129,9 @@ pub struct Target {
     /// What its cells mean.
     #[serde(flatten)]
     pub kind: TargetKind,
+    /// What its numbers may have besides digits, if anything; they are predicted without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dress: Option<Dress>,
 }
 
 /// What the cells of the target mean.
@@ -191,7 +200,7 @@ impl TablePreprocessing {
     /// A name for each feature: the column's, or `column=category`.
     pub fn feature_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.width());
-        for Column { name, kind } in &self.columns {
+        for Column { name, kind, .. } in &self.columns {
             match kind {
                 ColumnKind::Numeric { .. }
                 | ColumnKind::Categorical { encoding: CategoryEncoding::Index, .. } => {
@@ -219,7 +228,7 @@ impl TablePreprocessing {
     /// Appends the features of a row to `out`, [`width`](Self::width) of them.
     ///
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
-    /// target. After an error `out` is what it was before.
+    /// target; numbers have a point. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
         let find = |place: usize, category: &str| self.columns[place].place_of(category);
         self.encode_telling(cells, out, find, |_, _, _| {})
@@ -273,7 +282,8 @@ impl Column {
     ) -> Result<(), CellError> {
         match &self.kind {
             ColumnKind::Numeric { mean, deviation } => {
-                let score = standardise(cell::number(&self.name, text)?, *mean, *deviation);
+                let score =
+                    standardise(cell::number(&self.name, text, self.dress)?, *mean, *deviation);
                 if score.abs() > FAR {
                     tell(Odd::Far);
                 }
@@ -367,7 +377,7 @@ mod tests {
     use super::*;
 
     fn example() -> TablePreprocessing {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
+        let column = |name: &str, kind| Column { name: name.into(), kind, dress: None };
         TablePreprocessing {
             header: true,
             decimal_comma: false,
@@ -388,6 +398,7 @@ mod tests {
                 name: "survived".into(),
                 index: 1,
                 kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
+                dress: None,
             },
         }
     }
@@ -449,16 +460,34 @@ mod tests {
     }
 
     #[test]
+    fn dress_is_kept_where_there_is_one() {
+        let mut example = example();
+        let plain = serde_json::to_string(&example).unwrap();
+        assert!(!plain.contains("dress"), "{plain}");
+        example.columns[0].dress = Some(Dress { sign: Some('$') });
+        example.target.dress = Some(Dress::default());
+        let json = serde_json::to_string(&example).unwrap();
+        assert!(json.contains(r#""deviation":10.0,"dress":{"sign":"$"}}"#), "{json}");
+        assert_eq!(serde_json::from_str::<TablePreprocessing>(&json).unwrap(), example);
+
+        let mut out = vec![];
+        example.encode(&["$40", "", "male", "5"], &mut out).unwrap();
+        assert_eq!(out[0], 1.0);
+        let error = example.encode(&["40", "", "male", "$5"], &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "column `constant`: `$5` is not a number");
+    }
+
+    #[test]
     fn a_regression_comes_back_in_its_unit() {
         let kind = TargetKind::Regression { mean: 200_000.0, deviation: 50_000.0 };
-        let target = Target { name: "price".into(), index: 0, kind };
+        let target = Target { name: "price".into(), index: 0, kind, dress: None };
         let score = standardise_target(275_000.0, 200_000.0, 50_000.0).unwrap();
         assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
         assert_eq!(standardise_target(1e30, 0.0, 0.1), Some(1e31));
         assert_eq!(standardise_target(1e30, 0.0, 1e-10), None);
 
         let kind = TargetKind::Regression { mean: 1_700_000_000.0, deviation: 100.0 };
-        let target = Target { name: "second".into(), index: 0, kind };
+        let target = Target { name: "second".into(), index: 0, kind, dress: None };
         assert_eq!(
             [0.25, -0.5].map(|score| target.restore(score)),
             [1.700_000_025e9, 1.699_999_95e9]

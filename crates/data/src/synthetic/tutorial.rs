@@ -109,6 +109,7 @@ fn preprocessing(features: usize) -> TablePreprocessing {
     let column = |index| Column {
         name: format!("x{index}"),
         kind: ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
+        dress: None,
     };
     TablePreprocessing {
         header: true,
@@ -118,6 +119,7 @@ fn preprocessing(features: usize) -> TablePreprocessing {
             name: "label".to_owned(),
             index: features,
             kind: TargetKind::Binary { classes: ["0".to_owned(), "1".to_owned()] },
+            dress: None,
         },
     }
 }

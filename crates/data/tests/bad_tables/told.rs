@@ -3,7 +3,7 @@
 use super::*;
 
 /// The notes of a table whose target is the last column, joined.
-fn notes(text: &str) -> (TableSplits, String) {
+pub(crate) fn notes(text: &str) -> (TableSplits, String) {
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
     let splits = result.expect("a good table");
     let notes = splits.notes.join("\n");
@@ -100,22 +100,6 @@ fn a_column_that_is_called_as_an_index_is_named() {
 }
 
 #[test]
-fn numbers_that_are_written_for_people_are_told() {
-    let rows: String = (0..30).map(|i| format!("${i}.5;{}%;{}\n", i % 3, i % 2)).collect();
-    let (splits, notes) = notes(&format!("price;rate;y\n{rows}"));
-    assert_eq!(splits.preprocessing.width(), 3);
-    let expected = "column `price` is dropped: its numbers are written as `$0.5` in line 2 and \
-                    read as text; write numbers with a point";
-    assert!(notes.contains(expected), "{notes}");
-    let expected = "column `rate` is read as categories: its numbers are written as `0%` in line 2";
-    assert!(notes.contains(expected), "{notes}");
-
-    let rows: String = (0..30).map(|i| format!("{i};{},300\n", 1 + i % 15)).collect();
-    let error = "a.csv:2: column `price`: `1,300` is not a number";
-    check_text(&format!("x;price\n{rows}"), error, "write numbers with a point");
-}
-
-#[test]
 fn codes_with_zeros_before_them() {
     let row = |i: usize| format!("0703{},00{}\n", i % 7, 1 + 6 * (i % 2));
     let text = format!("zip,class\n{}", (0..40).map(row).collect::<String>());
@@ -169,6 +153,7 @@ fn classes_that_may_be_quantities_are_told() {
     let classes = "target `price`: multiclass, 3 classes";
     let told = "; if these are quantities, `--set data.task=regression` predicts a number";
     check(["1000", "1100", "2400"], None, &format!("{classes}{told}"));
+    check(["$1000", "$1100", "2400"], None, &format!("{classes}{told}"));
     check(["1000", "1100", "2400"], Some(Task::Multiclass), classes);
     check(["1000", "1000", "2400"], None, "target `price`: binary, 2 classes");
     check(["001", "002", "010"], None, classes);

@@ -78,7 +78,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     let config =
         MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone(), dropout: 0.5 };
     let kind = TargetKind::Multiclass { classes: classes() };
-    let target = Target { name: "target".to_owned(), index: 4, kind };
+    let target = Target { name: "target".to_owned(), index: 4, kind, dress: None };
     let table = TablePreprocessing { header: true, decimal_comma: false, columns, target };
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
 }
@@ -107,7 +107,7 @@ fn column(feature: usize, embeddings: &[FeatureEmbedding]) -> Column {
             encoding: CategoryEncoding::Index,
         },
     };
-    Column { name: format!("column_{feature}"), kind }
+    Column { name: format!("column_{feature}"), kind, dress: None }
 }
 
 fn classes() -> Vec<String> {

@@ -114,7 +114,8 @@ mod tests {
     fn columns_that_are_not_shown_are_counted() {
         let row = |columns: usize| {
             let kind = ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
-            let column = |index| Column { name: format!("x{index}"), kind: kind.clone() };
+            let column =
+                |index| Column { name: format!("x{index}"), kind: kind.clone(), dress: None };
             let preprocessing = TablePreprocessing {
                 header: true,
                 decimal_comma: false,
@@ -123,6 +124,7 @@ mod tests {
                     name: "y".into(),
                     index: columns,
                     kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
+                    dress: None,
                 },
             };
             match decoded_row(&preprocessing, &vec![0.5; columns], None) {
@@ -160,12 +162,13 @@ mod tests {
                     },
                 ),
             ]
-            .map(|(name, kind)| Column { name: name.into(), kind })
+            .map(|(name, kind)| Column { name: name.into(), kind, dress: None })
             .into(),
             target: Target {
                 name: "paid".into(),
                 index: 3,
                 kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
+                dress: None,
             },
         };
         let row = |encoding, cells: [&str; 3]| {

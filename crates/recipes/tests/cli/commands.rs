@@ -180,7 +180,7 @@ fn data_are_inspected_and_pictured() {
     assert!(std::fs::read(folder.path("shapes.png")).unwrap().starts_with(b"\x89PNG"));
 
     let rows: String =
-        (0..40).map(|i| format!("{i}.5,{},7,{},{i}.5 %\n", ["u", "v"][i % 2], 2 * i)).collect();
+        (0..40).map(|i| format!("{i}.5,{},7,{},({i}.5)\n", ["u", "v"][i % 2], 2 * i)).collect();
     folder.write("table.csv", format!("size,word,same,2021,share\n{rows}"));
     let long = "a name that is longer than the columns of names usually are";
     folder.write(
@@ -203,7 +203,7 @@ fn data_are_inspected_and_pictured() {
         "column word              category, 2 values, a feature each",
         "column same              number, 7 in every row",
         "column 2021              number, standardised",
-        "column share             dropped: its numbers are written as `0.5 %` in line 2",
+        "column share             dropped: its numbers are written as `(0.5)` in line 2",
         "note: the first line, `size,word,same,2021,share`, is the header",
     ] {
         assert!(text.contains(line), "{text}");

@@ -109,6 +109,43 @@ fn many_classes_are_told_apart_and_their_matrix_is_found() {
     }
 }
 
+/// As spreadsheets write it, in training and in what comes later.
+#[test]
+fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {
+    let folder = Folder::new();
+    let table = |dollar: &str, comma: &str, percent: &str| {
+        let row = |row: usize| {
+            let price = format!("{dollar}{}{comma}{:03}.50", 1 + row % 10, 7 * row);
+            format!("\"{price}\",{}{percent},{}\n", row % 7, ["cheap", "dear"][row % 10 / 5])
+        };
+        format!("price,share,kind\n{}", (0..120).map(row).collect::<String>())
+    };
+    folder.write("dressed.csv", table("$", ",", " %"));
+    folder.write("plain.csv", table("", "", ""));
+    let data = "--set data.source=csv --set data.path=dressed.csv --set data.target=kind";
+    let ran = folder.run(&format!("train mlp {data} --max-steps 40 --run-dir run")).succeeded();
+    let inspected = folder.run("data inspect csv dressed.csv").succeeded().stdout;
+    for note in [
+        "note: column `price` is read as numbers, `$1,000.50` in line 2 as 1000.50\n",
+        "note: column `share` is read as numbers, `0 %` in line 2 as 0\n",
+    ] {
+        assert_eq!(ran.stderr.matches(note).count(), 1, "{}", ran.stderr);
+        assert_eq!(inspected.matches(note).count(), 1, "{inspected}");
+    }
+
+    let found = |name: &str| {
+        let predicted = folder.run(&format!("predict run {name}.csv --csv")).succeeded().stdout;
+        let report = folder.run(&format!("eval run --data {name}.csv --json")).succeeded().json();
+        let predictions = predicted.replace(name, "table");
+        (predictions, report["metrics"].clone(), report["confusion"].clone())
+    };
+    assert_eq!(found("dressed"), found("plain"));
+    let ran = folder.run_with("predict run -", "price,share\n$7,3\n€7,3\n");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:#?}");
+    let error = "standard input:3: column `price`: `€7` has another sign than the column's numbers";
+    assert!(ran.stderr.contains(error), "{}", ran.stderr);
+}
+
 #[test]
 fn a_regression_has_errors_and_no_classes() {
     let folder = Folder::new();

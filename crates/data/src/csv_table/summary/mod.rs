@@ -1,9 +1,13 @@
 //! What the first pass keeps of a column: counts, and its values while they are few.
 
+mod dress;
+
 use std::{cmp::Ordering, collections::HashMap};
 
+use self::dress::Undressing;
+pub(super) use self::dress::Worn;
 use super::{
-    decimal_comma,
+    decimal_comma::{self, Notation},
     patterns::{Counter, Extremes, Runs, Wholes, is_date_or_time},
     records::MISSING,
     schema::Kind,
@@ -42,12 +46,17 @@ impl Place {
     pub(super) fn new(line: u64, text: &str) -> Self {
         Self { line, text: cell::quoted(text) }
     }
+
+    fn shown(&self) -> String {
+        format!("`{}` in line {}", self.text, self.line)
+    }
 }
 
 /// What was seen of the cells of a column so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Summary {
     embedded: bool,
+    notation: Notation,
     /// Cells without a value.
     pub(super) missing: u64,
     /// Numbers, `inf` and its like among them.
@@ -56,9 +65,7 @@ pub(super) struct Summary {
     pub(super) texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
-    /// Texts that are numbers written for people.
-    dressed: u64,
-    first_dressed: Option<Place>,
+    undressing: Undressing,
     /// The first number with a unit, the unit, and how many numbers have that unit.
     with_unit: Option<(Place, String, u64)>,
     /// The first number with a leading zero.
@@ -89,8 +96,9 @@ impl Summary {
     /// Of no cells.
     ///
     /// - `embedded`: whether the user wants its categories to be embedded, which takes more of them
-    pub(super) fn new(embedded: bool) -> Self {
-        Self { embedded, ..Self::default() }
+    /// - `notation`: how the file's numbers are written
+    pub(super) fn new(embedded: bool, notation: Notation) -> Self {
+        Self { embedded, notation, ..Self::default() }
     }
 
     /// The most values that are counted separately.
@@ -101,6 +109,9 @@ impl Summary {
     /// Takes the next cell.
     pub(super) fn add(&mut self, line: u64, text: &str) {
         let cell = Cell::parse(text);
+        if cell == Cell::Text || self.undressing.takes_plain() {
+            self.undress(cell, line, text);
+        }
         let is_text = match cell {
             Cell::Missing => {
                 self.missing += 1;
@@ -116,10 +127,6 @@ impl Summary {
                 self.markers.push(text.to_owned());
             }
             self.dates += u64::from(is_date_or_time(text));
-            if cell::is_dressed_number(text) {
-                self.dressed += 1;
-                self.first_dressed.get_or_insert_with(|| Place::new(line, text));
-            }
             if let Some(unit) = cell::unit(text) {
                 let first = || (Place::new(line, text), unit.to_owned(), 0);
                 let (_, known, count) = self.with_unit.get_or_insert_with(first);
@@ -186,13 +193,6 @@ impl Summary {
             && 2 * distinct as u64 <= self.present();
         let place = self.first_text.as_ref();
         place.filter(|_| mixed && self.markers.len() <= MOST_MARKERS && !categories)
-    }
-
-    /// The first number with a decimal comma, a thousands separator, a currency or a percent sign,
-    /// if at least 90 % of the cells are such numbers or plain ones.
-    pub(super) fn dressed(&self) -> Option<&Place> {
-        let nearly_all = 10 * (self.dressed + self.numbers) >= 9 * self.present();
-        self.first_dressed.as_ref().filter(|_| nearly_all && !self.is_numeric())
     }
 
     /// Whether values [`recur`].
@@ -336,10 +336,8 @@ impl Summary {
     /// What the user should know of a column of [`dressed`](Self::dressed) numbers, or of numbers with
     /// a unit.
     pub(super) fn unread_numbers(&self) -> Option<String> {
-        self.dressed().or(self.measured()).map(|Place { line, text }| {
-            format!(
-                "its numbers are written as `{text}` in line {line} and read as text; {PLAIN_NUMBERS}"
-            )
+        self.shown_dress().or(self.measured().map(Place::shown)).map(|shown| {
+            format!("its numbers are written as {shown} and read as text; {PLAIN_NUMBERS}")
         })
     }
 }

@@ -62,6 +62,8 @@ fn numbers_in_dress_are_pointed_out() {
     };
     check(&["1,5", "2", "", "3,25"], Some("1,5"));
     check(&["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "free"], Some("$1"));
+    check(&["$1", "2", "€3"], Some("€3"));
+    check(&["50 %", "0.5"], Some("50 %"));
     check(&["$1", "$2", "$3", "free"], None);
     check(&["1", "2", "3"], None);
     check(&["a", "b", ""], None);
@@ -73,9 +75,62 @@ fn numbers_in_dress_are_pointed_out() {
     };
     let dropped = reason(&["x", "0,5", "1,5", "2,5", "3,5", "4,5", "5,5", "6,5", "7,5", "8,5"]);
     assert!(dropped.starts_with("its numbers are written as `0,5` in line 2 "), "{dropped}");
-    let percents = ["5%", "10%", "5%", "10%"];
-    assert!(matches!(summary(percents).kind(), Kind::Categorical(_)));
-    assert!(summary(percents).unread_numbers().is_some());
+    let percents = summary(["5%", "10%", "0.5"].repeat(3));
+    assert!(matches!(percents.undressed().kind(), Kind::Categorical(_)));
+}
+
+#[test]
+fn numbers_that_are_dressed_alike_are_read() {
+    let check = |cells: &[&str], expected: Option<Option<char>>| {
+        let summary = summary(cells.iter().copied());
+        let is_read = summary.undressed().is_numeric() && summary.worn().is_some();
+        let sign = summary.worn().filter(|_| is_read).map(|worn| worn.dress.sign);
+        assert_eq!(sign, expected, "{cells:?}");
+    };
+    check(&["$1,000", "2", "$3.50", ""], Some(Some('$')));
+    check(&["1,000", "2.5", "12,345,678"], Some(None));
+    check(&["50 %", "0", "12.5%", "0.0"], Some(Some('%')));
+    check(&["5", "1,000", "€ 7"], Some(Some('€')));
+    check(&[&["$5"; 19][..], &["free"]].concat(), Some(Some('$')));
+    check(&[&["$5"; 18][..], &["free"]].concat(), None);
+    for other in ["0.5", "1,000", "$5", "(5%)", "5-", "1,5"] {
+        check(&["50 %", other, "50 %"], None);
+        check(&[other, "50 %"], None);
+    }
+    for other in ["€5", "5 %", "($5)", "5-", "1,5", "0,125", "1,23,456"] {
+        check(&["$5", other, "$5"], None);
+        check(&[other, "$5"], None);
+    }
+    check(&["1", "2"], None);
+    check(&["10-20%", "20-30%"], None);
+}
+
+#[test]
+fn without_dress_a_column_is_the_one_of_plain_numbers() {
+    let dressed = summary(["7", "$1,250.50", "", "inf", "$ -3"]);
+    let plain = summary(["7", "1250.50", "", "inf", "-3"]);
+    let shown = |summary: &Summary| {
+        let values = (summary.numbers, summary.texts, summary.missing, summary.categories());
+        (values, summary.is_whole(), summary.extremes().outlier(0.0, 1.0).cloned())
+    };
+    assert_eq!(shown(dressed.undressed()), shown(&plain));
+    assert_eq!(dressed.categories().unwrap(), ["7", "inf", "$ -3", "$1,250.50"]);
+}
+
+#[test]
+fn what_is_not_dressed_alike_is_shown() {
+    let check = |cells: &[&str], expected: &str| {
+        let told = summary(cells.iter().copied()).unread_numbers().unwrap();
+        let expected = format!("its numbers are written as {expected} and read as text; ");
+        assert!(told.starts_with(&expected), "{told}");
+    };
+    check(&["$5", "6", "€5"], "`$5` in line 1 and `€5` in line 3");
+    check(&["$5", "($6)", "€5"], "`$5` in line 1 and `($6)` in line 2");
+    check(&["0.5", "5 %"], "`5 %` in line 2 and `0.5` in line 1");
+    check(&["1,5", "$6"], "`$6` in line 2 and `1,5` in line 1");
+    check(&["1,5", "2,5"], "`1,5` in line 1");
+    check(&["5 kg", "6 kg"], "`5 kg` in line 1");
+    check(&[&["$5"; 10][..], &["free"]].concat(), "`$5` in line 1 and `free` in line 11");
 }
 
 #[test]

@@ -1,0 +1,269 @@
+//! The column to predict: where it is, and what is predicted.
+
+use std::path::Path;
+
+use super::{
+    CsvError,
+    options::{CsvOptions, TargetColumn},
+    reader::CsvReader,
+    schema::no_type_change,
+    summary::{Place, Summary, Worn},
+};
+use crate::{
+    CellError, DataError, Task,
+    preprocess::{cell::Cell, dress::is_dressed},
+    table::MOST_INTEGER_CLASSES,
+};
+
+#[derive(Debug)]
+pub(super) struct TargetSchema {
+    pub(super) name: String,
+    pub(super) index: usize,
+    pub(super) kind: TargetPlan,
+    /// Whether its values are whole numbers that recur.
+    pub(super) may_be_classes: bool,
+    /// As those of a column.
+    pub(super) worn: Option<Worn>,
+    pub(super) grouped: Option<Place>,
+}
+
+/// What to predict.
+#[derive(Debug, PartialEq)]
+pub(super) enum TargetPlan {
+    Binary([String; 2]),
+    Multiclass(Vec<String>),
+    Regression,
+}
+
+/// Whether the target is given by a name that the first row has.
+pub(super) fn is_in_first_row(reader: &CsvReader, target: &TargetColumn) -> bool {
+    let TargetColumn::Name(name) = target else { return false };
+    reader.ahead().take(1).any(|row| row.cells().any(|cell| cell == name))
+}
+
+/// Whether the target, given by its index, has a text in the first row that never comes again in
+/// the column, above numbers or values that do come again.
+pub(super) fn is_named_by_first_row(path: &Path, target: &TargetColumn) -> Result<bool, DataError> {
+    let &TargetColumn::Index(index) = target else { return Ok(false) };
+    let mut reader = CsvReader::open(path)?;
+    let Some(target) = place(index, reader.width()) else { return Ok(false) };
+    let first = reader.next_row()?;
+    let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };
+    if Cell::parse(name) != Cell::Text {
+        return Ok(false);
+    }
+    let mut below = Summary::new(false, reader.notation());
+    while let Some(row) = reader.next_row()? {
+        if row.cell(target) == name {
+            return Ok(false);
+        }
+        below.add(row.line, row.cell(target));
+    }
+    Ok(match below.undressed().is_numeric() {
+        true => !(is_dressed(name) && below.worn().is_some()),
+        false => below.recurs(),
+    })
+}
+
+/// The place of the target among the columns.
+pub(super) fn find(
+    path: &Path,
+    target: &TargetColumn,
+    names: &[String],
+    first_row: &[String],
+) -> Result<usize, CsvError> {
+    match target {
+        TargetColumn::Name(name) => {
+            names.iter().position(|other| other == name).ok_or_else(|| CsvError::UnknownColumn {
+                path: path.to_owned(),
+                column: name.clone(),
+                columns: names.to_vec(),
+            })
+        }
+        &TargetColumn::Index(index) => {
+            let columns = names.len();
+            place(index, columns).ok_or_else(|| CsvError::TargetIndex {
+                path: path.to_owned(),
+                index,
+                columns,
+                is_name: first_row.contains(&index.to_string()),
+            })
+        }
+    }
+}
+
+/// The place of the column with this index, which may count from the end.
+fn place(index: i64, columns: usize) -> Option<usize> {
+    let from_start = if index < 0 { index.checked_add_unsigned(columns as u64)? } else { index };
+    usize::try_from(from_start).ok().filter(|&index| index < columns)
+}
+
+/// What to predict: what the user says, else classes if the target is text, two values or few whole
+/// numbers. Classes keep the dress of their numbers.
+pub(super) fn plan(
+    options: &CsvOptions,
+    target: &str,
+    written: &Summary,
+    first_line: u64,
+) -> Result<TargetPlan, DataError> {
+    let (path, target) = (|| options.path.clone(), target.to_owned());
+    let summary = written.undressed();
+    if options.task.is_none() && summary.dressed().is_none() {
+        no_type_change(&options.path, &target, summary)?;
+    }
+    let stray = match summary.dressed() {
+        Some(place) => Some(place),
+        None if summary.is_numeric() => summary.odd().or(summary.first_text.as_ref()),
+        None => summary.marker(),
+    };
+    if options.task.is_none_or(|task| task == Task::Regression)
+        && let Some(place) = stray
+    {
+        let source = CellError::NotANumber { column: target, text: place.text.clone() };
+        let (line, first_line) = (place.line, Some(first_line));
+        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
+    }
+
+    if let (Some(Task::Regression), None, Some(Place { line, text })) =
+        (options.task, stray, &summary.first_text)
+    {
+        let (text, line) = (text.clone(), *line);
+        return Err(CsvError::TextTarget { path: path(), target, text, line }.into());
+    }
+
+    let few = |most| written.distinct().is_some_and(|distinct| distinct <= most);
+    let is_class =
+        !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
+    let classes = written.classes();
+    if let Some([value]) = classes.as_deref() {
+        return Err(CsvError::SingleValue { path: path(), target, value: value.clone() }.into());
+    }
+    if let Some(classes) = classes.as_ref().map(Vec::len)
+        && options.task.is_none()
+        && !summary.is_numeric()
+        && classes > MOST_INTEGER_CLASSES
+        && !summary.recurs()
+    {
+        let rows = summary.present();
+        return Err(CsvError::UniqueTarget { path: path(), target, classes, rows }.into());
+    }
+    if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
+        return Ok(TargetPlan::Regression);
+    }
+    let classes = classes.ok_or_else(|| CsvError::TooManyCategories {
+        path: path(),
+        column: target.clone(),
+        limit: summary.most_values(),
+        is_target: true,
+    })?;
+    match (options.task, <[String; 2]>::try_from(classes)) {
+        (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
+        (_, Ok(two)) => Ok(TargetPlan::Binary(two)),
+        (Some(Task::Binary), Err(classes)) => {
+            Err(DataError::NotBinary { path: path(), target, classes: classes.len() })
+        }
+        (_, Err(classes)) => Ok(TargetPlan::Multiclass(classes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(cells: &[&str], task: Option<Task>) -> Result<TargetPlan, String> {
+        let mut summary = Summary::default();
+        for (index, cell) in cells.iter().enumerate() {
+            summary.add(index as u64 + 1, cell);
+        }
+        let options =
+            CsvOptions { task, ..CsvOptions::new("a.csv", TargetColumn::Name("y".into())) };
+        plan(&options, "y", &summary, 0).map_err(|error| error.to_string())
+    }
+
+    fn names<const N: usize>(names: [&str; N]) -> [String; N] {
+        names.map(str::to_owned)
+    }
+
+    #[test]
+    fn the_target_tells_its_task() {
+        let check = |cells: &[&str], expected| assert_eq!(planned(cells, None), Ok(expected));
+        check(&["b", "a", "b"], TargetPlan::Binary(names(["a", "b"])));
+        check(&["0.5", "1.5"], TargetPlan::Binary(names(["0.5", "1.5"])));
+        check(&["1", "01", "0.0"], TargetPlan::Binary(names(["0", "1"])));
+        check(&["10", "9", "3"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
+        check(&["0.5", "1", "2"], TargetPlan::Regression);
+        check(&["50%", "100%", "50%"], TargetPlan::Binary(names(["100%", "50%"])));
+        check(&["0-10%", "10-20%"], TargetPlan::Binary(names(["0-10%", "10-20%"])));
+        check(&["$1", "$3", "2"], TargetPlan::Multiclass(names(["2", "$1", "$3"]).into()));
+        check(&["$1,000.50", "$3", "2"], TargetPlan::Regression);
+        let range = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
+        let cells = |numbers: &[String]| {
+            planned(&numbers.iter().map(String::as_str).collect::<Vec<_>>(), None)
+        };
+        assert_eq!(cells(&range(20)), Ok(TargetPlan::Multiclass(range(20))));
+        assert_eq!(cells(&range(21)), Ok(TargetPlan::Regression));
+        assert_eq!(cells(&range(2000)), Ok(TargetPlan::Regression));
+    }
+
+    #[test]
+    fn the_user_s_task_comes_first() {
+        let check = |cells: &[&str], task, expected| {
+            assert_eq!(planned(cells, Some(task)), Ok(expected));
+        };
+        check(&["0", "1"], Task::Regression, TargetPlan::Regression);
+        check(&["0", "1"], Task::Multiclass, TargetPlan::Multiclass(names(["0", "1"]).into()));
+        check(
+            &["0.5", "1", "2"],
+            Task::Multiclass,
+            TargetPlan::Multiclass(names(["0.5", "1", "2"]).into()),
+        );
+        let error = planned(&["0", "1", "2"], Some(Task::Binary)).unwrap_err();
+        assert_eq!(error, "`a.csv`: the task is binary, the target `y` has 3 classes");
+    }
+
+    #[test]
+    fn a_target_that_cannot_be_learnt_is_refused() {
+        let check = |cells: &[&str], expected: &str| {
+            assert_eq!(planned(cells, None).unwrap_err(), expected);
+        };
+        check(&["3", "3.0"], "`a.csv`: the target `y` is `3` in every row");
+        check(
+            &["1", "2", "a", "b"],
+            "a.csv:3: column `y` changes between numbers and text here, at `a`",
+        );
+        let mut cells = vec!["1"; 40];
+        cells[7] = "one";
+        check(&cells, "a.csv:8: column `y`: `one` is not a number");
+        check(&["1,3", "2", "0,5"], "a.csv:1: column `y`: `1,3` is not a number");
+        check(&["1,300", "2", "0,5"], "a.csv:3: column `y`: `0,5` is not a number");
+        check(&["5 %", "10 %", "0.5"], "a.csv:1: column `y`: `5 %` is not a number");
+        check(&["$5", "€5", "$5"], "a.csv:2: column `y`: `€5` is not a number");
+        check(&["$5", "$5"], "`a.csv`: the target `y` is `$5` in every row");
+        let words: Vec<String> = (0..40).map(|row| format!("word {row}")).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        check(
+            &words,
+            "`a.csv`: the text of the target `y` hardly recurs: 40 different ones in 40 rows",
+        );
+        assert!(planned(&words, Some(Task::Multiclass)).is_ok());
+        let cells = ["0.5", "1.5", "2.5", "-", "1.5"];
+        check(&cells, "a.csv:4: column `y`: `-` is not a number");
+    }
+
+    #[test]
+    fn targets_are_found_from_both_ends() {
+        let names = names(["a", "b", "c"]);
+        let check = |index, expected: Option<usize>| {
+            let target = TargetColumn::Index(index);
+            let found = find(Path::new("a.csv"), &target, &names, &[]);
+            assert_eq!(found.ok(), expected, "{index}");
+        };
+        check(0, Some(0));
+        check(2, Some(2));
+        check(-1, Some(2));
+        check(-3, Some(0));
+        for index in [3, -4, i64::MAX, i64::MIN] {
+            check(index, None);
+        }
+    }
+}
