@@ -1,8 +1,10 @@
 //! Where a run ran: `environment.json`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use crate::record;
 
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
@@ -53,11 +55,42 @@ impl Environment {
             started: crate::time::now(),
         }
     }
+
+    /// What the user should know where the steps so far of a run, if any, were computed on another kind
+    /// of device.
+    pub(crate) fn note_on_steps_before(&self, run: &Path) -> Option<String> {
+        let [backend, device] = record::device_of(run)?;
+        // A processor's name ends with the number of its threads, on which no result depends.
+        let kind = |device: &str| device.split(" (").next().map(str::to_owned);
+        (backend != self.backend || kind(&device) != kind(&self.device)).then(|| {
+            format!(
+                "the steps so far were computed on {device} by the backend `{backend}`; here they may \
+                 be rounded otherwise, and the results will name this device alone"
+            )
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::run_directory::ENVIRONMENT;
+
+    #[test]
+    fn another_device_is_noted_and_another_number_of_threads_is_none() {
+        let run = tempfile::tempdir().unwrap();
+        let note = |before: &str| {
+            let before = serde_json::json!({"backend": backend::NAME, "device": before});
+            fs::write(run.path().join(ENVIRONMENT), before.to_string()).unwrap();
+            Environment::new("A CPU (2 threads)", "", 1).note_on_steps_before(run.path())
+        };
+        assert_eq!(note("A CPU (16 threads)"), None);
+        assert!(note("A GPU").unwrap().starts_with("the steps so far were computed on A GPU by "));
+        fs::remove_file(run.path().join(ENVIRONMENT)).unwrap();
+        assert_eq!(Environment::new("A CPU", "", 1).note_on_steps_before(run.path()), None);
+    }
 
     #[test]
     fn the_version_of_burn_is_the_one_that_is_built() {

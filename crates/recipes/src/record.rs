@@ -308,6 +308,13 @@ pub(crate) fn data_hash(directory: &Path) -> Option<String> {
     Some(environment(directory)["data"].as_str()?.to_owned())
 }
 
+/// The backend and the device on which a run was started or last resumed, if recorded.
+pub(crate) fn device_of(directory: &Path) -> Option<[String; 2]> {
+    let environment = environment(directory);
+    let text = |key: &str| Some(environment[key].as_str()?.to_owned());
+    Some([text("backend")?, text("device")?])
+}
+
 /// The folder in which a run was started, if recorded.
 pub(crate) fn folder_of(directory: &Path) -> Option<PathBuf> {
     Some(environment(directory)["folder"].as_str()?.into())

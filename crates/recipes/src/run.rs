@@ -85,6 +85,8 @@ impl<'a> Start<'a> {
         let ranks = self.group.share().of;
         let environment = Environment::new(&self.device_name, data, ranks);
         let directory = self.directory.clone();
+        let mut notes = notes.to_vec();
+        notes.extend(environment.note_on_steps_before(&directory).filter(|_| self.group.leads()));
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
             (true, true) => {
@@ -94,7 +96,6 @@ impl<'a> Start<'a> {
                 Some(RunDirectory::create(directory, resolved, environment, self.began)?)
             }
         };
-        let mut notes = notes.to_vec();
         let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
         if device::COMPUTES_AT_ONCE && ranks > cores {
             notes.push(format!(

@@ -74,6 +74,7 @@ pub fn main() -> process::ExitCode {
     let output = Output::new(arguments.common.json, !group.leads());
     let ended = panics::told(|| {
         let ended = run(arguments, &output, began, &group);
+        signals::run_has_ended();
         ended.or_else(|failure| match failure.exit_code {
             ExitCode::Done => Ok(()),
             _ => {

@@ -66,6 +66,9 @@ fn failure(messages: &[String]) -> Failure {
         OF_MEMORY.iter().any(|words| message.contains(words))
     };
     if let Some(message) = messages.iter().find(about_memory) {
+        if let Some(bytes) = bytes_in(message) {
+            return TrainError::OutOfMemory { bytes }.into();
+        }
         return Failure::new(
             ExitCode::Device,
             format!("the device is out of memory: {message}"),
@@ -78,6 +81,12 @@ fn failure(messages: &[String]) -> Failure {
         format!("a bug: {}", told.join("; then ")),
         "please report it, with the command and what it prints when `RUST_BACKTRACE=1` is set",
     )
+}
+
+/// The size in such a message: `can't allocate buffer of size: 2595840000, at ..`.
+fn bytes_in(message: &str) -> Option<u64> {
+    let (_, behind) = message.split_once("size: ")?;
+    behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -94,6 +103,18 @@ mod tests {
         assert!(message.starts_with("a bug: the loader is odd, at "), "{message}");
         assert!(message.contains("panics.rs:"), "{message}");
         assert!(told(|| Ok(1)).is_ok_and(|one| one == 1));
+    }
+
+    #[test]
+    fn a_buffer_that_a_gpu_refuses_is_told_by_its_size() {
+        let refusal = "called `Result::unwrap()` on an `Err` value: can't allocate buffer of size: \
+                       2595840000, at server.rs:270:43";
+        let refused = failure(&[refusal.to_owned()]);
+        let expected = TrainError::OutOfMemory { bytes: 2_595_840_000 };
+        assert_eq!(refused.to_string(), expected.to_string());
+        assert_eq!(refused.exit_code, ExitCode::Device);
+        let refused = failure(&["CUDA_ERROR_OUT_OF_MEMORY".to_owned()]);
+        assert_eq!(refused.to_string(), "the device is out of memory: CUDA_ERROR_OUT_OF_MEMORY");
     }
 
     #[test]

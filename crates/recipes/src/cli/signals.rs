@@ -1,6 +1,11 @@
 //! SIGINT, SIGTERM and SIGHUP.
 
-use std::{io, thread, time::Duration};
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
 
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -13,6 +18,14 @@ use crate::{ExitCode, Failure};
 
 /// A run that takes longer than this to stop says so.
 const SOON: Duration = Duration::from_millis(200);
+
+/// Whether the run has come to its end, so that nothing is left to stop.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// From here on no signal is answered by a note: several processes may still wait for each other.
+pub(super) fn run_has_ended() {
+    HAS_ENDED.store(true, Ordering::Relaxed);
+}
 
 /// The first signal stops the run after its current step, the second at once, unless it is of a
 /// terminal that was closed: that may send several.
@@ -39,9 +52,12 @@ pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
                 thread::sleep(SOON);
             }
             thread::sleep(SOON);
-            print_note(
-                "stopping after the current step, or before the first one; once more to stop at once",
-            );
+            if !HAS_ENDED.load(Ordering::Relaxed) {
+                print_note(
+                    "stopping after the current step, or before the first one; once more to stop at \
+                     once",
+                );
+            }
         });
     }
     Ok(stop)

@@ -9,6 +9,7 @@ mod changes;
 mod curves;
 mod held_out;
 mod times;
+mod trend;
 mod verdict;
 
 // How it is shown.

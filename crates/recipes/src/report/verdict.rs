@@ -3,14 +3,17 @@
 use serde_json::Value;
 use training::{EndStatus, Metrics};
 
-use super::{changes::shown, held_out::HeldOut};
+use super::{
+    changes::shown,
+    held_out::HeldOut,
+    trend::{overfits, still_falls},
+};
 use crate::{
     Failure, Summary,
     numbers::{counted, duration, grouped, percent, rounded, significant},
-    record::{EpochRecord, Record, held_out},
+    record::{Record, held_out},
     registry,
     run_directory::CONFIG,
-    settings::longer,
     shell::quoted_path,
 };
 
@@ -23,12 +26,6 @@ pub(crate) struct Verdict {
 }
 
 const LEARNING_RATE: &str = "optimizer.learning_rate";
-/// The share by which the validation loss must have risen above its minimum to be more than noise.
-const OVERFITS: f64 = 0.1;
-/// The share by which it must have fallen in the last epoch to promise more.
-const STILL_FALLS: f64 = 0.01;
-/// The fewest epochs that show a trend.
-const FEWEST_EPOCHS: usize = 3;
 
 /// - `measured`: the run evaluated again, if it was
 /// - `failure`: why the run ended, if it has just failed
@@ -226,65 +223,6 @@ fn best(record: &Record, summary: &Summary) -> String {
     format!("; its best epoch{by} was {}{kept}", best.epoch)
 }
 
-/// The epochs that were validated: the epoch, its training loss and its validation loss.
-fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
-    let epochs = record.epochs.iter();
-    epochs.filter_map(|epoch| Some((epoch, epoch.train_loss?, epoch.validation("loss")?))).collect()
-}
-
-fn overfits(record: &Record) -> Option<String> {
-    let epochs = validated(record);
-    let (place, &(best, train_then, least)) =
-        epochs.iter().enumerate().min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2))?;
-    let (_, train_now, now) = *epochs.last()?;
-    // Not one or two epochs that were worse by chance, nor a loss that is unstable.
-    let rises = |&(_, train, validation): &(&EpochRecord, f64, f64)| {
-        train < train_then && validation > least * (1.0 + OVERFITS)
-    };
-    let since = epochs.get(place + 1..)?;
-    if since.len() < FEWEST_EPOCHS || !since.iter().rev().take(FEWEST_EPOCHS).all(rises) {
-        return None;
-    }
-    let summary = record.summary.as_ref();
-    let best_by = |metric: &str| summary?.best.as_ref().filter(|best| best.metric == metric);
-    let remedy = match (record.setting("output.model"), best_by("accuracy")) {
-        (Some("best"), Some(kept)) => {
-            format!("epoch {}, the best by accuracy, was kept", kept.epoch)
-        }
-        (Some("best"), None) => "the weights of that epoch were kept".to_owned(),
-        _ => {
-            "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time"
-                .to_owned()
-        }
-    };
-    Some(format!(
-        "It overfits: since epoch {} the validation loss rose from {} to {}, while the training \
-         loss fell from {} to {}; {remedy}.",
-        best.epoch,
-        rounded(least),
-        rounded(now),
-        rounded(train_then),
-        rounded(train_now)
-    ))
-}
-
-fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
-    let epochs = validated(record);
-    let [.., (_, _, before), (last, _, now)] = epochs[..] else { return None };
-    let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
-    let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
-    falls.then(|| {
-        let jumps = match record.depends_on_length() {
-            true => "; the learning rate then jumps to where a run of that length has it",
-            false => "",
-        };
-        format!(
-            "The validation loss was still falling; to train longer: `{}`{jumps}.",
-            longer(&record.directory, &record.settings, summary)
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -292,29 +230,9 @@ mod tests {
     use super::*;
     use crate::{
         ExitCode,
-        record::{End, Length, StepRecord},
-        summary::example,
+        record::{End, EpochRecord, Length, StepRecord},
+        report::trend::tests::run_of,
     };
-
-    /// A run with these training and validation losses, an epoch each.
-    fn record(losses: &[(f64, f64)], more: serde_json::Value) -> Record {
-        let mut values = json!({"epochs": losses.len(), "seconds": 126.0});
-        values.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let epoch = |(index, &(train, validation)): (usize, &(f64, f64))| EpochRecord {
-            epoch: index + 1,
-            train_loss: Some(train),
-            validation: [("loss".to_owned(), Some(validation))].into(),
-            ..EpochRecord::default()
-        };
-        Record {
-            directory: "runs/a".into(),
-            recipe: "cnn".to_owned(),
-            summary: Some(example(&values)),
-            epochs: losses.iter().enumerate().map(epoch).collect(),
-            settings: [("training.epochs".to_owned(), json!(losses.len()))].into(),
-            ..Record::default()
-        }
-    }
 
     fn told(record: &Record) -> (String, Vec<String>) {
         let Verdict { sentence, notes } = verdict(record, None, None);
@@ -327,7 +245,7 @@ mod tests {
         let metrics = json!({"accuracy": 0.991, "loss": 0.1});
         let flat = [(0.3, 0.2), (0.2, 0.09), (0.1, 0.0901)];
         let mut more = json!({"test": metrics, "best": best});
-        let (sentence, notes) = told(&record(&flat, more.clone()));
+        let (sentence, notes) = told(&run_of(&flat, &more));
         assert_eq!(
             sentence,
             "cnn reached 99.1 % accuracy on the test split after 3 epochs in 2 min 6 s; its best \
@@ -337,7 +255,7 @@ mod tests {
 
         more["kept_epoch"] = json!(2);
         more["best"]["metric"] = json!("accuracy");
-        let mut kept = record(&flat, more);
+        let mut kept = run_of(&flat, &more);
         kept.settings.insert("training.max_steps".to_owned(), json!(40));
         let (sentence, _) = told(&kept);
         assert!(sentence.contains("after 40 steps in"), "{sentence}");
@@ -350,7 +268,7 @@ mod tests {
     #[test]
     fn each_task_has_its_measure() {
         let check = |metrics: serde_json::Value, expected: &str| {
-            let (sentence, _) = told(&record(&[], json!({ "validation": metrics })));
+            let (sentence, _) = told(&run_of(&[], &json!({ "validation": metrics })));
             assert!(sentence.starts_with(&format!("cnn reached {expected} on the")), "{sentence}");
         };
         check(
@@ -366,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_was_not_held_out_is_not_claimed() {
-        let mut run = record(&[], json!({}));
+        let mut run = run_of(&[], &json!({}));
         run.epochs = vec![EpochRecord { train_loss: Some(0.25), ..EpochRecord::default() }];
         let (sentence, notes) = told(&run);
         assert!(sentence.starts_with("cnn reached a training loss of 0.2500 after"), "{sentence}");
@@ -375,41 +293,9 @@ mod tests {
     }
 
     #[test]
-    fn overfitting_is_told_where_it_is_more_than_noise() {
-        let validation = json!({"validation": {"loss": 0.3}});
-        let rises = [(0.5, 0.4), (0.3, 0.2), (0.32, 0.21), (0.2, 0.25), (0.15, 0.28), (0.1, 0.3)];
-        let (_, notes) = told(&record(&rises, validation.clone()));
-        assert_eq!(notes.len(), 1, "{notes:?}");
-        assert!(
-            notes[0].starts_with(
-                "It overfits: since epoch 2 the validation loss rose from 0.2000 to 0.3000, while \
-                 the training loss fell from 0.3000 to 0.1000; `output.model=best`"
-            ),
-            "{notes:?}"
-        );
-        let noise = |last: [(f64, f64); 3]| {
-            let losses = [&[(0.5, 0.4), (0.3, 0.2)], &last[..]].concat();
-            assert_eq!(told(&record(&losses, validation.clone())).1, [""; 0], "{losses:?}");
-        };
-        noise([(0.2, 0.25), (0.15, 0.25), (0.1, 0.21)]);
-        noise([(0.2, 30.0), (20.0, 40.0), (0.1, 30.0)]);
-        let (_, notes) = told(&record(&rises[..4], validation));
-        assert_eq!(notes, [""; 0], "two epochs show no trend");
-
-        let more = json!({
-            "validation": {"loss": 0.3},
-            "best": {"epoch": 6, "metric": "accuracy", "value": 0.9},
-        });
-        let mut run = record(&rises, more);
-        run.settings.insert("output.model".to_owned(), json!("best"));
-        let (_, notes) = told(&run);
-        assert!(notes[0].ends_with("; epoch 6, the best by accuracy, was kept."), "{notes:?}");
-    }
-
-    #[test]
     fn a_peak_that_was_passed_is_to_be_measured_again() {
         let note = |percent| {
-            let mut run = record(&[(0.5, 0.4)], json!({}));
+            let mut run = run_of(&[(0.5, 0.4)], &json!({}));
             run.epochs[0].percent_of_peak = percent;
             beyond_peak(&run)
         };
@@ -420,20 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_still_falls_promises_more() {
-        let mut run = record(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], json!({}));
-        let longer = "The validation loss was still falling; to train longer: `recipes resume \
-                      runs/a --set training.epochs=6`";
-        assert_eq!(told(&run).1, [format!("{longer}.")]);
-        run.settings.insert("schedule.kind".to_owned(), json!("cosine"));
-        let jumps = "; the learning rate then jumps to where a run of that length has it.";
-        assert_eq!(told(&run).1, [format!("{longer}{jumps}")]);
-    }
-
-    #[test]
     fn an_early_stop_and_lost_records_are_told() {
         let more = json!({"status": "stopped_early", "skipped_records": 1200});
-        let mut run = record(&[], more);
+        let mut run = run_of(&[], &more);
         run.settings.insert("training.patience".to_owned(), json!(3));
         assert_eq!(
             told(&run).1,
@@ -448,7 +323,7 @@ mod tests {
             "status": "stopped_early", "validation": {"loss": 0.2}, "epochs": 5,
             "best": {"epoch": 4, "metric": "accuracy", "value": 0.2}, "kept_epoch": 4,
         });
-        let mut run = record(&[], more);
+        let mut run = run_of(&[], &more);
         run.settings.insert("training.patience".to_owned(), json!(1));
         let why = "the validation accuracy had not improved for 1 epoch; epoch 4 was kept";
         assert_eq!(stopped_early(&run).as_deref(), Some(why));

@@ -1,0 +1,151 @@
+//! How the losses moved from epoch to epoch, and what that says of a longer or a shorter run.
+
+use crate::{
+    Summary,
+    numbers::rounded,
+    record::{EpochRecord, Record},
+    settings::longer,
+};
+
+/// The share by which the validation loss must have risen above its minimum to be more than noise.
+const OVERFITS: f64 = 0.1;
+/// The share by which it must have fallen in the last epoch to promise more.
+const STILL_FALLS: f64 = 0.01;
+/// The fewest epochs that show a trend.
+const FEWEST_EPOCHS: usize = 3;
+
+/// The epochs that were validated: the epoch, its training loss and its validation loss.
+fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
+    let epochs = record.epochs.iter();
+    epochs.filter_map(|epoch| Some((epoch, epoch.train_loss?, epoch.validation("loss")?))).collect()
+}
+
+pub(super) fn overfits(record: &Record) -> Option<String> {
+    let epochs = validated(record);
+    let (place, &(best, train_then, least)) =
+        epochs.iter().enumerate().min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2))?;
+    let (_, train_now, now) = *epochs.last()?;
+    // Not one or two epochs that were worse by chance, nor a loss that is unstable.
+    let rises = |&(_, train, validation): &(&EpochRecord, f64, f64)| {
+        train < train_then && validation > least * (1.0 + OVERFITS)
+    };
+    let since = epochs.get(place + 1..)?;
+    if since.len() < FEWEST_EPOCHS || !since.iter().rev().take(FEWEST_EPOCHS).all(rises) {
+        return None;
+    }
+    let summary = record.summary.as_ref();
+    let best_by = |metric: &str| summary?.best.as_ref().filter(|best| best.metric == metric);
+    let remedy = match (record.setting("output.model"), best_by("accuracy")) {
+        (Some("best"), Some(kept)) => {
+            format!("epoch {}, the best by accuracy, was kept", kept.epoch)
+        }
+        (Some("best"), None) => "the weights of that epoch were kept".to_owned(),
+        _ => {
+            "`output.model=best` keeps the best epoch's weights, `training.patience` stops in time"
+                .to_owned()
+        }
+    };
+    Some(format!(
+        "It overfits: since epoch {} the validation loss rose from {} to {}, while the training \
+         loss fell from {} to {}; {remedy}.",
+        best.epoch,
+        rounded(least),
+        rounded(now),
+        rounded(train_then),
+        rounded(train_now)
+    ))
+}
+
+pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> {
+    let epochs = validated(record);
+    let [.., (_, _, before), (last, _, now)] = epochs[..] else { return None };
+    let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
+    let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
+    falls.then(|| {
+        let jumps = match record.depends_on_length() {
+            true => "; the learning rate then jumps to where a run of that length has it",
+            false => "",
+        };
+        format!(
+            "The validation loss was still falling; to train longer: `{}`{jumps}.",
+            longer(&record.directory, &record.settings, summary)
+        )
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::summary::example;
+
+    /// A run with these training and validation losses, an epoch each.
+    ///
+    /// - `more`: of its summary
+    pub(in crate::report) fn run_of(losses: &[(f64, f64)], more: &Value) -> Record {
+        let mut values = json!({"epochs": losses.len(), "seconds": 126.0});
+        values.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let epoch = |(index, &(train, validation)): (usize, &(f64, f64))| EpochRecord {
+            epoch: index + 1,
+            train_loss: Some(train),
+            validation: [("loss".to_owned(), Some(validation))].into(),
+            ..EpochRecord::default()
+        };
+        Record {
+            directory: "runs/a".into(),
+            recipe: "cnn".to_owned(),
+            summary: Some(example(&values)),
+            epochs: losses.iter().enumerate().map(epoch).collect(),
+            settings: [("training.epochs".to_owned(), json!(losses.len()))].into(),
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn overfitting_is_told_where_it_is_more_than_noise() {
+        let validation = json!({"validation": {"loss": 0.3}});
+        let rises = [(0.5, 0.4), (0.3, 0.2), (0.32, 0.21), (0.2, 0.25), (0.15, 0.28), (0.1, 0.3)];
+        let told = |losses: &[(f64, f64)]| overfits(&run_of(losses, &validation));
+        let note = told(&rises).unwrap();
+        assert!(
+            note.starts_with(
+                "It overfits: since epoch 2 the validation loss rose from 0.2000 to 0.3000, while \
+                 the training loss fell from 0.3000 to 0.1000; `output.model=best`"
+            ),
+            "{note}"
+        );
+        let noise = |last: [(f64, f64); 3]| {
+            let losses = [&[(0.5, 0.4), (0.3, 0.2)], &last[..]].concat();
+            assert_eq!(told(&losses), None, "{losses:?}");
+        };
+        noise([(0.2, 0.25), (0.15, 0.25), (0.1, 0.21)]);
+        noise([(0.2, 30.0), (20.0, 40.0), (0.1, 30.0)]);
+        assert_eq!(told(&rises[..4]), None, "two epochs show no trend");
+    }
+
+    #[test]
+    fn overfitting_names_the_epoch_that_was_kept() {
+        let rises = [(0.5, 0.4), (0.3, 0.2), (0.2, 0.25), (0.15, 0.28), (0.1, 0.3)];
+        let remedy = |metric: &str, epoch: usize| {
+            let best = json!({"epoch": epoch, "metric": metric, "value": 0.2});
+            let mut run = run_of(&rises, &json!({"best": best}));
+            run.settings.insert("output.model".to_owned(), json!("best"));
+            overfits(&run).unwrap().rsplit("; ").next().unwrap().to_owned()
+        };
+        assert_eq!(remedy("loss", 2), "the weights of that epoch were kept.");
+        assert_eq!(remedy("accuracy", 5), "epoch 5, the best by accuracy, was kept.");
+    }
+
+    #[test]
+    fn a_loss_that_still_falls_promises_more() {
+        let mut run = run_of(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], &json!({}));
+        let told = |run: &Record| still_falls(run, run.summary.as_ref().unwrap()).unwrap();
+        let longer = "The validation loss was still falling; to train longer: `recipes resume \
+                      runs/a --set training.epochs=6`";
+        assert_eq!(told(&run), format!("{longer}."));
+        run.settings.insert("schedule.kind".to_owned(), json!("cosine"));
+        let jumps = "; the learning rate then jumps to where a run of that length has it.";
+        assert_eq!(told(&run), format!("{longer}{jumps}"));
+    }
+}
