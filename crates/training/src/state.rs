@@ -363,7 +363,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         step >= config.length().steps && (1..config.steps_per_epoch).contains(&position)
     }
 
-    /// Whether the validation loss has not improved for too long.
+    /// Whether validation has not improved for too long.
     fn stops_early(&self, config: &TrainerConfig) -> bool {
         let epochs = self.record.early_stopping.epochs_since();
         config.patience.is_some_and(|patience| epochs >= patience)

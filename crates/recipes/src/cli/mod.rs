@@ -27,6 +27,7 @@ mod verify_resume;
 
 use std::{env, process, time::Instant};
 
+use backend::Share;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use training::Group;
 
@@ -151,6 +152,12 @@ fn run(
 /// Prints a failure, unless another process does, and returns the exit code.
 fn fail(failure: &Failure, group: &Group) -> process::ExitCode {
     let exit_code = failure.exit_code as u8;
-    group.fail(exit_code, || output::print_failure(failure));
+    group.fail(exit_code, || {
+        output::print_failure(failure);
+        if !group.leads() {
+            let Share { rank, of } = group.share();
+            output::print_note(&format!("this is the error of rank {rank} of {of}"));
+        }
+    });
     process::ExitCode::from(exit_code)
 }

@@ -290,6 +290,9 @@ fn ranks_with_different_settings_are_refused() {
         --set data.target=label";
     let job = format!("-n 1 -wdir 1 {train} : -n 1 -wdir 2 {train}");
     fails(&folder, &job, 2, "rank 1 has other data than rank 0");
+    // What is no comparison names the rank as well.
+    let train = format!("{train} --seed 3");
+    fails(&folder, &format!("-n 1 -wdir 1 {train} : -n 1 {train}"), 3, "the error of rank 1 of 2");
 }
 
 /// `mpirun` passes the signal on as SIGTERM, and ends what has not ended by itself a second later.
