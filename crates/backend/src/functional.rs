@@ -31,15 +31,21 @@ impl Conv2dOptions {
     /// Height and width of the output, by those of the input and of the kernel; zero where the
     /// kernel does not fit.
     pub fn output_size(&self, input: [usize; 2], kernel: [usize; 2]) -> [usize; 2] {
-        // A reach or a padding that overflows fits nowhere.
+        // A reach that overflows fits nowhere.
         let size = |axis: usize| {
             let steps = kernel[axis].checked_sub(1)?;
             let reach = self.dilation[axis].checked_mul(steps)?.checked_add(1)?;
-            let padded = self.padding[axis].checked_mul(2)?.checked_add(input[axis])?;
-            Some(padded.checked_sub(reach)? / self.stride[axis] + 1)
+            positions(input[axis], self.padding[axis], reach, self.stride[axis])
         };
         std::array::from_fn(|axis| size(axis).unwrap_or(0))
     }
+}
+
+/// How often something that reaches over so many pixels fits along an axis; `None` where it does not,
+/// as with a padding that overflows.
+fn positions(input: usize, padding: usize, reach: usize, stride: usize) -> Option<usize> {
+    let padded = padding.checked_mul(2)?.checked_add(input)?;
+    Some(padded.checked_sub(reach)? / stride + 1)
 }
 
 impl Default for Conv2dOptions {
@@ -62,11 +68,10 @@ pub struct PoolOptions {
 impl PoolOptions {
     /// Height and width of the output, by those of the input; zero where no window fits.
     pub fn output_size(&self, input: [usize; 2]) -> [usize; 2] {
-        let size = |axis: usize| {
-            let padded = self.padding[axis].checked_mul(2)?.checked_add(input[axis])?;
-            Some(padded.checked_sub(self.kernel[axis])? / self.stride[axis] + 1)
-        };
-        std::array::from_fn(|axis| size(axis).unwrap_or(0))
+        std::array::from_fn(|axis| {
+            positions(input[axis], self.padding[axis], self.kernel[axis], self.stride[axis])
+                .unwrap_or(0)
+        })
     }
 
     /// Square windows side by side.

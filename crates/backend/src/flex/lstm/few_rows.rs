@@ -6,11 +6,10 @@ use std::{mem::swap, ops::Range};
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use super::{sizes::Sizes, weights::Weights};
+use super::{gates::Gates, sizes::Sizes, weights::Weights};
 use crate::{
     LstmOutput, LstmPrimitives,
     flex::{
-        activations::{sigmoid, tanh},
         lanes::{read, write},
         parallel::{self, Shared},
         recycled,
@@ -167,11 +166,10 @@ fn through_gates<V: Vector>(sums: &[f32], cells: &mut [f32], after: &mut [f32], 
     let left = count - at;
     // SAFETY: as many numbers are left of each gate, of the cells and of the hidden units.
     unsafe {
-        let sum = |gate: usize| read::<V>(sums.as_ptr().add(gate * count + at), left);
-        let [input, forget, output] = [sigmoid(sum(0)), sigmoid(sum(1)), sigmoid(sum(3))];
+        let sums = [0, 1, 2, 3].map(|gate| read::<V>(sums.as_ptr().add(gate * count + at), left));
         let target = cells.as_mut_ptr().add(at);
-        let cell = forget.mul_add(read(target, left), input.mul(tanh(sum(2))));
+        let Gates { cell, hidden, .. } = Gates::of(sums, read(target, left));
         write(cell, target, left);
-        write(output.mul(tanh(cell)), after.as_mut_ptr().add(at), left);
+        write(hidden, after.as_mut_ptr().add(at), left);
     }
 }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{
+    gates::Gates,
     sizes::Sizes,
     tile::{Product, tile_rows},
 };
 use crate::flex::{
-    activations::{sigmoid, tanh},
     parallel::Shared,
     parts::cut,
     simd::{Kernel, Vector},
@@ -196,13 +196,10 @@ impl Forward<'_> {
     ) {
         // SAFETY: rows, cells and gates have whole vectors of units.
         unsafe {
-            let [input, forget] = [sigmoid(V::load(sums)), sigmoid(V::load(sums.add(V::LANES)))];
-            let new = tanh(V::load(sums.add(2 * V::LANES)));
-            let output = sigmoid(V::load(sums.add(3 * V::LANES)));
+            let sums = [0, 1, 2, 3].map(|gate| V::load(sums.add(gate * V::LANES)));
             let before = V::load(self.cells.pointer(self.cells_at(step, sequence) + unit));
-            let after = forget.mul_add(before, input.mul(new));
-            after.store(self.cells.pointer(self.cells_at(step + 1, sequence) + unit));
-            let hidden = output.mul(tanh(after));
+            let Gates { input, forget, new, output, cell, hidden } = Gates::of(sums, before);
+            cell.store(self.cells.pointer(self.cells_at(step + 1, sequence) + unit));
             hidden.store(self.rows.pointer(self.row_at(step + 1, sequence) + unit));
             if let Some(gates) = self.gates {
                 let row = step * self.sizes.batch + sequence;

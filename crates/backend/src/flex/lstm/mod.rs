@@ -8,6 +8,7 @@
 mod backward;
 mod few_rows;
 mod forward;
+mod gates;
 mod sizes;
 #[cfg(test)]
 mod tests;

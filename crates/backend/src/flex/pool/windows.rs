@@ -25,7 +25,6 @@ impl Kernel for PoolWindows<'_> {
         let (columns, inner) = (windows.output[1], windows.inner_columns());
         let rows = output.chunks_exact_mut(columns).zip(places.chunks_exact_mut(columns));
         for (row, (output, places)) in rows.enumerate() {
-            let taps = windows.taps(row, 0);
             for column in inner.clone().step_by(V::LANES) {
                 let count = V::LANES.min(inner.end - column);
                 let (best, place) = windows.best_of_each::<V>(input, row, column, count);
@@ -33,7 +32,7 @@ impl Kernel for PoolWindows<'_> {
                 write_bytes(place, &mut places[..inner.end], column);
             }
             for column in (0..inner.start).chain(inner.end..columns) {
-                (output[column], places[column]) = windows.best(input, row, taps.clone(), column);
+                (output[column], places[column]) = windows.best(input, row, column);
             }
         }
     }
@@ -73,8 +72,8 @@ impl Windows {
     }
 
     /// The maximum of one window and its place.
-    fn best(&self, input: &[f32], row: usize, taps: Range<usize>, column: usize) -> (f32, u8) {
-        let (width, across) = (self.input[1], self.taps(column, 1));
+    fn best(&self, input: &[f32], row: usize, column: usize) -> (f32, u8) {
+        let (width, taps, across) = (self.input[1], self.taps(row, 0), self.taps(column, 1));
         let mut best = f32::NEG_INFINITY;
         let mut place = self.place(taps.start, across.start);
         for tap in taps {
@@ -135,7 +134,7 @@ mod tests {
                 let [_, count] = windows.planes();
                 let expected = (0..count).map(|index| {
                     let (row, column) = (index / windows.output[1], index % windows.output[1]);
-                    let (best, place) = windows.best(&numbers, row, windows.taps(row, 0), column);
+                    let (best, place) = windows.best(&numbers, row, column);
                     (best.to_bits(), place)
                 });
                 let expected: Vec<_> = expected.collect();
