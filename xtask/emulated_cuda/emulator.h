@@ -11,6 +11,8 @@
 // - EMULATED_CUDA_NVIDIA: a folder with NVIDIA's own compiler, `lib/libnvrtc.so.*` and `include`, which
 //   must compile kernels, too
 // - EMULATED_CUDA_COUNTS: if set, a program ends by telling its launches, copies and waits
+// - EMULATED_CUDA_IDLE: if set, kernels are neither compiled nor run and memory holds zeros, so that a run
+//   takes what it takes of the host
 // - EMULATED_CUDA_TAKEN: bytes of the device's memory that another program has (default 0)
 // - EMULATED_CUDA_ORDER: `reverse` runs the last thread of each block first
 #pragma once
@@ -27,6 +29,12 @@ constexpr unsigned SHARED_BYTES = 227 * 1024;
 inline std::string variable(const char* name, const char* otherwise) {
     const char* value = std::getenv(name);
     return value ? value : otherwise;
+}
+
+// Whether kernels do nothing.
+inline bool is_idle() {
+    static const bool idle = !variable("EMULATED_CUDA_IDLE", "").empty();
+    return idle;
 }
 
 struct Kernel {

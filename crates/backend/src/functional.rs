@@ -460,3 +460,22 @@ pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int
     checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
     tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))
 }
+
+/// Binary cross-entropy, one value per sample. Its gradient is `sigmoid(logit) - target` everywhere.
+///
+/// - `logits`: `[batch]`
+/// - `targets`: `[batch]`, 0 or 1, which get no gradients
+/// - returns: `[batch]`
+///
+/// # Panics
+///
+/// Where there is not one target for each sample.
+#[track_caller]
+pub fn binary_cross_entropy<B: Backend>(
+    logits: Tensor<B, 1>,
+    targets: Tensor<B, 1>,
+) -> Tensor<B, 1> {
+    let what = "binary_cross_entropy: the targets";
+    checks::shape(what, targets.dims(), logits.dims(), "the batch of the logits");
+    tensor(B::fused_binary_cross_entropy(primitive(logits), primitive(targets)))
+}

@@ -1,6 +1,6 @@
 //! The dense layer, optionally with ReLU.
 //!
-//! Overrides: Flex (`flex/linear.rs`).
+//! Overrides: Flex (`flex/linear.rs`), CUDA and WGPU (`cube/linear.rs`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{activation, ops::FloatTensor};
@@ -55,9 +55,18 @@ pub(crate) fn composed_backward<B: Backend>(
 ) -> LinearGradients<B> {
     note_composed();
     let mut gradient = tensor::<B, 2>(gradient);
-    if let Some(output) = saved.output {
+    if let Some(output) = saved.output.clone() {
         gradient = gradient.mask_fill(tensor::<B, 2>(output).lower_equal_elem(0.0), 0.0);
     }
+    of_sums(saved, primitive(gradient))
+}
+
+/// The gradients, from that of the sums before ReLU.
+pub(crate) fn of_sums<B: Backend>(
+    saved: LinearSaved<B>,
+    gradient: FloatTensor<B>,
+) -> LinearGradients<B> {
+    let gradient = tensor::<B, 2>(gradient);
     let [_, outputs] = gradient.dims();
     LinearGradients {
         input: saved

@@ -10,10 +10,11 @@ use crate::Backend;
 pub(crate) fn composed<B: Backend>(
     pairs: Vec<[FloatTensor<B>; 2]>,
     kept: f64,
+    share: f64,
 ) -> Vec<FloatTensor<B>> {
     let next = |[average, value]: [FloatTensor<B>; 2]| {
         let kept_part = B::float_mul_scalar(average, kept.into());
-        B::float_add(kept_part, B::float_mul_scalar(value, (1.0 - kept).into()))
+        B::float_add(kept_part, B::float_mul_scalar(value, share.into()))
     };
     pairs.into_iter().map(next).collect()
 }

@@ -1,6 +1,6 @@
 //! Images whose channels are scaled and shifted, each by its own numbers.
 //!
-//! Overrides: CUDA and WGPU (`cube/mod.rs`).
+//! Overrides: CUDA and WGPU (`cube/pixels.rs`).
 
 use burn::tensor::ops::FloatTensor;
 

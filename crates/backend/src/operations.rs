@@ -14,12 +14,12 @@ use burn::tensor::{
 use crate::{
     BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d,
+    Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d, binary_cross_entropy,
     conv2d::{self, Conv2dGradients, Conv2dParents},
-    conv2d_relu_max_pool, cross_entropy, dropout, embedding,
+    conv2d_relu_max_pool, cross_entropy, divergence, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
-    square_sums, subsample, update,
+    global_average_pool, gradient_divided, linear, lstm, max_pool2d, moving_averages, normalized,
+    pixels, rescale, square_sums, subsample, update,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -42,19 +42,39 @@ pub trait Backend: burn::tensor::backend::Backend {
         update::composed(parameters, diverged, rule)
     }
 
-    /// Moves averages towards values: each `average * kept + value * (1 - kept)`.
+    /// Moves averages towards values: each `average * kept + value * share`.
     ///
     /// - `pairs`: an average and its value, of one shape (any)
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
         kept: f64,
+        share: f64,
     ) -> Vec<FloatTensor<Self>> {
-        moving_averages::composed::<Self>(pairs, kept)
+        moving_averages::composed::<Self>(pairs, kept, share)
     }
 
     /// The sum of the squares of each tensor (any shape, at least one): `[tensors]`.
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
         square_sums::composed::<Self>(values)
+    }
+
+    /// The sum of an update's squares, and whether the update is finite.
+    ///
+    /// - `square_sums`: `[tensors]`, of [`fused_square_sums`](Self::fused_square_sums); the others `[1]`
+    /// - returns: the sum of `square_sums`, and 1 where that or `loss` is infinite or NaN, else `diverged`:
+    ///   `[1]` each
+    fn fused_divergence(
+        square_sums: FloatTensor<Self>,
+        loss: FloatTensor<Self>,
+        diverged: FloatTensor<Self>,
+    ) -> [FloatTensor<Self>; 2] {
+        divergence::composed::<Self>(square_sums, loss, diverged)
+    }
+
+    /// The values (any shape); where gradients are recorded, theirs is divided by `divisor`.
+    fn gradient_divided(values: FloatTensor<Self>, divisor: usize) -> FloatTensor<Self> {
+        let _ = divisor;
+        values
     }
 
     /// The values in the memory layout in which operations read a parameter of this shape.
@@ -162,6 +182,23 @@ pub trait Backend: burn::tensor::backend::Backend {
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
+    }
+
+    /// Binary cross-entropy, one value per sample; all are `[batch]`, the targets 0 or 1.
+    fn fused_binary_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        binary_cross_entropy::composed::<Self>(logits, targets)
+    }
+
+    /// The gradient of the logits, from those of the losses.
+    fn fused_binary_cross_entropy_backward(
+        logits: FloatTensor<Self>,
+        targets: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        binary_cross_entropy::composed_backward::<Self>(logits, targets, gradient)
     }
 
     /// Multiplies tensors (any shapes) by `factor` (`[1]`), which lies on the device.
@@ -331,6 +368,10 @@ pub trait AutodiffBackend:
 impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
     const CHANNELS_LAST: bool = B::CHANNELS_LAST;
 
+    fn gradient_divided(values: FloatTensor<Self>, divisor: usize) -> FloatTensor<Self> {
+        gradient_divided::recorded::<B, C>(values, divisor)
+    }
+
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
         batch_norm2d::recorded(layer)
     }
@@ -357,6 +398,13 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         targets: IntTensor<Self>,
     ) -> FloatTensor<Self> {
         cross_entropy::recorded::<B, C>(logits, targets)
+    }
+
+    fn fused_binary_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        binary_cross_entropy::recorded::<B, C>(logits, targets)
     }
 
     fn fused_conv2d(
@@ -403,10 +451,11 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
         kept: f64,
+        share: f64,
     ) -> Vec<FloatTensor<Self>> {
         use burn::tensor::backend::AutodiffBackend;
         let pairs = pairs.into_iter().map(|pair| pair.map(Self::inner)).collect();
-        let averages = B::fused_moving_averages(pairs, kept);
+        let averages = B::fused_moving_averages(pairs, kept, share);
         averages.into_iter().map(Self::from_inner).collect()
     }
 

@@ -137,8 +137,8 @@ fn products<B: Backend>(method: Method, dtype: DType, device: &B::Device) -> f64
 
 /// Seconds of the fastest repetition, after two to warm up.
 ///
-/// - `work`: returns its result, which is kept until the device has finished: a backend that fuses
-///   operations need not compute what is dropped before
+/// - `work`: returns its result, which is kept until the device has finished: a lazy backend need not
+///   compute what is dropped before
 fn fastest<B: Backend, T>(
     long_enough: Duration,
     device: &B::Device,

@@ -1,14 +1,21 @@
 //! The backend that the features choose: `cuda` before `wgpu` before `ndarray` before `cpu`.
+//!
+//! Those for GPUs are without Burn's fusion, which starts fewer kernels, but thinks longer about each than
+//! a GPU works on it: here most of what would be fused is a kernel of `cube` already.
 
 #[cfg(feature = "cuda")]
 mod choice {
-    pub(super) type Selected = burn::backend::Cuda;
+    use burn_cubecl::{CubeBackend, cubecl::cuda::CudaRuntime};
+
+    pub(super) type Selected = CubeBackend<CudaRuntime, f32, i32, u8>;
     pub(super) const NAME: &str = "cuda";
 }
 
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
 mod choice {
-    pub(super) type Selected = burn::backend::Wgpu;
+    use burn_cubecl::{CubeBackend, cubecl::wgpu::WgpuRuntime};
+
+    pub(super) type Selected = CubeBackend<WgpuRuntime, f32, i32, u32>;
     pub(super) const NAME: &str = "wgpu";
 }
 

@@ -3,12 +3,9 @@
 //! They are not averaged: means could be neither accumulated nor divided among devices.
 
 use backend::Backend;
-use burn::tensor::{
-    Tensor,
-    activation::{log_softmax, sigmoid},
-};
+use burn::tensor::{Tensor, activation::log_softmax};
 
-pub use backend::functional::cross_entropy;
+pub use backend::functional::{binary_cross_entropy, cross_entropy};
 
 /// The losses for labels that give a share of themselves to all classes alike (Szegedy et al., 2016).
 ///
@@ -37,32 +34,6 @@ pub fn label_smoothed<B: Backend>(
     losses * (1.0 - smoothing) + even * smoothing
 }
 
-/// Binary cross-entropy, in the form that neither overflows nor loses digits:
-/// `max(x, 0) - x y + ln(1 + exp(-|x|))`. Its gradient is `sigmoid(x) - y` everywhere.
-///
-/// - `logits`: `[batch]`
-/// - `targets`: `[batch]`, 0 or 1
-/// - returns: `[batch]`
-///
-/// # Panics
-///
-/// Where there is not one target for each sample.
-#[track_caller]
-pub fn binary_cross_entropy<B: Backend>(
-    logits: Tensor<B, 1>,
-    targets: Tensor<B, 1>,
-) -> Tensor<B, 1> {
-    check_targets("binary_cross_entropy", &logits, &targets);
-    // The derivative is given explicitly: at 0, where a network of zeros starts, automatic ones of the
-    // maximum and of `abs` do not add up to a half.
-    let x = logits.clone().detach();
-    let derivative = sigmoid(x.clone()) - targets.clone();
-    let overflow_free = x.clone().abs().neg().exp().log1p();
-    let value = x.clone().clamp_min(0.0) - x.clone() * targets + overflow_free;
-    let zero = logits - x; // which has a gradient
-    value + zero * derivative
-}
-
 /// The squared error.
 ///
 /// - `outputs`, `targets`: `[batch]`
@@ -73,16 +44,11 @@ pub fn binary_cross_entropy<B: Backend>(
 /// Where there is not one target for each sample.
 #[track_caller]
 pub fn squared_error<B: Backend>(outputs: Tensor<B, 1>, targets: Tensor<B, 1>) -> Tensor<B, 1> {
-    check_targets("squared_error", &outputs, &targets);
+    let ([samples], [given]) = (outputs.dims(), targets.dims());
+    // Burn would compare a single value with all of the other side.
+    assert!(samples == given, "squared_error: there are {given} targets for {samples} outputs");
     let difference = outputs - targets;
     difference.clone() * difference
-}
-
-/// Burn would compare a single value with all of the other side.
-#[track_caller]
-fn check_targets<B: Backend>(loss: &str, outputs: &Tensor<B, 1>, targets: &Tensor<B, 1>) {
-    let ([samples], [given]) = (outputs.dims(), targets.dims());
-    assert!(samples == given, "{loss}: there are {given} targets for {samples} outputs");
 }
 
 #[cfg(test)]
@@ -115,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "binary_cross_entropy: there are 3 targets for 1 outputs")]
+    #[should_panic(expected = "binary_cross_entropy: the targets of [3] must be [1]")]
     fn a_binary_cross_entropy_needs_a_target_for_each_output() {
         let numbers = |count| Tensor::<Selected, 1>::zeros([count], &Device::default());
         binary_cross_entropy(numbers(1), numbers(3));

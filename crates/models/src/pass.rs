@@ -1,6 +1,6 @@
 //! What a forward pass needs besides its input, and produces besides its output.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use backend::{
     Backend, Counts,
@@ -85,10 +85,15 @@ impl<B: Backend> Pass<B> {
         if self.statistics.is_empty() {
             return model;
         }
-        let mut find = Find { statistics: self.statistics, running: Vec::new(), pairs: Vec::new() };
+        let mut find = Find { statistics: self.statistics, alike: BTreeMap::new() };
         model.visit(&mut find);
-        let moved = B::fused_moving_averages(find.pairs, 1.0 - MOMENTUM);
-        model.map(&mut Replace::<B>(find.running.into_iter().zip(moved).collect()))
+        let mut replace = Replace::<B>(HashMap::new());
+        for (factor, (running, pairs)) in find.alike {
+            let share = MOMENTUM * f64::from_bits(factor);
+            let moved = B::fused_moving_averages(pairs, 1.0 - MOMENTUM, share);
+            replace.0.extend(running.into_iter().zip(moved));
+        }
+        model.map(&mut replace)
     }
 
     /// Records a batch's statistic, `[channels]`, for the running one with the id `running`.
@@ -108,21 +113,20 @@ impl<B: Backend> Pass<B> {
     }
 }
 
-/// Pairs the running statistics with those of the batch.
+/// Pairs the running statistics with those of the batch, by the bits of the factor of the latter.
 struct Find<B: Backend> {
     statistics: HashMap<ParamId, Statistic<B>>,
-    running: Vec<ParamId>,
-    pairs: Vec<[FloatTensor<B>; 2]>,
+    alike: BTreeMap<u64, (Vec<ParamId>, Vec<[FloatTensor<B>; 2]>)>,
 }
 
 impl<B: Backend> ModuleVisitor<B> for Find<B> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         let Some((batch, factor)) = self.statistics.remove(&parameter.id) else { return };
         let running = parameter.val();
-        let batch = if factor == 1.0 { batch } else { batch * factor };
         let batch = batch.reshape(running.dims());
-        self.running.push(parameter.id);
-        self.pairs.push([running, batch].map(|statistic| statistic.into_primitive().tensor()));
+        let (ids, pairs) = self.alike.entry(factor.to_bits()).or_default();
+        ids.push(parameter.id);
+        pairs.push([running, batch].map(|statistic| statistic.into_primitive().tensor()));
     }
 }
 

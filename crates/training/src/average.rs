@@ -40,7 +40,8 @@ impl<B: Backend> Average<B> {
                 }
             }
         }
-        let averages = B::fused_moving_averages(pairs, decay_at(decay, update));
+        let kept = decay_at(decay, update);
+        let averages = B::fused_moving_averages(pairs, kept, 1.0 - kept);
         for (position, average) in positions.into_iter().zip(averages) {
             self.0[position] = Some(average);
         }

@@ -140,13 +140,13 @@ impl<B: Backend> SquareSums<B> {
         Self { positions: Vec::new(), sums: None }
     }
 
-    /// The sum over all parameters (`[1]`); none where there are no gradients.
-    pub(crate) fn total(&self) -> Option<Tensor<B, 1>> {
-        self.sums.as_ref().map(|sums| sums.clone().sum_dim(0))
+    /// The sum of each of them; none where there are no gradients.
+    pub(crate) fn of_each(&self) -> Option<Tensor<B, 1>> {
+        self.sums.clone()
     }
 
-    /// As [`total`](Self::total), in the parameters' order: each process adds up alike, whatever kernel
-    /// its device would choose. Waits for the device.
+    /// The sum over all parameters (`[1]`), in their order: each process adds up alike, whatever kernel
+    /// its device would choose. None where there are no gradients; waits for the device.
     pub(crate) fn total_in_order(&self) -> Option<Tensor<B, 1>> {
         let sums = self.sums.as_ref()?;
         let total = sums.to_data().iter::<f32>().sum::<f32>();

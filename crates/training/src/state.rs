@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use backend::{AutodiffBackend, Part};
 use burn::{
     module::AutodiffModule,
-    tensor::{ElementConversion, Tensor},
+    tensor::{ElementConversion, Tensor, TensorPrimitive},
 };
 use serde::{Deserialize, Serialize};
 
@@ -166,14 +166,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.last_counts = part.samples > 0;
         let losses = if self.last_counts { losses } else { losses * 0.0 };
         // Not with `sum`, which on a GPU may add in another order each time.
-        let sum = losses.sum_dim(0);
-        let seen = sum.clone().inner();
-        let mean = sum / part.of as f64;
-        let loss = match &self.loss_scale {
-            None => mean,
-            Some(scale) => mean * Tensor::from_inner(scale.factor.clone()),
+        let seen = losses.clone().inner().sum_dim(0);
+        let losses = B::gradient_divided(losses.into_primitive().tensor(), part.of);
+        let losses = Tensor::from_primitive(TensorPrimitive::Float(losses));
+        let losses = match &self.loss_scale {
+            None => losses,
+            Some(scale) => losses * Tensor::from_inner(scale.factor.clone()),
         };
-        let gradients = Gradients::of(&loss, self.model());
+        let gradients = Gradients::of(&losses, self.model());
         self.record.update_samples = part.of;
         let gradients = match self.accumulated.take() {
             None => {
@@ -233,19 +233,20 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.squares = gradients.square_sums();
         let squares = match config.group.is_shared() {
             true => self.squares.total_in_order(),
-            false => self.squares.total(),
+            false => self.squares.of_each(),
         };
-        let squares = squares.unwrap_or_else(|| self.zero.clone());
+        let [squares, skips] =
+            self.note_whether_finite(squares.unwrap_or_else(|| self.zero.clone()));
         let gradients = match config.clip_norm {
             None => gradients,
-            Some(largest) => gradients.rescaled(clip_factor(squares.clone(), largest)),
+            Some(largest) => gradients.rescaled(clip_factor(squares, largest)),
         };
-        let skips = self.note_whether_finite(squares).into_primitive().tensor();
 
         let record = &self.record;
         let update_number = record.step;
         let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
         let model = self.model.take().expect("the model is put back by whatever takes it");
+        let skips = skips.into_primitive().tensor();
         let model = update(model, parameters, gradients, &mut self.slots, skips, rule);
         if let Some(decay) = config.ema {
             self.average.note(&model, parameters, decay, update_number);
@@ -253,25 +254,23 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.model = Some(model);
     }
 
-    /// Notes whether an update with this sum of squares is finite; returns whether to skip it: `[1]`,
-    /// zero if not.
+    /// Notes whether an update with these sums of squares is finite; returns the total, and whether to
+    /// skip the update, zero if not: `[1]` each.
     fn note_whether_finite(
         &mut self,
-        squares: Tensor<B::InnerBackend, 1>,
-    ) -> Tensor<B::InnerBackend, 1> {
-        // On a GPU a mask over ones is fused into one kernel; booleans as numbers would take three.
-        let not_finite = |value: Tensor<B::InnerBackend, 1>| {
-            value.ones_like().mask_fill(value.lower_equal_elem(f32::MAX), 0.0)
-        };
-        let loss = self.update_loss.clone().abs();
+        square_sums: Tensor<B::InnerBackend, 1>,
+    ) -> [Tensor<B::InnerBackend, 1>; 2] {
+        let loss = self.update_loss.clone();
         let Some(scale) = &mut self.loss_scale else {
-            self.diverged = self.diverged.clone().max_pair(not_finite(squares + loss));
-            return self.diverged.clone();
+            let [squares, diverged] = judged(square_sums, loss, self.diverged.clone());
+            self.diverged = diverged.clone();
+            return [squares, diverged];
         };
-        let overflowed = not_finite(squares);
-        let lost = scale.note(overflowed.clone()).max_pair(not_finite(loss));
+        // Scaled gradients may overflow; a loss, which is not scaled, may not.
+        let [squares, overflowed] = judged(square_sums, self.zero.clone(), self.zero.clone());
+        let [_, lost] = judged(self.zero.clone(), loss, scale.note(overflowed.clone()));
         self.diverged = self.diverged.clone().max_pair(lost);
-        self.diverged.clone().max_pair(overflowed)
+        [squares, self.diverged.clone().max_pair(overflowed)]
     }
 
     /// Whether a value was not finite; waits for the device.
@@ -291,7 +290,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 
     /// The norm of the last update's gradients, before they were clipped; waits for the device.
     pub(crate) fn gradient_norm(&self) -> f64 {
-        let squares = self.squares.total().map(|squares| squares.into_scalar().elem::<f64>());
+        let squares = self.squares.of_each();
+        let squares = squares.map(|sums| sums.sum_dim(0).into_scalar().elem::<f64>());
         squares.map_or(self.norm_before, f64::sqrt)
     }
 
@@ -375,6 +375,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let rate = config.schedule.learning_rate(base, self.record.step, config.length());
         self.record.plateau.lower(rate, &config.schedule)
     }
+}
+
+/// See [`Backend::fused_divergence`](backend::Backend::fused_divergence).
+fn judged<B: backend::Backend>(
+    square_sums: Tensor<B, 1>,
+    loss: Tensor<B, 1>,
+    diverged: Tensor<B, 1>,
+) -> [Tensor<B, 1>; 2] {
+    let [square_sums, loss, diverged] =
+        [square_sums, loss, diverged].map(|tensor| tensor.into_primitive().tensor());
+    B::fused_divergence(square_sums, loss, diverged)
+        .map(|found| Tensor::from_primitive(TensorPrimitive::Float(found)))
 }
 
 /// What to multiply gradients with this sum of squares (`[1]`) by, so that their norm is at most

@@ -1,6 +1,5 @@
 //! Cross-entropy of the softmax: some units for each sample forward, one for each logit backward.
 
-use burn::tensor::TensorMetadata;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*},
@@ -11,7 +10,6 @@ use burn_cubecl::{
 use super::{
     buffers::{cubes, elementwise, empty},
     lanes::{UNITS, largest_of_lane, sum_of_lane},
-    registered::{Described, Lazy, register},
 };
 
 /// The units of a lane go through a row.
@@ -58,16 +56,12 @@ fn lose<I: Int>(
     }
 }
 
-pub(super) fn forward<R: CubeRuntime>(logits: Lazy<R>, targets: Lazy<R>) -> (Lazy<R>, Lazy<R>) {
-    let losses = Described::new([logits.shape()[0]], logits.dtype());
-    let outputs = [losses, Described::like(&logits)];
-    let [losses, probabilities] =
-        register("cross_entropy", [logits, targets], outputs, launch_forward);
-    (losses, probabilities)
-}
-
-fn launch_forward<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
-    let [logits, targets] = inputs.map(into_contiguous);
+/// The losses and the probabilities.
+pub(super) fn forward<R: CubeRuntime>(
+    logits: CubeTensor<R>,
+    targets: CubeTensor<R>,
+) -> (CubeTensor<R>, CubeTensor<R>) {
+    let [logits, targets] = [logits, targets].map(into_contiguous);
     let [rows, classes] = logits.meta.shape().dims();
     let (losses, probabilities) = (empty(&logits, [rows]), empty(&logits, [rows, classes]));
     let lanes = UNITS / classes.next_power_of_two().min(UNITS);
@@ -85,7 +79,7 @@ fn launch_forward<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> [CubeTensor<R>;
         lanes,
         index,
     );
-    [losses, probabilities]
+    (losses, probabilities)
 }
 
 #[cube(launch)]
@@ -109,19 +103,12 @@ fn differentiate_losses<I: Int>(
 }
 
 pub(super) fn backward<R: CubeRuntime>(
-    probabilities: Lazy<R>,
-    targets: Lazy<R>,
-    gradient: Lazy<R>,
-) -> Lazy<R> {
-    let outputs = [Described::like(&probabilities)];
-    let inputs = [probabilities, targets, gradient];
-    let [of_logits] =
-        register("cross_entropy_backward", inputs, outputs, |inputs| [launch_backward(inputs)]);
-    of_logits
-}
-
-fn launch_backward<R: CubeRuntime>(inputs: [CubeTensor<R>; 3]) -> CubeTensor<R> {
-    let [probabilities, targets, gradient] = inputs.map(into_contiguous);
+    probabilities: CubeTensor<R>,
+    targets: CubeTensor<R>,
+    gradient: CubeTensor<R>,
+) -> CubeTensor<R> {
+    let [probabilities, targets, gradient] =
+        [probabilities, targets, gradient].map(into_contiguous);
     let [rows, classes] = probabilities.meta.shape().dims();
     let of_logits = empty(&probabilities, [rows, classes]);
     let (count, cube) = elementwise(&of_logits.client, rows * classes);

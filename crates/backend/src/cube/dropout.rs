@@ -12,7 +12,6 @@ use super::{
     buffers::{cubes, empty},
     can_be_counted,
     lanes::UNITS,
-    registered::{Described, Lazy, register},
 };
 use crate::dropout::{DRAW_BITS, DRAWS, DRAWS_OF_BLOCK, DropoutMask, elements_of_sample};
 
@@ -92,7 +91,7 @@ fn drop_elements(
 }
 
 /// How many blocks there are; none where the kernel cannot count them in 32 bits.
-fn blocks<R: CubeRuntime>(values: &Lazy<R>, mask: &DropoutMask) -> Option<[u32; 2]> {
+fn blocks<R: CubeRuntime>(values: &CubeTensor<R>, mask: &DropoutMask) -> Option<[u32; 2]> {
     let shape = values.shape();
     let of_sample = elements_of_sample(&shape).div_ceil(DRAWS_OF_BLOCK);
     let first = mask.first_sample.checked_mul(of_sample)?;
@@ -102,20 +101,12 @@ fn blocks<R: CubeRuntime>(values: &Lazy<R>, mask: &DropoutMask) -> Option<[u32; 
 }
 
 /// Applies the mask; none where the kernel cannot.
-pub(super) fn apply<R: CubeRuntime>(values: &Lazy<R>, mask: DropoutMask) -> Option<Lazy<R>> {
-    let blocks = blocks(values, &mask)?;
-    let outputs = [Described::like(values)];
-    let launch = move |[values]: [CubeTensor<R>; 1]| [launch(values, mask, blocks)];
-    let [output] = register("dropout", [values.clone()], outputs, launch);
-    Some(output)
-}
-
-fn launch<R: CubeRuntime>(
-    values: CubeTensor<R>,
+pub(super) fn apply<R: CubeRuntime>(
+    values: &CubeTensor<R>,
     mask: DropoutMask,
-    [first_block, blocks]: [u32; 2],
-) -> CubeTensor<R> {
-    let values = into_contiguous(values);
+) -> Option<CubeTensor<R>> {
+    let [first_block, blocks] = blocks(values, &mask)?;
+    let values = into_contiguous(values.clone());
     let output = empty(&values, values.shape());
     let pair = |[low, high]: [u32; 2]| PairLaunch::new(low, high);
     let [key, stream] = mask.random.key_and_stream();
@@ -133,5 +124,5 @@ fn launch<R: CubeRuntime>(
         mask.dropped,
         mask.kept(),
     );
-    output
+    Some(output)
 }

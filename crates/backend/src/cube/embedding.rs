@@ -16,7 +16,6 @@ use burn_cubecl::{
 use super::{
     buffers::{cubes, elementwise, empty, empty_of, writable},
     lanes::{UNITS, largest_of_lane},
-    registered::{Described, Lazy, register},
 };
 
 /// For each row: the row of the next segment in which its entry stands, the first of that entry there;
@@ -116,17 +115,10 @@ fn sum_entries<I: Int>(
 
 /// Adds up in `table`, `[entries, width]` of zeros.
 pub(super) fn backward<R: CubeRuntime>(
-    table: Lazy<R>,
-    indices: Lazy<R>,
-    gradient: Lazy<R>,
-) -> Lazy<R> {
-    let outputs = [Described::like(&table)];
-    let inputs = [table, indices, gradient];
-    let [table] = register("embedding_backward", inputs, outputs, |inputs| [launch(inputs)]);
-    table
-}
-
-fn launch<R: CubeRuntime>([table, indices, gradient]: [CubeTensor<R>; 3]) -> CubeTensor<R> {
+    table: CubeTensor<R>,
+    indices: CubeTensor<R>,
+    gradient: CubeTensor<R>,
+) -> CubeTensor<R> {
     let table = writable(table);
     let [indices, gradient] = [indices, gradient].map(into_contiguous);
     let [_, width] = table.meta.shape().dims();

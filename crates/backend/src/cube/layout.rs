@@ -3,17 +3,13 @@
 use burn::tensor::TensorMetadata;
 use burn_cubecl::{CubeRuntime, kernel::into_contiguous, ops::permute, tensor::CubeTensor};
 
-use super::registered::{Described, Lazy, register};
 use crate::strides::{lies_flat, slowest_first};
 
 /// The weight of a convolution (`[outputs, inputs, height, width]`) in the order in which
 /// convolutions read it, the inputs last; each of them would copy it otherwise.
-pub(super) fn channels_last<R: CubeRuntime>(weight: Lazy<R>) -> Lazy<R> {
+pub(super) fn channels_last<R: CubeRuntime>(weight: CubeTensor<R>) -> CubeTensor<R> {
     const ORDER: [usize; 4] = [0, 2, 3, 1];
-    let outputs = [Described::like(&weight)];
-    let reorder = |[weight]: [CubeTensor<R>; 1]| [back(listed(weight, &ORDER), &ORDER)];
-    let [weight] = register("channels_last", [weight], outputs, reorder);
-    weight
+    back(listed(weight, &ORDER), &ORDER)
 }
 
 /// The order in which a tensor's dimensions lie in memory.

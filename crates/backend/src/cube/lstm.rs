@@ -11,11 +11,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::{
-    buffers::empty,
-    can_be_counted,
-    registered::{Described, Lazy, register},
-};
+use super::{buffers::empty, can_be_counted};
 use crate::{
     Backend, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved,
     functional::product,
@@ -180,30 +176,26 @@ fn run_through<E: Float>(
 
 /// Returns what [`backward`] reads: the input, the outputs, the gates after their activations, the
 /// cells, and the first state's cells and hidden units if there is one.
-pub(super) fn forward<R, B>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<Lazy<R>>)
+pub(super) fn forward<R, B>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<CubeTensor<R>>)
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let Lstm { input, input_weight, hidden_weight, bias, state } = layer;
-    let ([batch, time, inputs], dtype) = (input.shape().dims(), input.dtype());
+    let [batch, time, inputs] = input.shape().dims();
     let [_, width] = hidden_weight.shape().dims();
     let rows = tensor::<B, 3>(input.clone()).reshape([batch * time, inputs]);
     let from_input = product(rows, transposed::<B>(input_weight)).reshape([batch, time, 4 * width]);
     let (from_input, recurrent) =
         (primitive(from_input), primitive(transposed::<B>(hidden_weight)));
 
-    let sequences = |width| Described::new([batch, time, width], dtype);
-    let last = || Described::new([batch, width], dtype);
-    let described = [sequences(width), sequences(4 * width), sequences(width), last(), last()];
     let mut saved = vec![input];
     let state = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
     saved.extend(state.iter().flatten().cloned());
     let has_state = state.is_some();
     let [cell, hidden] = state.unwrap_or_else(|| [bias.clone(), bias.clone()]);
     let inputs = [from_input, bias, recurrent, cell, hidden];
-    let [outputs, gates, cells, cell, hidden] =
-        register("lstm", inputs, described, move |inputs| launch_forward(inputs, has_state));
+    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, has_state);
     saved.splice(1..1, [outputs.clone(), gates, cells]);
     (LstmOutput { outputs, state: LstmPrimitives { cell, hidden } }, saved)
 }
@@ -394,12 +386,12 @@ pub(super) fn backward<R, B>(
 ) -> LstmGradients<B>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let LstmSaved { input_weight, hidden_weight, shape, mut values, wanted } = saved;
     let [batch, time, _] = shape;
-    let state = <[Lazy<R>; 2]>::try_from(values.split_off(4)).ok();
-    let Ok([input, outputs, gates, cells]) = <[Lazy<R>; 4]>::try_from(values) else {
+    let state = <[CubeTensor<R>; 2]>::try_from(values.split_off(4)).ok();
+    let Ok([input, outputs, gates, cells]) = <[CubeTensor<R>; 4]>::try_from(values) else {
         unreachable!("the forward pass saves four tensors and a state");
     };
     let (first_cell, first_hidden) = state.map(|[cell, hidden]| (cell, hidden)).unzip();
@@ -414,11 +406,8 @@ where
         .map(|tensor| tensor.unwrap_or_else(|| cells.clone()));
 
     let width = cells.shape()[2];
-    let last = || Described::new([batch, width], cells.dtype());
-    let described = [Described::like(&gates), last(), last()];
     let inputs = [gates, cells, first_cell, hidden_weight, of_outputs, of_cell, of_hidden];
-    let [of_sums, cell, hidden] =
-        register("lstm_backward", inputs, described, move |inputs| launch_backward(inputs, given));
+    let [of_sums, cell, hidden] = launch_backward(inputs, given);
 
     let of_sums = tensor::<B, 3>(of_sums).reshape([batch * time, 4 * width]);
     let first_hidden = first_hidden.map(tensor::<B, 2>);

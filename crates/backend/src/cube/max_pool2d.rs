@@ -3,7 +3,7 @@
 //!
 //! Burn's kernel loses a NaN, as CUDA's maximum of two numbers does.
 
-use burn::tensor::{DType, TensorMetadata};
+use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*},
@@ -12,10 +12,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::{
-    buffers::{elementwise, empty, empty_of},
-    registered::{Described, Lazy, register},
-};
+use super::buffers::{elementwise, empty, empty_of};
 
 /// The winner of a window where ReLU left nothing above zero, so that no gradient goes through it.
 const NONE: u32 = 4;
@@ -103,22 +100,10 @@ fn differentiate<E: Float>(
 
 /// The pooled maps, and the winner of each window. With the bias that a convolution left out, ReLU
 /// follows it before the pooling.
-pub(super) fn forward<R: CubeRuntime>(maps: Lazy<R>, bias: Option<Lazy<R>>) -> [Lazy<R>; 2] {
-    let [batch, channels, height, width] = maps.shape().dims();
-    let pooled = [batch, channels, height / 2, width / 2];
-    let outputs = [Described::new(pooled, maps.dtype()), Described::new(pooled, DType::I32)];
-    match bias {
-        Some(bias) => register("relu_max_pool2d", [maps, bias], outputs, |[maps, bias]| {
-            launch_forward(maps, Some(bias))
-        }),
-        None => register("max_pool2d", [maps], outputs, |[maps]| launch_forward(maps, None)),
-    }
-}
-
-fn launch_forward<R: CubeRuntime>(
+pub(super) fn forward<R: CubeRuntime>(
     maps: CubeTensor<R>,
     bias: Option<CubeTensor<R>>,
-) -> [CubeTensor<R>; 2] {
+) -> (CubeTensor<R>, CubeTensor<R>) {
     let maps = into_contiguous(permute_nchw_to_nhwc(maps));
     let rectified = bias.is_some();
     let bias = bias.map_or_else(|| maps.clone(), into_contiguous);
@@ -139,26 +124,17 @@ fn launch_forward<R: CubeRuntime>(
         rectified,
         element,
     );
-    [output, winners].map(permute_nhwc_to_nchw)
+    [output, winners].map(permute_nhwc_to_nchw).into()
 }
 
 /// The gradient of the maps (`shape`), from that of the pooled ones.
 pub(super) fn backward<R: CubeRuntime>(
-    winners: Lazy<R>,
-    gradient: Lazy<R>,
-    shape: [usize; 4],
-) -> Lazy<R> {
-    let outputs = [Described::new(shape, gradient.dtype())];
-    let launch = move |inputs| [launch_backward(inputs, shape)];
-    let [of_maps] = register("max_pool2d_backward", [winners, gradient], outputs, launch);
-    of_maps
-}
-
-fn launch_backward<R: CubeRuntime>(
-    inputs: [CubeTensor<R>; 2],
+    winners: CubeTensor<R>,
+    gradient: CubeTensor<R>,
     [batch, channels, height, width]: [usize; 4],
 ) -> CubeTensor<R> {
-    let [winners, gradient] = inputs.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let [winners, gradient] =
+        [winners, gradient].map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
     let of_maps = empty(&gradient, [batch, height, width, channels]);
     let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
     differentiate::launch::<R>(

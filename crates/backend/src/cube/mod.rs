@@ -1,8 +1,8 @@
 //! The operations that CUDA and WGPU do themselves, by kernels that CubeCL compiles for either.
 //!
-//! Burn fuses what follows upon one another element by element. A kernel is worth its lines where that
-//! fails: where sums stand between the elements, where Burn would start one small kernel after another,
-//! or where one of its own does with one unit what many could do.
+//! A kernel is worth its lines where Burn would start one small kernel after another, which takes a GPU
+//! longer to start than to run and reads and writes everything each time, or where one of Burn's does
+//! with one unit what many could do.
 //!
 //! Sums are made in an order that follows from shapes and from how tensors lie in memory, without
 //! atomics, so a run can be repeated bit for bit.
@@ -10,10 +10,13 @@
 // An operation a file.
 mod adam;
 mod batch_norm2d;
+mod binary_cross_entropy;
 mod conv2d;
 mod cross_entropy;
+mod divergence;
 mod dropout;
 mod embedding;
+mod linear;
 mod lstm;
 mod max_pool2d;
 mod moving_averages;
@@ -30,19 +33,17 @@ mod update;
 mod buffers;
 mod lanes;
 mod layout;
-mod registered;
 
 use burn::tensor::{
     DType, Shape, TensorMetadata,
     ops::{ActivationOps, FloatTensor, FloatTensorOps, IntTensor},
 };
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
-use burn_fusion::Fusion;
 
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
-    Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved, Parameter, UpdateRule,
-    Updated,
+    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
+    Parameter, UpdateRule, Updated,
     conv2d::{Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
@@ -110,7 +111,7 @@ fn can_be_counted(elements: usize) -> bool {
     (1..=i32::MAX as usize).contains(&elements)
 }
 
-impl<R, F, I, T> Backend for Fusion<CubeBackend<R, F, I, T>>
+impl<R, F, I, T> Backend for CubeBackend<R, F, I, T>
 where
     R: CubeRuntime,
     F: FloatElement,
@@ -127,17 +128,18 @@ where
         if !taken(parameters.iter().flat_map(|one| [&one.weight, &one.gradient])) {
             return crate::update::composed(parameters, diverged, rule);
         }
-        update::update(parameters, diverged, *rule)
+        update::update(parameters, &diverged, rule)
     }
 
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
         kept: f64,
+        share: f64,
     ) -> Vec<FloatTensor<Self>> {
         if pairs.is_empty() || !taken(pairs.iter().flatten()) {
-            return crate::moving_averages::composed::<Self>(pairs, kept);
+            return crate::moving_averages::composed::<Self>(pairs, kept, share);
         }
-        moving_averages::moving_averages(pairs, kept)
+        moving_averages::moving_averages(&pairs, [kept, share])
     }
 
     fn fused_rescale(
@@ -147,7 +149,7 @@ where
         if !taken(values.iter().chain([&factor])) {
             return crate::rescale::composed::<Self>(values, factor);
         }
-        rescale::rescale(values, factor)
+        rescale::rescale(values, &factor)
     }
 
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
@@ -157,12 +159,50 @@ where
         square_sums::square_sums(values)
     }
 
+    fn fused_divergence(
+        square_sums: FloatTensor<Self>,
+        loss: FloatTensor<Self>,
+        diverged: FloatTensor<Self>,
+    ) -> [FloatTensor<Self>; 2] {
+        if !taken([&square_sums, &loss, &diverged]) {
+            return crate::divergence::composed::<Self>(square_sums, loss, diverged);
+        }
+        divergence::judged([square_sums, loss, diverged])
+    }
+
     fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
         if values.shape().num_dims() == 4 { layout::channels_last(values) } else { values }
     }
 
+    fn fused_linear(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rectified: bool,
+    ) -> FloatTensor<Self> {
+        let outputs = input.shape()[0].saturating_mul(weight.shape()[1]);
+        if !noted(takes_any_float(&input) && can_be_counted(outputs)) {
+            return crate::linear::composed::<Self>(input, weight, bias, rectified);
+        }
+        linear::with_bias(product::product(input, weight), bias, rectified)
+    }
+
+    fn fused_linear_backward(
+        saved: LinearSaved<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> LinearGradients<Self> {
+        if !noted(takes_any_float(&gradient)) {
+            return crate::linear::composed_backward(saved, gradient);
+        }
+        let gradient = match saved.output.clone() {
+            Some(output) => linear::before_relu(output, gradient),
+            None => gradient,
+        };
+        crate::linear::of_sums(saved, gradient)
+    }
+
     fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
-        product::product::<R, Self>(left, right)
+        product::product(left, right)
     }
 
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
@@ -188,8 +228,18 @@ where
         bias: Option<FloatTensor<Self>>,
         options: &Conv2dOptions,
     ) -> FloatTensor<Self> {
-        let output = conv2d::forward::<R, Self>(input, weight, bias, options);
-        if options.relu { channels_last::<Self>(output, Self::relu) } else { output }
+        let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
+        let takes = takes_any_float(&input) && can_be_counted(maps.num_elements());
+        match bias {
+            Some(bias) if options.relu && takes => {
+                let sums = conv2d::forward::<R, Self>(input, weight, None, options);
+                channels_last::<Self>(sums, |sums| linear::with_bias(sums, bias, true))
+            }
+            bias => {
+                let output = conv2d::forward::<R, Self>(input, weight, bias, options);
+                if options.relu { channels_last::<Self>(output, Self::relu) } else { output }
+            }
+        }
     }
 
     fn fused_conv2d_backward(
@@ -203,7 +253,10 @@ where
         if let Some(output) = output {
             let output = Self::float_permute(output, &[0, 2, 3, 1]);
             gradient =
-                channels_last::<Self>(gradient, |gradient| Self::relu_backward(output, gradient));
+                channels_last::<Self>(gradient, |gradient| match takes_any_float(&gradient) {
+                    true => linear::before_relu(output, gradient),
+                    false => Self::relu_backward(output, gradient),
+                });
         }
         conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
     }
@@ -219,7 +272,7 @@ where
             return conv2d_relu_max_pool::composed::<Self>(input, weight, bias, options);
         }
         let maps = conv2d::forward::<R, Self>(input, weight, None, options);
-        max_pool2d::forward(maps, Some(bias)).into()
+        max_pool2d::forward(maps, Some(bias))
     }
 
     fn fused_conv2d_relu_max_pool_backward(
@@ -252,7 +305,7 @@ where
         if *options != PoolOptions::square(2) || !pooled(&input.shape(), [&input]) {
             return crate::max_pool2d::composed::<Self>(input, options);
         }
-        max_pool2d::forward(input, None).into()
+        max_pool2d::forward(input, None)
     }
 
     fn fused_max_pool2d_backward(
@@ -313,14 +366,10 @@ where
         images: FloatTensor<Self>,
         [factors, summands]: [FloatTensor<Self>; 2],
     ) -> FloatTensor<Self> {
-        // Broadcast over the last dimension, as the channels are.
-        channels_last::<Self>(images, |images| {
-            let each = |values: FloatTensor<Self>| {
-                let channels = values.shape()[0];
-                Self::float_reshape(values, [1, 1, 1, channels].into())
-            };
-            Self::float_add(Self::float_mul(images, each(factors)), each(summands))
-        })
+        if ![&images, &factors, &summands].into_iter().all(takes) {
+            return crate::normalized::composed::<Self>(images, [factors, summands]);
+        }
+        channels_last::<Self>(images, |images| pixels::normalized([images, factors, summands]))
     }
 
     fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
@@ -387,5 +436,28 @@ where
             );
         }
         cross_entropy::backward(probabilities, targets, gradient)
+    }
+
+    fn fused_binary_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if !taken([&logits, &targets]) {
+            return crate::binary_cross_entropy::composed::<Self>(logits, targets);
+        }
+        binary_cross_entropy::forward([logits, targets])
+    }
+
+    fn fused_binary_cross_entropy_backward(
+        logits: FloatTensor<Self>,
+        targets: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if !taken([&logits, &targets, &gradient]) {
+            return crate::binary_cross_entropy::composed_backward::<Self>(
+                logits, targets, gradient,
+            );
+        }
+        binary_cross_entropy::backward([logits, targets, gradient])
     }
 }

@@ -10,7 +10,6 @@ use super::{
     buffers::{at_a_time, empty, row_of_units, rows},
     lanes::UNITS,
     layout::{back, listed, order_of},
-    registered::{Described, Lazy, register_many},
 };
 
 #[cube(launch)]
@@ -35,15 +34,11 @@ fn average(
 }
 
 /// Each average and its new value, of one shape; returns the averages.
-pub(super) fn moving_averages<R: CubeRuntime>(pairs: Vec<[Lazy<R>; 2]>, kept: f64) -> Vec<Lazy<R>> {
-    let outputs = pairs.iter().map(|[average, _]| Described::like(average)).collect();
-    let inputs = pairs.into_iter().flatten().collect();
-    register_many("moving_averages", inputs, outputs, move |inputs| launch(inputs, kept))
-}
-
-fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, kept: f64) -> Vec<CubeTensor<R>> {
-    let client = inputs[0].client.clone();
-    let (pairs, _) = inputs.as_chunks::<2>();
+pub(super) fn moving_averages<R: CubeRuntime>(
+    pairs: &[[CubeTensor<R>; 2]],
+    [kept, share]: [f64; 2],
+) -> Vec<CubeTensor<R>> {
+    let client = pairs[0][0].client.clone();
     let mut results = Vec::new();
     for group in pairs.chunks(at_a_time(&client, 3, 0)) {
         let aligned = |[average, value]: &[CubeTensor<R>; 2]| {
@@ -65,7 +60,7 @@ fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, kept: f64) -> Vec<CubeTens
             sequence(1),
             sequence(2),
             kept as f32,
-            (1.0 - kept) as f32,
+            share as f32,
         );
         results.extend(aligned.into_iter().map(|([_, _, result], order)| back(result, &order)));
     }

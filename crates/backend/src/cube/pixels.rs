@@ -1,6 +1,6 @@
-//! Images of bytes as numbers, their channels last, as convolutions read them.
+//! Images of bytes as numbers, their channels last, as convolutions read them, and scaled by channel.
 
-use burn::tensor::{DType, TensorMetadata};
+use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*},
@@ -9,10 +9,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::{
-    buffers::{elementwise, empty_of},
-    registered::{Described, Lazy, register},
-};
+use super::buffers::{elementwise, empty, empty_of};
 use crate::pixels::Packing;
 
 /// A unit for each number: the images of `indices`, or all.
@@ -48,27 +45,15 @@ fn unpack<P: Int, I: Int>(
 }
 
 pub(super) fn images<R: CubeRuntime>(
-    packed: Lazy<R>,
-    indices: Option<Lazy<R>>,
+    packed: CubeTensor<R>,
+    indices: Option<CubeTensor<R>>,
     [channels, height, width]: [usize; 3],
-) -> Lazy<R> {
-    let count = indices.as_ref().map_or(packed.shape()[0], |indices| indices.shape()[0]);
-    let outputs = [Described::new([count, channels, height, width], DType::F32)];
+) -> CubeTensor<R> {
     let gathers = indices.is_some();
     let indices = indices.unwrap_or_else(|| packed.clone());
-    let launch = move |inputs| [launch(inputs, [count, height, width, channels], gathers)];
-    let [images] = register("pixels", [packed, indices], outputs, launch);
-    images
-}
-
-/// Takes packed images and, if it gathers, their indices; the shape has the channels last.
-fn launch<R: CubeRuntime>(
-    inputs: [CubeTensor<R>; 2],
-    shape: [usize; 4],
-    gathers: bool,
-) -> CubeTensor<R> {
-    let [packed, indices] = inputs.map(into_contiguous);
-    let [_, height, width, channels] = shape;
+    let [packed, indices] = [packed, indices].map(into_contiguous);
+    // Which are as many as the packed images if none are chosen.
+    let shape = [indices.meta.shape()[0], height, width, channels];
     let images = empty_of(DType::F32, &packed, shape);
     let (count, cube) = elementwise(&images.client, shape.iter().product());
     let in_words = Packing::of_values(packed.dtype) == Packing::Words;
@@ -88,4 +73,36 @@ fn launch<R: CubeRuntime>(
         of_indices,
     );
     permute_nhwc_to_nchw(images)
+}
+
+/// A unit for each number, of which the channels lie last.
+#[cube(launch)]
+fn scale(
+    images: &Array<f32>,
+    factors: &Array<f32>,
+    summands: &Array<f32>,
+    normalized: &mut Array<f32>,
+) {
+    let i = ABSOLUTE_POS;
+    if i < normalized.len() {
+        let channel = i % factors.len();
+        normalized[i] = images[i] * factors[channel] + summands[channel];
+    }
+}
+
+/// Takes images `[.., channels]`, and the factor and the summand of each channel.
+pub(super) fn normalized<R: CubeRuntime>(inputs: [CubeTensor<R>; 3]) -> CubeTensor<R> {
+    let [images, factors, summands] = inputs.map(into_contiguous);
+    let normalized = empty(&images, images.meta.shape().clone());
+    let (count, cube) = elementwise(&normalized.client, normalized.meta.num_elements());
+    scale::launch::<R>(
+        &normalized.client,
+        count,
+        cube,
+        images.into_array_arg(),
+        factors.into_array_arg(),
+        summands.into_array_arg(),
+        normalized.clone().into_array_arg(),
+    );
+    normalized
 }

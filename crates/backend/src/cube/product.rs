@@ -9,11 +9,11 @@
 //! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may
 //! have fewer.
 
-use burn::tensor::{DType, TensorMetadata};
+use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime, CubeTuneId,
     cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
-    kernel::matmul::init_matmul_output,
+    kernel::matmul::{MatmulStrategy, matmul},
     tensor::CubeTensor,
 };
 use cubek::{
@@ -26,41 +26,29 @@ use cubek::{
     std::InputBinding,
 };
 
-use super::registered::{Described, Lazy, register};
-use crate::Backend;
+use super::buffers::empty;
 
 /// `[.., rows, inner]` by `[.., inner, columns]`.
-pub(super) fn product<R, B>(left: Lazy<R>, right: Lazy<R>) -> Lazy<R>
-where
-    R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
-{
-    let (mut shape, of_right) = (left.shape(), right.shape());
-    let last = shape.num_dims() - 1;
-    let (rows, inner, columns) = (shape[last - 1], shape[last], of_right[last]);
+pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>) -> CubeTensor<R> {
+    let (of_left, of_right) = (left.meta.shape(), right.meta.shape());
+    let last = of_left.num_dims() - 1;
+    let (rows, inner, columns) = (of_left[last - 1], of_left[last], of_right[last]);
     let by_vector = rows == 1 || columns == 1;
     let is_right = match by_vector {
         true => planes_are_equal::<R>(&left),
         false => !fills_an_odd_number(inner),
     };
     if is_right {
-        return B::float_matmul(left, right);
+        let (product, dtype) = (room(&left, &right), left.dtype);
+        return matmul(left, right, Some(product), MatmulStrategy::Autotune, dtype)
+            .expect("autotune has a kernel for matrices of any shape");
     }
-    for axis in 0..last - 1 {
-        shape[axis] = shape[axis].max(of_right[axis]);
-    }
-    shape[last] = columns;
-    let outputs = [Described::new(shape, left.dtype())];
-    let [product] = register("product", [left, right], outputs, move |inputs| {
-        [if by_vector { by_units(inputs) } else { tuned(inputs) }]
-    });
-    product
+    if by_vector { by_units([left, right]) } else { tuned([left, right]) }
 }
 
 /// Whether all planes of the device have one size.
-fn planes_are_equal<R: CubeRuntime>(tensor: &Lazy<R>) -> bool {
-    let client = R::client(tensor.client.device());
-    let hardware = &client.properties().hardware;
+fn planes_are_equal<R: CubeRuntime>(tensor: &CubeTensor<R>) -> bool {
+    let hardware = &tensor.client.properties().hardware;
     hardware.plane_size_min == hardware.plane_size_max
 }
 
@@ -111,13 +99,25 @@ fn launch<R: CubeRuntime>(
     [left, right]: [CubeTensor<R>; 2],
 ) -> Result<CubeTensor<R>, String> {
     let (client, dtype) = (left.client.clone(), left.dtype);
-    let product = init_matmul_output(&left, &right, dtype);
+    let product = room(&left, &right);
     let [left, right] =
         [left, right].map(|matrix| InputBinding::new(matrix.binding(), dtype.into()));
     let mut types = of_one_type(dtype);
     launch_ref(strategy, &client, left, right, product.clone().binding(), &mut types)
         .map_err(|error| format!("{error:?}"))?;
     Ok(product)
+}
+
+/// For a product, its rows one after another: Burn would begin each at a multiple of some bytes, and
+/// what reads it would copy it first.
+fn room<R: CubeRuntime>(left: &CubeTensor<R>, right: &CubeTensor<R>) -> CubeTensor<R> {
+    let (mut shape, of_right) = (left.meta.shape().clone(), right.meta.shape());
+    let last = shape.num_dims() - 1;
+    for axis in 0..last - 1 {
+        shape[axis] = shape[axis].max(of_right[axis]);
+    }
+    shape[last] = of_right[last];
+    empty(left, shape)
 }
 
 /// Operands and result of one type, with what products of them are summed in.

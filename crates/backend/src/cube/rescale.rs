@@ -10,7 +10,6 @@ use super::{
     buffers::{at_a_time, row_of_units, rows, writable},
     lanes::UNITS,
     layout::{back, listed, order_of},
-    registered::{Described, Lazy, register_many},
 };
 
 #[cube(launch)]
@@ -27,21 +26,15 @@ fn multiply(tensors: &mut Sequence<Array<f32>>, factor: &Array<f32>) {
 }
 
 /// Multiplies tensors of any shapes by `factor` (`[1]`).
-pub(super) fn rescale<R: CubeRuntime>(values: Vec<Lazy<R>>, factor: Lazy<R>) -> Vec<Lazy<R>> {
-    let outputs = values.iter().map(Described::like).collect();
-    let inputs = std::iter::once(factor).chain(values).collect();
-    register_many("rescale", inputs, outputs, launch)
-}
-
-/// Takes the factor, then the tensors.
-fn launch<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>) -> Vec<CubeTensor<R>> {
-    let mut inputs = inputs.into_iter();
-    let factor = inputs.next().expect("the factor is the first input");
+pub(super) fn rescale<R: CubeRuntime>(
+    values: Vec<CubeTensor<R>>,
+    factor: &CubeTensor<R>,
+) -> Vec<CubeTensor<R>> {
     let aligned = |tensor: CubeTensor<R>| {
         let order = order_of(&tensor);
         (writable(listed(tensor, &order)), order)
     };
-    let tensors: Vec<_> = inputs.map(aligned).collect();
+    let tensors: Vec<_> = values.into_iter().map(aligned).collect();
     for group in tensors.chunks(at_a_time(&factor.client, 1, 1)) {
         let largest = group.iter().map(|(tensor, _)| tensor.meta.num_elements()).max();
         multiply::launch::<R>(

@@ -1,7 +1,6 @@
 //! The sum of the squares of each of many tensors, by two kernels: each tensor's elements are summed
 //! in shares by a row of cubes, and then the shares.
 
-use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*},
@@ -12,7 +11,6 @@ use super::{
     buffers::{AT_ONCE, at_a_time, empty},
     lanes::{UNITS, sum_of_lane},
     layout::{listed, order_of},
-    registered::{Described, Lazy, register_many},
 };
 
 /// What a cube goes through before another one is worth its start.
@@ -55,13 +53,8 @@ fn sum_rows(values: &Array<f32>, sums: &mut Array<f32>, width: usize) {
     }
 }
 
-pub(super) fn square_sums<R: CubeRuntime>(tensors: Vec<Lazy<R>>) -> Lazy<R> {
-    let outputs = vec![Described::new([tensors.len()], DType::F32)];
-    let launch = |tensors| vec![launch(tensors)];
-    register_many("square_sums", tensors, outputs, launch).remove(0)
-}
-
-fn launch<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
+/// The sum of the squares of each, `[tensors]`.
+pub(super) fn square_sums<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
     let flat = |tensor: CubeTensor<R>| {
         let order = order_of(&tensor);
         listed(tensor, &order)

@@ -1,7 +1,6 @@
 //! Every so many rows and columns of maps, among maps of zeros, the channels last: a unit for each
 //! value of the result.
 
-use burn::tensor::TensorMetadata;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*},
@@ -10,10 +9,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::{
-    buffers::{elementwise, empty},
-    registered::{Described, Lazy, register},
-};
+use super::buffers::{elementwise, empty};
 use crate::subsample::middle;
 
 /// Large maps with few channels, small ones with many.
@@ -86,52 +82,46 @@ fn sizes<R: CubeRuntime>(
     SizesLaunch::new(height, width, few, many, middle(few, many).start, stride)
 }
 
-pub(super) fn forward<R: CubeRuntime>(maps: Lazy<R>, stride: usize, channels: usize) -> Lazy<R> {
-    let [batch, inputs, height, width] = maps.shape().dims();
+pub(super) fn forward<R: CubeRuntime>(
+    maps: CubeTensor<R>,
+    stride: usize,
+    channels: usize,
+) -> CubeTensor<R> {
+    let maps = into_contiguous(permute_nchw_to_nhwc(maps));
+    let [batch, height, width, inputs] = maps.meta.shape().dims();
     let [rows, columns] = [height, width].map(|side| side.div_ceil(stride));
-    let outputs = [Described::new([batch, channels, rows, columns], maps.dtype())];
-    let launch = move |[maps]: [CubeTensor<R>; 1]| {
-        let maps = into_contiguous(permute_nchw_to_nhwc(maps));
-        let chosen = empty(&maps, [batch, rows, columns, channels]);
-        let (count, cube) = elementwise(&maps.client, chosen.meta.num_elements());
-        choose::launch::<R>(
-            &chosen.client,
-            count,
-            cube,
-            maps.into_array_arg(),
-            chosen.clone().into_array_arg(),
-            sizes([inputs, height, width], channels, stride),
-            chosen.dtype.into(),
-        );
-        [permute_nhwc_to_nchw(chosen)]
-    };
-    let [chosen] = register("subsample", [maps], outputs, launch);
-    chosen
+    let chosen = empty(&maps, [batch, rows, columns, channels]);
+    let (count, cube) = elementwise(&maps.client, chosen.meta.num_elements());
+    choose::launch::<R>(
+        &chosen.client,
+        count,
+        cube,
+        maps.into_array_arg(),
+        chosen.clone().into_array_arg(),
+        sizes([inputs, height, width], channels, stride),
+        chosen.dtype.into(),
+    );
+    permute_nhwc_to_nchw(chosen)
 }
 
-/// The gradient of the maps (`shape`).
+/// The gradient of the maps, of which the shape is given.
 pub(super) fn backward<R: CubeRuntime>(
-    gradient: Lazy<R>,
-    shape @ [batch, inputs, height, width]: [usize; 4],
+    gradient: CubeTensor<R>,
+    [batch, inputs, height, width]: [usize; 4],
     stride: usize,
-) -> Lazy<R> {
-    let channels = gradient.shape()[1];
-    let outputs = [Described::new(shape, gradient.dtype())];
-    let launch = move |[gradient]: [CubeTensor<R>; 1]| {
-        let gradient = into_contiguous(permute_nchw_to_nhwc(gradient));
-        let of_maps = empty(&gradient, [batch, height, width, inputs]);
-        let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
-        put_back::launch::<R>(
-            &of_maps.client,
-            count,
-            cube,
-            gradient.into_array_arg(),
-            of_maps.clone().into_array_arg(),
-            sizes([inputs, height, width], channels, stride),
-            of_maps.dtype.into(),
-        );
-        [permute_nhwc_to_nchw(of_maps)]
-    };
-    let [of_maps] = register("subsample_backward", [gradient], outputs, launch);
-    of_maps
+) -> CubeTensor<R> {
+    let gradient = into_contiguous(permute_nchw_to_nhwc(gradient));
+    let channels = gradient.meta.shape()[3];
+    let of_maps = empty(&gradient, [batch, height, width, inputs]);
+    let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
+    put_back::launch::<R>(
+        &of_maps.client,
+        count,
+        cube,
+        gradient.into_array_arg(),
+        of_maps.clone().into_array_arg(),
+        sizes([inputs, height, width], channels, stride),
+        of_maps.dtype.into(),
+    );
+    permute_nhwc_to_nchw(of_maps)
 }

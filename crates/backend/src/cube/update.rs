@@ -12,7 +12,6 @@ use super::{
     buffers::{at_a_time, rows, writable},
     lanes::UNITS,
     layout::{back, listed, order_of},
-    registered::{Described, Lazy, register_many},
     rms_prop, sgd,
 };
 use crate::{Backend, Parameter, UpdateRule, Updated};
@@ -32,75 +31,67 @@ pub(super) struct Group<R: CubeRuntime> {
 /// Updates parameters in place, as many at a time as a kernel takes.
 pub(super) fn update<R, B>(
     parameters: Vec<Parameter<B>>,
-    diverged: Lazy<R>,
-    rule: UpdateRule,
+    diverged: &CubeTensor<R>,
+    rule: &UpdateRule,
 ) -> Vec<Updated<B>>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let (mut inputs, mut outputs) = (vec![diverged], Vec::new());
-    for Parameter { weight, gradient, slots } in parameters {
-        assert_eq!(slots.len(), rule.slots(), "the slots of a parameter");
-        outputs.extend(std::iter::once(&weight).chain(&slots).map(Described::like));
-        inputs.extend([weight, gradient].into_iter().chain(slots));
-    }
-    let kernel = move |inputs| launch_all::<R>(inputs, &rule);
-    let mut updated = register_many("update", inputs, outputs, kernel).into_iter();
-    std::iter::from_fn(|| {
-        let weight = updated.next()?;
-        Some((weight, updated.by_ref().take(rule.slots()).collect()))
-    })
-    .collect()
-}
-
-/// Takes the flag of divergence, then weight, gradient and slots of each parameter; returns weight and
-/// slots of each.
-fn launch_all<R: CubeRuntime>(inputs: Vec<CubeTensor<R>>, rule: &UpdateRule) -> Vec<CubeTensor<R>> {
-    let mut inputs = inputs.into_iter();
-    let diverged = inputs.next().expect("the flag is the first input");
+    let mut slots = parameters.iter().map(|one| one.slots.len());
+    assert!(slots.all(|slots| slots == rule.slots()), "the slots of each parameter");
     let at_a_time = at_a_time(&diverged.client, 2 + rule.slots(), 1);
+    let mut parameters = parameters.into_iter().map(Aligned::new::<B>);
     let mut updated = Vec::new();
     loop {
-        let next = || Aligned::next(&mut inputs, rule.slots());
-        let aligned: Vec<Aligned<R>> = std::iter::from_fn(next).take(at_a_time).collect();
+        let aligned: Vec<Aligned<R>> = parameters.by_ref().take(at_a_time).collect();
         let Some(largest) = aligned.iter().map(Aligned::elements).max() else { return updated };
-        let sequence = |kept: usize| aligned.iter().map(|one| argument(&one.kept[kept])).collect();
+        let slot = |slot: usize| aligned.iter().map(|one| argument(&one.slots[slot])).collect();
         let group = Group {
             client: diverged.client.clone(),
             count: rows(aligned.len(), largest),
             cube: CubeDim::new_1d(UNITS as u32),
-            weights: sequence(0),
+            weights: aligned.iter().map(|one| argument(&one.weight)).collect(),
             gradients: aligned.iter().map(|one| argument(&one.gradient)).collect(),
-            slots: (1..=rule.slots()).map(sequence).collect(),
-            diverged: argument(&diverged),
+            slots: (0..rule.slots()).map(slot).collect(),
+            diverged: argument(diverged),
         };
         match rule {
             UpdateRule::Adam(step) => adam::launch(group, step),
             UpdateRule::Sgd(step) => sgd::launch(group, step),
             UpdateRule::RmsProp(step) => rms_prop::launch(group, step),
         }
-        for Aligned { kept, order, .. } in aligned {
-            updated.extend(kept.into_iter().map(|kept| back(kept, &order)));
-        }
+        updated.extend(aligned.into_iter().map(Aligned::updated));
     }
 }
 
 /// A parameter's tensors, all listed in the order of its weight.
 struct Aligned<R: CubeRuntime> {
-    /// Weight and slots, which nobody else holds.
-    kept: Vec<CubeTensor<R>>,
+    /// Which nobody else holds, nor the slots.
+    weight: CubeTensor<R>,
     gradient: CubeTensor<R>,
+    slots: Vec<CubeTensor<R>>,
     order: Vec<usize>,
 }
 
 impl<R: CubeRuntime> Aligned<R> {
-    fn next(inputs: &mut impl Iterator<Item = CubeTensor<R>>, slots: usize) -> Option<Self> {
-        let (weight, gradient) = (inputs.next()?, inputs.next()?);
+    fn new<B>(Parameter { weight, gradient, slots }: Parameter<B>) -> Self
+    where
+        B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
+    {
         let order = order_of(&weight);
-        let kept = std::iter::once(weight).chain(inputs.take(slots));
-        let kept = kept.map(|kept| writable(listed(kept, &order))).collect();
-        Some(Self { kept, gradient: listed(gradient, &order), order })
+        Self {
+            weight: writable(listed(weight, &order)),
+            gradient: listed(gradient, &order),
+            slots: slots.into_iter().map(|slot| writable(listed(slot, &order))).collect(),
+            order,
+        }
+    }
+
+    /// Weight and slots as they lay before.
+    fn updated(self) -> (CubeTensor<R>, Vec<CubeTensor<R>>) {
+        let Self { weight, slots, order, .. } = self;
+        (back(weight, &order), slots.into_iter().map(|slot| back(slot, &order)).collect())
     }
 
     fn elements(&self) -> usize {

@@ -145,8 +145,9 @@ impl Backend for Flex {
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
         kept: f64,
+        share: f64,
     ) -> Vec<FloatTensor<Self>> {
-        let moved = |pair| moving_averages::moved(Level::best(), pair, kept);
+        let moved = |pair| moving_averages::moved(Level::best(), pair, [kept, share]);
         pairs.into_iter().map(moved).collect()
     }
 

@@ -14,10 +14,14 @@ use crate::{moving_averages, overrides::note_taken};
 /// Values of a task.
 const TASK_VALUES: usize = 1 << 15;
 
-/// The average, moved towards the value.
-pub(super) fn moved(level: Level, [average, value]: [FlexTensor; 2], kept: f64) -> FlexTensor {
+/// The average, moved towards the value: what is kept of the one, and the share of the other.
+pub(super) fn moved(
+    level: Level,
+    [average, value]: [FlexTensor; 2],
+    [kept, share]: [f64; 2],
+) -> FlexTensor {
     if !all_f32([&average, &value]) {
-        return moving_averages::composed::<Flex>(vec![[average, value]], kept).remove(0);
+        return moving_averages::composed::<Flex>(vec![[average, value]], kept, share).remove(0);
     }
     note_taken();
     assert_shape("a value", &value, average.layout().shape());
@@ -27,7 +31,7 @@ pub(super) fn moved(level: Level, [average, value]: [FlexTensor; 2], kept: f64) 
     parallel::ranges(value.len(), TASK_VALUES, |range, _| {
         // SAFETY: each task has a part of its own.
         let average = unsafe { of_average.slice(range.start, range.len()) };
-        level.run(Move { average, value: &value[range], kept });
+        level.run(Move { average, value: &value[range], kept, share });
     });
     average
 }
@@ -37,6 +41,7 @@ struct Move<'a> {
     average: &'a mut [f32],
     value: &'a [f32],
     kept: f64,
+    share: f64,
 }
 
 impl Kernel for Move<'_> {
@@ -44,8 +49,8 @@ impl Kernel for Move<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { average, value, kept } = self;
-        let share = V::splat((1.0 - kept) as f32);
+        let Self { average, value, kept, share } = self;
+        let share = V::splat(share as f32);
         let kept = V::splat(kept as f32);
         for at in (0..value.len()).step_by(V::LANES) {
             let count = value.len() - at;
@@ -65,10 +70,11 @@ mod tests {
     use super::*;
     use crate::flex::testing::{assert_close, normal, values};
 
-    const KEPT: f64 = 0.9;
+    /// Which do not add up to one, as where a value is corrected for its bias.
+    const SHARES: [f64; 2] = [0.9, 0.11];
 
     fn reference(pair: [FlexTensor; 2]) -> FlexTensor {
-        moving_averages::composed::<Flex>(vec![pair], KEPT).remove(0)
+        moving_averages::composed::<Flex>(vec![pair], SHARES[0], SHARES[1]).remove(0)
     }
 
     #[test]
@@ -79,7 +85,7 @@ mod tests {
             let reference = reference(pair());
             for level in Level::all() {
                 let what = format!("{rows} x {columns} at {level:?}");
-                assert_close(&what, moved(level, pair(), KEPT), reference.clone(), 0.0);
+                assert_close(&what, moved(level, pair(), SHARES), reference.clone(), 0.0);
             }
         }
     }
@@ -91,7 +97,7 @@ mod tests {
         let rows = whole().map(|tensor| tensor.narrow(0, 1, 2));
         let columns = whole().map(|tensor| tensor.narrow(1, 2, 3));
         for pair in [whole(), rows, columns] {
-            let ours = moved(Level::best(), pair.clone(), KEPT);
+            let ours = moved(Level::best(), pair.clone(), SHARES);
             assert_close("average", ours, reference(pair), 0.0);
         }
         assert_eq!(values(average), values(normal([4, 7], 1)));
@@ -101,6 +107,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a value: shape [4] instead of [1, 5]")]
     fn a_value_of_another_shape_is_refused() {
-        moved(Level::best(), [normal([1, 5], 1), normal([4], 2)], KEPT);
+        moved(Level::best(), [normal([1, 5], 1), normal([4], 2)], SHARES);
     }
 }

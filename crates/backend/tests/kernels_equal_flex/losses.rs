@@ -49,3 +49,24 @@ fn cross_entropy_forward_and_backward() {
         assert_close(&format!("gradient of {classes}"), of_logits, expected, 1e-5);
     }
 }
+
+#[test]
+fn binary_cross_entropy_forward_and_backward() {
+    fn operands<B: Backend>(batch: usize) -> [FloatTensor<B>; 3] {
+        let logits = normal::<B, 1>([batch], 1) * 20.0;
+        let targets = normal::<B, 1>([batch], 2).greater_elem(0.0).float();
+        [logits, targets, normal([batch], 3)].map(primitive)
+    }
+    for batch in [1, 3, 256, 1000] {
+        let [logits, targets, gradient] = operands::<Selected>(batch);
+        let losses =
+            by_kernels(|| Selected::fused_binary_cross_entropy(logits.clone(), targets.clone()));
+        let of_logits =
+            by_kernels(|| Selected::fused_binary_cross_entropy_backward(logits, targets, gradient));
+        let [logits, targets, gradient] = operands::<Flex>(batch);
+        let reference = Flex::fused_binary_cross_entropy(logits.clone(), targets.clone());
+        assert_close(&format!("{batch} losses"), losses, reference, 1e-5);
+        let reference = Flex::fused_binary_cross_entropy_backward(logits, targets, gradient);
+        assert_close(&format!("{batch} gradients"), of_logits, reference, 1e-5);
+    }
+}

@@ -1,6 +1,6 @@
 //! Products of matrices, whose kernels autotune chooses.
 
-use backend::{Backend, Selected};
+use backend::{Backend, LinearSaved, Selected};
 use burn::{
     backend::Flex,
     tensor::{
@@ -10,7 +10,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, normal, of_products, primitive};
+use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
 
 /// Rows, inner, columns: where the inner ones fill an odd number of the stages that kernels multiply at
 /// a time, an even number, and part of one; large enough for autotune to try all kernels. Then vectors, as
@@ -79,5 +79,60 @@ fn products_of_a_matrix_by_several() {
         let [left, right] =
             [primitive(normal::<Flex, 4>(left, 1)), primitive(normal::<Flex, 4>(right, 2) / 10.0)];
         assert_close("products", ours, Flex::float_matmul(left, right), of_products(1e-4));
+    }
+}
+
+/// Input, weight and bias; none of the sums is close to zero, where rounding would decide what ReLU does.
+fn layer<B: Backend>([rows, inputs, outputs]: [usize; 3]) -> [FloatTensor<B>; 3] {
+    let [input, weight] = operands::<B>([rows, inputs, outputs], [false, false], DType::F32);
+    [input, weight, primitive(normal::<B, 1>([outputs], 3).sign() * 40.0)]
+}
+
+#[test]
+fn dense_layers() {
+    for (sizes, rectified) in [[1, 1, 1], [3, 5, 7], [40, 20, 64], [300, 64, 10], [513, 70, 33]]
+        .into_iter()
+        .flat_map(|sizes| [(sizes, false), (sizes, true)])
+    {
+        let [rows, _, outputs] = sizes;
+        fn saved<B: Backend>(
+            [input, weight, _]: [FloatTensor<B>; 3],
+            output: Option<FloatTensor<B>>,
+        ) -> LinearSaved<B> {
+            LinearSaved { input: Some(input), weight: Some(weight), output, bias: true }
+        }
+        let [input, weight, bias] = layer::<Selected>(sizes);
+        let ours = by_kernels(|| Selected::fused_linear(input, weight, bias, rectified));
+        let [input, weight, bias] = layer::<Flex>(sizes);
+        let reference = Flex::fused_linear(input, weight, bias, rectified);
+        let what = format!("{sizes:?}, rectified: {rectified}");
+        assert_close(&what, ours.clone(), reference.clone(), of_products(1e-4));
+
+        let gradient = primitive(normal::<Selected, 2>([rows, outputs], 4));
+        let saved_ours = saved(layer::<Selected>(sizes), rectified.then_some(ours));
+        let ours = by_kernels(|| Selected::fused_linear_backward(saved_ours, gradient));
+        let gradient = primitive(normal::<Flex, 2>([rows, outputs], 4));
+        let saved_reference = saved(layer::<Flex>(sizes), rectified.then_some(reference));
+        let reference = Flex::fused_linear_backward(saved_reference, gradient);
+        for (name, ours, reference, relative) in [
+            ("input", ours.input, reference.input, of_products(1e-4)),
+            ("weight", ours.weight, reference.weight, of_products(1e-4)),
+            ("bias", ours.bias, reference.bias, 1e-4),
+        ] {
+            let (ours, reference) = (ours.unwrap(), reference.unwrap());
+            assert_close(&format!("{what}, {name}"), ours, reference, relative);
+        }
+    }
+}
+
+#[test]
+fn relu_of_a_dense_layer_keeps_nan() {
+    let one = |value: f32| Tensor::<Selected, 2>::from_floats([[value]], &Default::default());
+    for (value, expected) in [(f32::NAN, None), (-2.0, Some(0.0)), (2.0, Some(3.0))] {
+        let bias = primitive(Tensor::<Selected, 1>::from_floats([1.0], &Default::default()));
+        let (input, weight) = (primitive(one(value)), primitive(one(1.0)));
+        let output = by_kernels(|| Selected::fused_linear(input, weight, bias, true));
+        let output = numbers::<Selected>(output)[0];
+        assert_eq!((!output.is_nan()).then_some(output), expected, "{value}");
     }
 }

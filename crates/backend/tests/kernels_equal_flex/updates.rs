@@ -120,8 +120,8 @@ fn moving_averages_of_many() {
         let pair = |Parameter { weight, gradient, .. }: Parameter<B>| [weight, gradient];
         parameters::<B>(0).into_iter().map(pair).collect()
     }
-    let found = by_kernels(|| Selected::fused_moving_averages(pairs::<Selected>(), 0.9));
-    let expected = Flex::fused_moving_averages(pairs::<Flex>(), 0.9);
+    let found = by_kernels(|| Selected::fused_moving_averages(pairs::<Selected>(), 0.9, 0.11));
+    let expected = Flex::fused_moving_averages(pairs::<Flex>(), 0.9, 0.11);
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.into_iter().zip(expected) {
         assert_close("average", found, expected, 1e-6);
@@ -147,5 +147,37 @@ fn many_are_rescaled() {
     }
     for (held, before) in held.into_iter().zip(tensors::<Flex>()) {
         assert_close("held elsewhere", held, before, 0.0);
+    }
+}
+
+#[test]
+fn divergence_of_sums_and_losses() {
+    fn vector(values: &[f32]) -> FloatTensor<Selected> {
+        primitive(Tensor::<Selected, 1>::from_floats(values, &Default::default()))
+    }
+    for count in [1, 2, 255, 256, 257, 5000] {
+        for (last, loss, before, expected) in [
+            (0.25, -3.0, 0.0, 0.0),
+            (0.25, -3.0, 1.0, 1.0),
+            (f32::MAX, 0.0, 0.0, 0.0),
+            (0.25, f32::NAN, 0.0, 1.0),
+            (0.25, f32::INFINITY, 1.0, 1.0),
+            (0.25, f32::NEG_INFINITY, 0.0, 1.0),
+            (f32::NAN, 1.0, 0.0, 1.0),
+            (f32::INFINITY, 1.0, 0.0, 1.0),
+        ] {
+            let mut sums = vec![0.25; count];
+            sums[count - 1] = last;
+            let [sums, of_loss, before] = [vector(&sums), vector(&[loss]), vector(&[before])];
+            let found = by_kernels(|| Selected::fused_divergence(sums, of_loss, before));
+            let [total, diverged] = found.map(numbers::<Selected>);
+            assert_eq!(
+                diverged,
+                [expected],
+                "{count} sums, of which the last is {last}, loss {loss}"
+            );
+            let in_all = (count - 1) as f32 * 0.25 + last;
+            assert!(total == [in_all] || in_all.is_nan() && total[0].is_nan(), "{total:?}");
+        }
     }
 }

@@ -7,7 +7,6 @@
 
 mod kernels;
 
-use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime,
     cubecl::prelude::*,
@@ -23,7 +22,6 @@ use self::kernels::{
 use super::{
     buffers::empty,
     lanes::{UNITS, columns},
-    registered::{Described, Lazy, register},
 };
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
@@ -118,38 +116,9 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
 pub(super) fn forward<R, B>(layer: BatchNorm2d<B>) -> BatchNorm2dOutput<B>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let BatchNorm2d { input, scale, shift, stored, residual, epsilon, rectified, .. } = layer;
-    let channel = || Described::like(&scale);
-    let outputs = [Described::like(&input), channel(), channel()];
-    // In place of what there is not, something that is not looked at.
-    let (has_stored, has_residual) = (stored.is_some(), residual.is_some());
-    let [mean, variance] = stored.unwrap_or_else(|| [scale.clone(), shift.clone()]);
-    let residual = residual.unwrap_or_else(|| input.clone());
-    let inputs = [input, scale, shift, mean, variance, residual];
-    let [output, mean, variance] = register(
-        "batch_norm2d",
-        inputs,
-        outputs,
-        move |[input, scale, shift, mean, variance, residual]| {
-            let stored = has_stored.then_some([mean, variance]);
-            let residual = has_residual.then_some(residual);
-            launch_forward([input, scale, shift], stored, residual, epsilon, rectified)
-        },
-    );
-    BatchNorm2dOutput { output, mean, variance, over_processes: None }
-}
-
-/// Takes input, scale and shift, and further mean and variance if they are stored ones, and a
-/// residual; returns output, mean and variance.
-fn launch_forward<R: CubeRuntime>(
-    [input, scale, shift]: [CubeTensor<R>; 3],
-    stored: Option<[CubeTensor<R>; 2]>,
-    residual: Option<CubeTensor<R>>,
-    epsilon: f64,
-    rectified: bool,
-) -> [CubeTensor<R>; 3] {
     let input = into_contiguous(permute_nchw_to_nhwc(input));
     let [mean, variance] = stored.unwrap_or_else(|| statistics(&input));
     let output = empty(&input, input.meta.shape().clone());
@@ -173,7 +142,8 @@ fn launch_forward<R: CubeRuntime>(
         rectified,
     );
     let [_, _, mean, variance] = per_channel;
-    [permute_nhwc_to_nchw(output), mean, variance]
+    let output = permute_nhwc_to_nchw(output);
+    BatchNorm2dOutput { output, mean, variance, over_processes: None }
 }
 
 /// How a backward pass is done.
@@ -187,63 +157,45 @@ struct Backward {
 
 pub(super) fn backward<R, B>(
     saved: BatchNorm2dSaved<B>,
-    gradient: Lazy<R>,
+    gradient: CubeTensor<R>,
 ) -> BatchNorm2dGradients<B>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let BatchNorm2dSaved { input, scale, shift, mean, variance, .. } = saved;
-    let BatchNorm2dSaved { of_batch, epsilon, wanted, .. } = saved;
-    let rectified = match (saved.rectified, &saved.output) {
+    let BatchNorm2dSaved { input, scale, shift, mean, variance, output, .. } = saved;
+    let BatchNorm2dSaved { of_batch, epsilon, rectified, wanted, .. } = saved;
+    let rectified = match (rectified, &output) {
         (false, _) => Rectified::No,
         (true, Some(_)) => Rectified::Kept,
         (true, None) => Rectified::FromInput,
     };
-    let maps = || Described::like(&input);
-    let channel = || Described::like(&scale);
-    let of_residual = match wanted.residual {
-        true => maps(),
-        false => Described::new([1], DType::F32),
-    };
-    let outputs = [maps(), channel(), channel(), of_residual];
-    let output = saved.output.unwrap_or_else(|| gradient.clone());
-    let inputs = [input, output, gradient, scale, shift, mean, variance];
     let pass = Backward { of_batch, epsilon, rectified, wanted };
-    let [input, scale, shift, residual] = register(
-        "batch_norm2d_backward",
-        inputs,
-        outputs,
-        move |[input, output, gradient, scale, shift, mean, variance]| {
-            launch_backward([input, output, gradient], [scale, shift, mean, variance], pass)
-        },
-    );
+    // In place of an output that was not kept, something that is not looked at.
+    let output = output.unwrap_or_else(|| gradient.clone());
+    let maps = [input, output, gradient].map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+    let per_channel = [scale, shift, mean, variance];
+    let sums = (wanted.affine || of_batch).then(|| launch_sums(&maps, &per_channel, pass));
+    let [of_input, of_residual] = match wanted.input || wanted.residual {
+        true => launch_maps(maps, &per_channel, sums.as_ref(), pass).map(Some),
+        false => [None, None],
+    };
+    let affine = sums.map(|[of_shift, of_scale]| [of_scale, of_shift]);
     BatchNorm2dGradients {
-        input: wanted.input.then_some(input),
-        affine: wanted.affine.then_some([scale, shift]),
-        residual: wanted.residual.then_some(residual),
+        input: of_input.filter(|_| wanted.input),
+        affine: affine.filter(|_| wanted.affine),
+        residual: of_residual.filter(|_| wanted.residual),
     }
 }
 
-/// Takes input, output (or anything of its shape where none was kept) and its gradient, and scale,
-/// shift, mean and variance; returns the gradients of input, scale, shift and residual, any `[1]` for
-/// one that is not wanted.
-fn launch_backward<R: CubeRuntime>(
-    maps: [CubeTensor<R>; 3],
-    per_channel: [CubeTensor<R>; 4],
+/// The gradients of input and residual, the latter any `[1]` where it is not wanted.
+fn launch_maps<R: CubeRuntime>(
+    [input, output, gradient]: [CubeTensor<R>; 3],
+    per_channel: &[CubeTensor<R>; 4],
+    sums: Option<&[CubeTensor<R>; 2]>,
     pass: Backward,
-) -> [CubeTensor<R>; 4] {
-    let maps = maps.map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
+) -> [CubeTensor<R>; 2] {
     let Backward { of_batch, wanted, .. } = pass;
-    let unwanted = || empty(&maps[0], [1]);
-    let [of_shift, of_scale] = match wanted.affine || (of_batch && wanted.input) {
-        true => launch_sums(&maps, &per_channel, pass),
-        false => [(); 2].map(|()| unwanted()),
-    };
-    if !wanted.input && !wanted.residual {
-        return [unwanted(), of_scale, of_shift, unwanted()];
-    }
-    let [input, output, gradient] = maps;
     let [batch, height, width, channels] = input.meta.shape().dims();
     let places = batch * height * width;
     let of_input = empty(&input, input.meta.shape().clone());
@@ -251,6 +203,9 @@ fn launch_backward<R: CubeRuntime>(
         true => empty(&input, input.meta.shape().clone()),
         false => empty(&input, [1]),
     };
+    // Looked at only where the statistics were those of the batch.
+    let [scale, shift, ..] = per_channel;
+    let [of_shift, of_scale] = sums.map_or([shift, scale], <[_; 2]>::each_ref);
     let Division { lanes, segment, count, cube, .. } = Division::of_places(places, channels);
     differentiate_normal::launch::<R>(
         &of_input.client,
@@ -263,7 +218,7 @@ fn launch_backward<R: CubeRuntime>(
         of_scale.clone().into_array_arg(),
         of_input.clone().into_array_arg(),
         of_residual.clone().into_array_arg(),
-        normal(&per_channel, pass.epsilon),
+        normal(per_channel, pass.epsilon),
         1.0 / places as f32,
         segment,
         lanes,
@@ -272,7 +227,7 @@ fn launch_backward<R: CubeRuntime>(
         pass.rectified,
     );
     let of_residual = if wanted.residual { permute_nhwc_to_nchw(of_residual) } else { of_residual };
-    [permute_nhwc_to_nchw(of_input), of_scale, of_shift, of_residual]
+    [permute_nhwc_to_nchw(of_input), of_residual]
 }
 
 /// The gradients of shift and scale, of which that of the input is made too where the statistics were

@@ -21,11 +21,7 @@ use burn_cubecl::{
 };
 use cubek::convolution::AcceleratedTileKind;
 
-use super::{
-    places,
-    product::fills_an_odd_number,
-    registered::{Described, Lazy, register},
-};
+use super::{places, product::fills_an_odd_number};
 use crate::{
     Backend, Convolution,
     conv2d::{Conv2dGradients, Conv2dParents, burn_options, convolution},
@@ -37,51 +33,39 @@ const RUNS: &str = "a kernel without tensor cores takes every shape";
 
 /// Convolution without ReLU.
 pub(super) fn forward<R, B>(
-    input: Lazy<R>,
-    weight: Lazy<R>,
-    bias: Option<Lazy<R>>,
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
     options: &Conv2dOptions,
-) -> Lazy<R>
+) -> CubeTensor<R>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let options = *options;
-    let ([batch, _, height, width], [outputs, channels, rows, columns]) =
-        (input.shape().dims(), weight.shape().dims());
+    let [_, channels, rows, columns] = weight.meta.shape().dims();
     // What Burn might make a product of matrices, by kernels that read beyond these.
     let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
-    let sixteen_bits = has_16_bits(&input);
-    if !exact(&input) && !sixteen_bits && !beyond {
-        return B::conv2d(input, weight, bias, burn_options(&options));
+    if has_16_bits(&input) {
+        return sixteen_bits::forward(input, weight, bias, options);
     }
-    let [height, width] = options.output_size([height, width], [rows, columns]);
-    let outputs = [Described::new([batch, outputs, height, width], input.dtype())];
-    let has_bias = bias.is_some();
-    let bias = bias.unwrap_or_else(|| weight.clone());
-    let [maps] = register("conv2d", [input, weight, bias], outputs, move |inputs| {
-        let [input, weight, bias] = inputs;
-        let bias = has_bias.then_some(bias);
-        if sixteen_bits {
-            return [sixteen_bits::forward(input, weight, bias, &options)];
-        }
-        let options = burn_options(&options);
-        [conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS)]
-    });
-    maps
+    let options = burn_options(options);
+    if exact(&input) || beyond {
+        return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
+    }
+    B::conv2d(input, weight, bias, options)
 }
 
 /// The gradients that are wanted, from that of what the convolution returned before ReLU.
 pub(super) fn gradients<R, B>(
-    input: Lazy<R>,
-    weight: Lazy<R>,
-    gradient: Lazy<R>,
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    gradient: CubeTensor<R>,
     options: &Conv2dOptions,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<B>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
     let [of_input, of_weight] = sizes;
@@ -105,13 +89,8 @@ where
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
             if has_16_bits(&gradient) {
-                let (outputs, options) = ([Described::new(of_input, gradient.dtype())], *options);
-                let operands = [gradient.clone(), weight.clone()];
-                let launch = move |[gradient, weight]: [CubeTensor<R>; 2]| {
-                    [sixteen_bits::input_gradient(gradient, weight, of_input, &options)]
-                };
-                let [of_input] = register("conv2d_x", operands, outputs, launch);
-                return of_input;
+                let (gradient, weight) = (gradient.clone(), weight.clone());
+                return sixteen_bits::input_gradient(gradient, weight, of_input, options);
             }
             let (input, weight) = (input.clone(), weight.clone());
             B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
@@ -141,22 +120,21 @@ fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_reshape(sums, [channels].into())
 }
 
-fn exact<R: CubeRuntime>(values: &Lazy<R>) -> bool {
+fn exact<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
     convolution() == Convolution::Exact && values.dtype() == DType::F32
 }
 
-fn has_16_bits<R: CubeRuntime>(values: &Lazy<R>) -> bool {
+fn has_16_bits<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
     matches!(values.dtype(), DType::BF16 | DType::F16)
 }
 
 /// The gradient of an input of the shape `size`, with no operand rounded.
 fn input_gradient<R: CubeRuntime>(
-    gradient: Lazy<R>,
-    weight: Lazy<R>,
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
     size: [usize; 4],
     options: &Conv2dOptions,
-) -> Lazy<R> {
-    let outputs = [Described::new(size, gradient.dtype())];
+) -> CubeTensor<R> {
     let ([_, _, rows, columns], [_, _, height, width]) =
         (weight.shape().dims(), gradient.shape().dims());
     let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
@@ -167,14 +145,10 @@ fn input_gradient<R: CubeRuntime>(
         size[2 + axis] + 2 * padding[axis] - reached
     });
     let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
-    let [of_input] = register("conv2d_x_exact", [gradient, weight], outputs, move |inputs| {
-        let (options, by) = (options.clone(), ConvTranspose2dStrategy::Direct);
-        let transpose = |[gradient, weight]: [CubeTensor<R>; 2]| {
-            conv_transpose2d(gradient, weight, None, options, by).expect(RUNS)
-        };
-        [sixteen_bits::in_f32(inputs, transpose)]
-    });
-    of_input
+    sixteen_bits::in_f32([gradient, weight], |[gradient, weight]| {
+        conv_transpose2d(gradient, weight, None, options, ConvTranspose2dStrategy::Direct)
+            .expect(RUNS)
+    })
 }
 
 /// Rows or columns from the begin of the first window to the end of the last.
@@ -193,14 +167,14 @@ fn leaves_gaps([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bo
 /// As [`input_gradient`], of a kernel that leaves gaps between its windows. In those Burn's direct
 /// transposed convolution loses its place, so the kernel is widened with zeros until there are none.
 fn input_gradient_with_gaps<R, B>(
-    gradient: Lazy<R>,
-    weight: Lazy<R>,
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
     size: [usize; 4],
     options: &Conv2dOptions,
-) -> Lazy<R>
+) -> CubeTensor<R>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let Conv2dOptions { stride, padding, dilation, .. } = *options;
     let of_weight: [usize; 4] = weight.shape().dims();
@@ -241,13 +215,13 @@ fn reads_beyond([outputs, ..]: [usize; 4], options: &Conv2dOptions) -> bool {
 /// The gradient of an input over which a kernel moved place by place: the convolution of the outputs'
 /// gradient with the kernel turned around, padded so that every window over the border counts.
 fn input_gradient_by_forward<R, B>(
-    gradient: Lazy<R>,
-    weight: Lazy<R>,
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
     options: &Conv2dOptions,
-) -> Lazy<R>
+) -> CubeTensor<R>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let [_, _, rows, columns] = weight.shape().dims();
     let [down, right] = options.dilation;
@@ -261,35 +235,31 @@ where
 /// The gradient of a weight of the shape `size`: by Burn's kernels or this project's, whichever is
 /// found to be faster; where convolutions are exact by the latter.
 fn of_weight_by_fastest<R: CubeRuntime>(
-    input: Lazy<R>,
-    gradient: Lazy<R>,
+    input: CubeTensor<R>,
+    gradient: CubeTensor<R>,
     size: [usize; 4],
     options: &Conv2dOptions,
-) -> Lazy<R> {
-    let outputs = [Described::new(size, gradient.dtype())];
-    let (exact, options) = (exact(&input), *options);
-    let launch = move |[input, gradient]: [CubeTensor<R>; 2]| match exact {
-        true => [weight_gradient::launch(input, gradient, size, &options)],
-        false => [tuned(input, gradient, size, options)],
-    };
-    let [of_weight] = register("conv2d_weight", [input, gradient], outputs, launch);
-    of_weight
+) -> CubeTensor<R> {
+    match exact(&input) {
+        true => weight_gradient::launch(input, gradient, size, options),
+        false => tuned(input, gradient, size, *options),
+    }
 }
 
 /// The gradient of a weight of the shape `size`, a group after the other: Burn's kernels for all of them
 /// at once might round their operands, or sum in 16 bits.
 fn weight_gradient_by_group<R, B>(
-    input: Lazy<R>,
-    gradient: Lazy<R>,
+    input: CubeTensor<R>,
+    gradient: CubeTensor<R>,
     [outputs, channels, height, width]: [usize; 4],
     options: &Conv2dOptions,
-) -> Lazy<R>
+) -> CubeTensor<R>
 where
     R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = Lazy<R>>,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let (outputs, of_one) = (outputs / options.groups, Conv2dOptions { groups: 1, ..*options });
-    let part = |maps: &Lazy<R>, group: usize, channels: usize| {
+    let part = |maps: &CubeTensor<R>, group: usize, channels: usize| {
         let channels = Slice::from(group * channels..(group + 1) * channels);
         B::float_slice(maps.clone(), &[Slice::full(), channels, Slice::full(), Slice::full()])
     };

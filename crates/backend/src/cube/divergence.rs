@@ -1,0 +1,53 @@
+//! Whether an update is finite, by one cube.
+
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*},
+    kernel::into_contiguous,
+    tensor::CubeTensor,
+};
+
+use super::{
+    buffers::empty,
+    lanes::{UNITS, sum_of_lane},
+};
+
+#[cube(launch)]
+fn judge(
+    square_sums: &Array<f32>,
+    loss: &Array<f32>,
+    before: &Array<f32>,
+    total: &mut Array<f32>,
+    diverged: &mut Array<f32>,
+) {
+    let mut sum = 0.0f32;
+    for i in range_stepped(UNIT_POS as usize, square_sums.len(), UNITS) {
+        sum += square_sums[i];
+    }
+    let sum = sum_of_lane(sum, 1usize);
+    if UNIT_POS == 0 {
+        let mut flag = 1.0f32;
+        // Not so of a NaN.
+        if sum + f32::abs(loss[0]) <= f32::MAX {
+            flag = before[0];
+        }
+        total[0] = sum;
+        diverged[0] = flag;
+    }
+}
+
+pub(super) fn judged<R: CubeRuntime>(inputs: [CubeTensor<R>; 3]) -> [CubeTensor<R>; 2] {
+    let [square_sums, loss, before] = inputs.map(into_contiguous);
+    let [total, diverged] = [(); 2].map(|()| empty(&square_sums, [1]));
+    judge::launch::<R>(
+        &total.client,
+        CubeCount::Static(1, 1, 1),
+        CubeDim::new_1d(UNITS as u32),
+        square_sums.into_array_arg(),
+        loss.into_array_arg(),
+        before.into_array_arg(),
+        total.clone().into_array_arg(),
+        diverged.clone().into_array_arg(),
+    );
+    [total, diverged]
+}
