@@ -88,8 +88,9 @@ impl<B: Backend> Pass<B> {
         let mut find = Find { statistics: self.statistics, alike: BTreeMap::new() };
         model.visit(&mut find);
         let mut replace = Replace::<B>(HashMap::new());
-        for (factor, (running, pairs)) in find.alike {
+        for (factor, pairs) in find.alike {
             let share = MOMENTUM * f64::from_bits(factor);
+            let (running, pairs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
             let moved = B::fused_moving_averages(pairs, 1.0 - MOMENTUM, share);
             replace.0.extend(running.into_iter().zip(moved));
         }
@@ -113,10 +114,13 @@ impl<B: Backend> Pass<B> {
     }
 }
 
+/// A running statistic, with its values and those of the batch.
+type Pair<B> = (ParamId, [FloatTensor<B>; 2]);
+
 /// Pairs the running statistics with those of the batch, by the bits of the factor of the latter.
 struct Find<B: Backend> {
     statistics: HashMap<ParamId, Statistic<B>>,
-    alike: BTreeMap<u64, (Vec<ParamId>, Vec<[FloatTensor<B>; 2]>)>,
+    alike: BTreeMap<u64, Vec<Pair<B>>>,
 }
 
 impl<B: Backend> ModuleVisitor<B> for Find<B> {
@@ -124,9 +128,8 @@ impl<B: Backend> ModuleVisitor<B> for Find<B> {
         let Some((batch, factor)) = self.statistics.remove(&parameter.id) else { return };
         let running = parameter.val();
         let batch = batch.reshape(running.dims());
-        let (ids, pairs) = self.alike.entry(factor.to_bits()).or_default();
-        ids.push(parameter.id);
-        pairs.push([running, batch].map(|statistic| statistic.into_primitive().tensor()));
+        let pair = [running, batch].map(|statistic| statistic.into_primitive().tensor());
+        self.alike.entry(factor.to_bits()).or_default().push((parameter.id, pair));
     }
 }
 
