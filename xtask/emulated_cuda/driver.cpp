@@ -175,7 +175,7 @@ int cuMemcpyHtoDAsync_v2(void* target, const void* source, size_t bytes, void*) 
 int cuMemcpyDtoHAsync_v2(void* target, const void* source, size_t bytes, void*) {
     Turn turn(one_at_a_time);
     ++counts.downloads;
-    // What kernels that do nothing leave is no number.
+    // Whatever lay there, since no kernel wrote it.
     if (is_idle()) return std::memset(target, 0, bytes), SUCCESS;
     return std::memcpy(target, source, bytes), SUCCESS;
 }
@@ -238,7 +238,8 @@ int cuLaunchKernel(const Kernel* kernel, unsigned grid_x, unsigned grid_y, unsig
     if (block_x * block_y * block_z > MOST_THREADS || shared_bytes > SHARED_BYTES)
         return INVALID_VALUE;
     ++counts.launches;
-    if (!is_idle()) run(*kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments);
+    if (is_idle()) return SUCCESS;
+    run(*kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments);
     return SUCCESS;
 }
 
