@@ -198,6 +198,11 @@ pub fn forked<B: Backend>(maps: Tensor<B, 4>) -> [Tensor<B, 4>; 2] {
     [maps.clone(), maps].map(|maps| maps.permute([0, 3, 1, 2]))
 }
 
+/// The sum, `[1]`, in the same order each time, which Burn's `sum` does not promise on a GPU.
+pub fn sum<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 1> {
+    tensor(B::column_sums(primitive(values)))
+}
+
 /// Every `stride`th row and column of maps, in the middle of so many `channels`, of which the others
 /// are zeros.
 ///

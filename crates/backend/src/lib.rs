@@ -43,6 +43,7 @@ pub mod overrides;
 mod pixels;
 mod precision;
 mod primitive;
+mod recorded;
 mod rescale;
 mod rms_prop;
 mod sgd;
@@ -77,11 +78,12 @@ pub use crate::{
     lstm::{
         Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, LstmWanted,
     },
-    operations::{AutodiffBackend, Backend},
+    operations::Backend,
     part::{Part, Share},
     peaks::Peaks,
     pixels::Packing,
     precision::{Precision, precision, set_precision},
+    recorded::AutodiffBackend,
     rms_prop::RmsPropStep,
     selected::{NAME, Selected},
     sgd::SgdStep,

@@ -67,7 +67,6 @@ pub(crate) fn of_sums<B: Backend>(
     gradient: FloatTensor<B>,
 ) -> LinearGradients<B> {
     let gradient = tensor::<B, 2>(gradient);
-    let [_, outputs] = gradient.dims();
     LinearGradients {
         input: saved
             .weight
@@ -75,7 +74,7 @@ pub(crate) fn of_sums<B: Backend>(
         weight: saved
             .input
             .map(|input| primitive(product(tensor::<B, 2>(input).transpose(), gradient.clone()))),
-        bias: saved.bias.then(|| primitive(gradient.sum_dim(0).reshape([outputs]))),
+        bias: saved.bias.then(|| B::column_sums(primitive(gradient))),
     }
 }
 

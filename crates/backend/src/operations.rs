@@ -5,7 +5,6 @@
 //! begin with `fused_`, because a method named like one of Burn's would be ambiguous in code that is
 //! generic over both.
 
-use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
     Shape, Tensor, TensorMetadata, TensorPrimitive,
     ops::{FloatTensor, IntTensor},
@@ -18,8 +17,8 @@ use crate::{
     conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool, cross_entropy, divergence, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, gradient_divided, linear, lstm, max_pool2d, moving_averages, normalized,
-    pixels, rescale, square_sums, subsample, update,
+    global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
+    square_sums, subsample, update,
 };
 
 /// A Burn backend with this project's fused operations.
@@ -80,6 +79,13 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// The values in the memory layout in which operations read a parameter of this shape.
     fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
         values
+    }
+
+    /// The sum of each column of a matrix `[rows, columns]`, `[columns]`, or that of a vector `[rows]`,
+    /// `[1]`; in the same order each time.
+    fn column_sums(values: FloatTensor<Self>) -> FloatTensor<Self> {
+        let columns = values.shape().iter().skip(1).product();
+        Self::float_reshape(Self::float_sum_dim(values, 0), Shape::new([columns]))
     }
 
     /// The products of matrices, `[.., rows, inner]` by `[.., inner, columns]`.
@@ -358,132 +364,6 @@ pub trait Backend: burn::tensor::backend::Backend {
         affine::composed::<Self>(images, maps)
     }
 }
-
-/// A [`Backend`] that records gradients, on top of one that computes.
-pub trait AutodiffBackend:
-    Backend + burn::tensor::backend::AutodiffBackend<InnerBackend: Backend>
-{
-}
-
-impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
-    const CHANNELS_LAST: bool = B::CHANNELS_LAST;
-
-    fn gradient_divided(values: FloatTensor<Self>, divisor: usize) -> FloatTensor<Self> {
-        gradient_divided::recorded::<B, C>(values, divisor)
-    }
-
-    fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
-        batch_norm2d::recorded(layer)
-    }
-
-    fn fused_lstm(layer: Lstm<Self>) -> LstmOutput<Self> {
-        lstm::recorded(layer)
-    }
-
-    fn fused_linear(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        rectified: bool,
-    ) -> FloatTensor<Self> {
-        linear::recorded::<B, C>(input, weight, bias, rectified)
-    }
-
-    fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
-        embedding::recorded::<B, C>(table, indices)
-    }
-
-    fn fused_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
-        cross_entropy::recorded::<B, C>(logits, targets)
-    }
-
-    fn fused_binary_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        binary_cross_entropy::recorded::<B, C>(logits, targets)
-    }
-
-    fn fused_conv2d(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: Option<FloatTensor<Self>>,
-        options: &Conv2dOptions,
-    ) -> FloatTensor<Self> {
-        conv2d::recorded::<B, C>(input, weight, bias, options)
-    }
-
-    fn fused_conv2d_relu_max_pool(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        options: &Conv2dOptions,
-    ) -> (FloatTensor<Self>, IntTensor<Self>) {
-        conv2d_relu_max_pool::recorded::<B, C>(input, weight, bias, options)
-    }
-
-    fn fused_max_pool2d(
-        input: FloatTensor<Self>,
-        options: &PoolOptions,
-    ) -> (FloatTensor<Self>, IntTensor<Self>) {
-        max_pool2d::recorded::<B, C>(input, options)
-    }
-
-    fn fused_subsample(
-        maps: FloatTensor<Self>,
-        stride: usize,
-        channels: usize,
-    ) -> FloatTensor<Self> {
-        subsample::recorded::<B, C>(maps, stride, channels)
-    }
-
-    fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
-        global_average_pool::recorded::<B, C>(input)
-    }
-
-    fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {
-        dropout::recorded::<B, C>(values, mask)
-    }
-
-    fn fused_moving_averages(
-        pairs: Vec<[FloatTensor<Self>; 2]>,
-        kept: f64,
-        share: f64,
-    ) -> Vec<FloatTensor<Self>> {
-        use burn::tensor::backend::AutodiffBackend;
-        let pairs = pairs.into_iter().map(|pair| pair.map(Self::inner)).collect();
-        let averages = B::fused_moving_averages(pairs, kept, share);
-        averages.into_iter().map(Self::from_inner).collect()
-    }
-
-    fn fused_normalized(
-        images: FloatTensor<Self>,
-        factors_and_summands: [FloatTensor<Self>; 2],
-    ) -> FloatTensor<Self> {
-        use burn::tensor::backend::AutodiffBackend;
-        let factors_and_summands = factors_and_summands.map(Self::inner);
-        Self::from_inner(B::fused_normalized(Self::inner(images), factors_and_summands))
-    }
-
-    fn fused_pixels(
-        packed: IntTensor<Self>,
-        indices: Option<IntTensor<Self>>,
-        shape: [usize; 3],
-    ) -> FloatTensor<Self> {
-        use burn::tensor::backend::AutodiffBackend;
-        Self::from_inner(B::fused_pixels(packed, indices, shape))
-    }
-
-    fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
-        use burn::tensor::backend::AutodiffBackend;
-        Self::from_inner(B::fused_affine(Self::inner(images), maps))
-    }
-}
-
-impl<B: Backend, C: CheckpointStrategy> AutodiffBackend for Autodiff<B, C> {}
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, convert::Infallible, iter};
 
-use backend::Backend;
+use backend::{Backend, functional};
 use burn::tensor::{ElementConversion, Int, Tensor};
 
 /// How a metric follows from the mean of its scores.
@@ -69,8 +69,7 @@ impl<B: Backend> Evaluation<B> {
         self.samples += samples;
         for (sum, scores) in self.sums.iter_mut().zip(scores) {
             assert_eq!(scores.dims(), [samples], "a score for each sample");
-            // Not with `sum`, which on a GPU may add in another order each time.
-            *sum = sum.clone() + scores.sum_dim(0);
+            *sum = sum.clone() + functional::sum(scores);
         }
         self.batches += 1;
         if self.batches == BATCHES_ON_DEVICE {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use backend::{AutodiffBackend, Part};
+use backend::{AutodiffBackend, Part, functional::sum};
 use burn::{
     module::AutodiffModule,
     tensor::{ElementConversion, Tensor, TensorPrimitive},
@@ -165,8 +165,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     ) -> Option<Gradients<B::InnerBackend>> {
         self.last_counts = part.samples > 0;
         let losses = if self.last_counts { losses } else { losses * 0.0 };
-        // Not with `sum`, which on a GPU may add in another order each time.
-        let seen = losses.clone().inner().sum_dim(0);
+        let seen = sum(losses.clone().inner());
         let losses = B::gradient_divided(losses.into_primitive().tensor(), part.of);
         let losses = Tensor::from_primitive(TensorPrimitive::Float(losses));
         let losses = match &self.loss_scale {
@@ -291,7 +290,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     /// The norm of the last update's gradients, before they were clipped; waits for the device.
     pub(crate) fn gradient_norm(&self) -> f64 {
         let squares = self.squares.of_each();
-        let squares = squares.map(|sums| sums.sum_dim(0).into_scalar().elem::<f64>());
+        let squares = squares.map(|squares| sum(squares).into_scalar().elem::<f64>());
         squares.map_or(self.norm_before, f64::sqrt)
     }
 

@@ -1,5 +1,7 @@
-//! Products of matrices: Burn's, except where some of its kernels would read beyond the matrices, or
-//! would add up a part of the numbers.
+//! Products of matrices, written without gaps between rows, so that what reads them copies nothing.
+//!
+//! They are Burn's, except where some of its kernels would read beyond the matrices, or would add up a
+//! part of the numbers.
 //!
 //! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
@@ -8,8 +10,11 @@
 //! Its kernels for vectors divide the numbers among as many units as the device's largest plane has, and
 //! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may
 //! have fewer.
+//!
+//! Small ones are by one kernel: to choose one, all of Burn's would be compiled and tried before the first
+//! product, of which none takes much longer than its start.
 
-use burn::tensor::DType;
+use burn::tensor::{DType, Shape};
 use burn_cubecl::{
     CubeRuntime, CubeTuneId,
     cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
@@ -28,18 +33,24 @@ use cubek::{
 
 use super::buffers::empty;
 
+/// Multiplications of a product that is not worth a choice of kernels: 64 rows by 64 columns of 64.
+const SMALL: usize = 1 << 18;
+
 /// `[.., rows, inner]` by `[.., inner, columns]`.
 pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>) -> CubeTensor<R> {
-    let (of_left, of_right) = (left.meta.shape(), right.meta.shape());
-    let last = of_left.num_dims() - 1;
-    let (rows, inner, columns) = (of_left[last - 1], of_left[last], of_right[last]);
-    let by_vector = rows == 1 || columns == 1;
+    let shape = shape(&left, &right);
+    let last = shape.num_dims() - 1;
+    let inner = left.meta.shape()[last];
+    if (1..=SMALL).contains(&(shape.num_elements() * inner)) {
+        return by_units([left, right]);
+    }
+    let by_vector = shape[last - 1] == 1 || shape[last] == 1;
     let is_right = match by_vector {
         true => planes_are_equal::<R>(&left),
         false => !fills_an_odd_number(inner),
     };
     if is_right {
-        let (product, dtype) = (room(&left, &right), left.dtype);
+        let (product, dtype) = (empty(&left, shape), left.dtype);
         return matmul(left, right, Some(product), MatmulStrategy::Autotune, dtype)
             .expect("autotune has a kernel for matrices of any shape");
     }
@@ -99,7 +110,7 @@ fn launch<R: CubeRuntime>(
     [left, right]: [CubeTensor<R>; 2],
 ) -> Result<CubeTensor<R>, String> {
     let (client, dtype) = (left.client.clone(), left.dtype);
-    let product = room(&left, &right);
+    let product = empty(&left, shape(&left, &right));
     let [left, right] =
         [left, right].map(|matrix| InputBinding::new(matrix.binding(), dtype.into()));
     let mut types = of_one_type(dtype);
@@ -108,16 +119,15 @@ fn launch<R: CubeRuntime>(
     Ok(product)
 }
 
-/// For a product, its rows one after another: Burn would begin each at a multiple of some bytes, and
-/// what reads it would copy it first.
-fn room<R: CubeRuntime>(left: &CubeTensor<R>, right: &CubeTensor<R>) -> CubeTensor<R> {
+/// The shape of a product.
+fn shape<R: CubeRuntime>(left: &CubeTensor<R>, right: &CubeTensor<R>) -> Shape {
     let (mut shape, of_right) = (left.meta.shape().clone(), right.meta.shape());
     let last = shape.num_dims() - 1;
     for axis in 0..last - 1 {
         shape[axis] = shape[axis].max(of_right[axis]);
     }
     shape[last] = of_right[last];
-    empty(left, shape)
+    shape
 }
 
 /// Operands and result of one type, with what products of them are summed in.

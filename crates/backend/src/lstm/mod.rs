@@ -220,7 +220,7 @@ pub(crate) fn of_products<B: Backend>(
     &[batch, time, inputs]: &[usize; 3],
     wanted: LstmWanted,
 ) -> (Option<FloatTensor<B>>, Option<[FloatTensor<B>; 3]>) {
-    let [rows, gates] = of_sums.dims();
+    let [rows, _] = of_sums.dims();
     let weights = wanted.weights.then(|| {
         let outputs = tensor::<B, 3>(outputs);
         let [_, _, width] = outputs.dims();
@@ -237,7 +237,7 @@ pub(crate) fn of_products<B: Backend>(
         [
             primitive(product(of_sums.clone().transpose(), input)),
             primitive(product(of_sums.clone().transpose(), before)),
-            primitive(of_sums.clone().sum_dim(0).reshape([gates])),
+            B::column_sums(primitive(of_sums.clone())),
         ]
     });
     let input = wanted

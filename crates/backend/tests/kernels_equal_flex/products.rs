@@ -12,17 +12,16 @@ use burn::{
 
 use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
 
-/// Rows, inner, columns: where the inner ones fill an odd number of the stages that kernels multiply at
-/// a time, an even number, and part of one; large enough for autotune to try all kernels. Then vectors, as
-/// a network has them that gives one number, or is given one sample.
-const SHAPES: [[usize; 3]; 8] = [
-    [20, 16, 600],
+/// Rows, inner, columns: a small product, which is by one kernel; then some where the inner ones fill an
+/// odd number of the stages that kernels multiply at a time, an even number, and part of one, large enough
+/// for autotune to try all kernels; then vectors.
+const SHAPES: [[usize; 3]; 7] = [
+    [30, 70, 12],
+    [20, 16, 1000],
     [512, 32, 40],
-    [16, 800, 20],
-    [30, 520, 12],
-    [64, 256, 1],
-    [1024, 128, 1],
-    [1, 256, 64],
+    [16, 800, 24],
+    [30, 520, 20],
+    [2100, 128, 1],
     [1, 1024, 512],
 ];
 
@@ -90,7 +89,7 @@ fn layer<B: Backend>([rows, inputs, outputs]: [usize; 3]) -> [FloatTensor<B>; 3]
 
 #[test]
 fn dense_layers() {
-    for (sizes, rectified) in [[1, 1, 1], [3, 5, 7], [40, 20, 64], [300, 64, 10], [513, 70, 33]]
+    for (sizes, rectified) in [[1, 1, 1], [3, 5, 7], [40, 20, 64], [300, 64, 10], [513, 15, 33]]
         .into_iter()
         .flat_map(|sizes| [(sizes, false), (sizes, true)])
     {
@@ -121,6 +120,38 @@ fn dense_layers() {
         ] {
             let (ours, reference) = (ours.unwrap(), reference.unwrap());
             assert_close(&format!("{what}, {name}"), ours, reference, relative);
+        }
+    }
+}
+
+/// Against sums in f64, since the CPU's own are of one number after another. Few rows, and so many that they
+/// are summed in two steps; a column, fewer than a cube takes, and more.
+#[test]
+fn sums_of_columns() {
+    for dtype in [DType::F32, DType::BF16] {
+        if !Selected::supports_dtype(&Default::default(), dtype) {
+            eprintln!("skipped: the device has no {dtype:?}");
+            continue;
+        }
+        let relative = if dtype == DType::BF16 { 1e-2 } else { 1e-5 };
+        for shape in [[1, 1], [7, 3], [1000, 40], [70_000, 1], [20_000, 33]] {
+            let sums =
+                Selected::column_sums(primitive(normal::<Selected, 2>(shape, 1).cast(dtype)));
+            let sums = numbers::<Selected>(Selected::float_cast(sums, DType::F32.into()));
+            let rounded = normal::<Flex, 2>(shape, 1).cast(dtype).cast(DType::F32);
+            let values = numbers::<Flex>(primitive(rounded));
+            let [_, columns] = shape;
+            assert_eq!(sums.len(), columns);
+            for (column, sum) in sums.into_iter().enumerate() {
+                let values = values.iter().skip(column).step_by(columns);
+                let expected: f64 = values.clone().map(|&value| f64::from(value)).sum();
+                let scale: f64 = values.map(|&value| f64::from(value.abs())).sum();
+                let difference = (f64::from(sum) - expected).abs();
+                assert!(
+                    difference <= relative * expected.abs() + 1e-7 * scale,
+                    "{dtype:?} {shape:?}, column {column}: {sum} instead of {expected}"
+                );
+            }
         }
     }
 }

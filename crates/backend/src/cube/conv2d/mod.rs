@@ -115,9 +115,9 @@ where
 
 /// The sum of each channel, `[channels]`.
 fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
-    let [_, channels, _, _] = maps.shape().dims();
-    let sums = B::float_sum_dim(B::float_sum_dim(places::<B>(maps), 1), 0);
-    B::float_reshape(sums, [channels].into())
+    let [batch, channels, height, width] = maps.shape().dims();
+    let rows = [batch * height * width, channels];
+    B::column_sums(B::float_reshape(places::<B>(maps), rows.into()))
 }
 
 fn exact<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {

@@ -2,22 +2,23 @@
 //! sum over all places of all maps.
 //!
 //! One cube a tile of results, as products are usually divided, would leave most of a GPU idle. So the
-//! places are divided as well: cubes make the results of a part of the places each, and a second kernel
-//! adds up the parts. Nothing is rounded but the sums, which are made in f32 whatever the operands are.
+//! places are divided as well: cubes make the results of a part of the places each, and then the parts
+//! are added up. Nothing is rounded but the sums, which are made in f32 whatever the operands are.
 
 use burn::tensor::{DType, TensorMetadata};
 use burn_cubecl::{
     CubeRuntime,
     cubecl::{self, prelude::*, std::FastDivmod},
     kernel::into_contiguous,
-    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
+    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw, reshape},
     tensor::CubeTensor,
 };
 
 use crate::{
     cube::{
         buffers::{empty, empty_of},
-        lanes::{UNITS, column_of_unit, columns, sum_of_column},
+        column_sums::column_sums,
+        lanes::UNITS,
         noted, takes_any_float,
     },
     functional::Conv2dOptions,
@@ -33,8 +34,6 @@ const TILE: usize = UNITS * SIDE * SIDE;
 const ROWS: [usize; 2] = [16, 64];
 /// Cubes that a large device runs at a time, about.
 const CUBES: usize = 512;
-/// Neighbours whose parts a cube adds up.
-const LANES: usize = 32;
 /// The most parts, and the least places of a part.
 const PARTS: usize = 256;
 const PLACES: usize = 256;
@@ -168,16 +167,6 @@ fn multiply<E: Float, P: Float>(
     }
 }
 
-/// The sum of the parts of each result.
-#[cube(launch)]
-fn join<E: Float>(parts: &Array<f32>, results: &mut Array<E>, #[define(E)] _element: StorageType) {
-    let sum = sum_of_column(parts, results.len(), LANES);
-    let result = column_of_unit(LANES);
-    if UNIT_POS_Y == 0 && result < results.len() {
-        results[result] = E::cast_from(sum);
-    }
-}
-
 /// Rows of a tile, places of a part, and how many parts there are.
 struct Division {
     rows: usize,
@@ -260,15 +249,6 @@ pub(super) fn launch<R: CubeRuntime>(
     if parts == 1 {
         return permute_nhwc_to_nchw(partial);
     }
-    let results = empty(&input, shape);
-    let (count, cube) = columns(results.meta.num_elements(), LANES);
-    join::launch::<R>(
-        &client,
-        count,
-        cube,
-        partial.into_array_arg(),
-        results.clone().into_array_arg(),
-        element,
-    );
+    let results = reshape(column_sums(partial, input.dtype), shape.into());
     permute_nhwc_to_nchw(results)
 }
