@@ -12,7 +12,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
+use crate::{assert_close, by_kernels, device, normal, numbers, of_products, primitive};
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
 
@@ -149,7 +149,7 @@ fn convolution_in_fewer_bits() {
         ([2, 8, 6, 6], [32, 8, 3, 3]),
     ];
     for dtype in [DType::F16, DType::BF16] {
-        if !Selected::supports_dtype(&Default::default(), dtype) {
+        if !Selected::supports_dtype(&device(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");
             continue;
         }
@@ -172,7 +172,7 @@ fn through_pooling(dtype: DType) -> Vec<f32> {
     let cast = |values| Selected::float_cast(values, dtype.into());
     let options = Conv2dOptions::default();
     // Ones and whole numbers, of which no type rounds one, nor a sum.
-    let device = Default::default();
+    let device = device();
     let input = Tensor::<Selected, 1>::from_floats([1.0, 5.0, 3.0, 2.0, -4.0, 6.0], &device);
     let input = cast(primitive(input.reshape([1, 1, 2, 3])));
     let weight = cast(primitive(Tensor::<Selected, 4>::ones([2, 1, 1, 1], &device)));
@@ -191,7 +191,7 @@ fn through_pooling(dtype: DType) -> Vec<f32> {
 #[test]
 fn the_gradient_goes_to_the_winner_in_any_type() {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        if !Selected::supports_dtype(&Default::default(), dtype) {
+        if !Selected::supports_dtype(&device(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");
             continue;
         }

@@ -13,7 +13,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, normal, of_products, primitive};
+use crate::{assert_close, by_kernels, device, normal, of_products, primitive};
 
 /// Batch, time, inputs, hidden: one sequence a cube and several, more gates than units, and as many as
 /// kernels take.
@@ -60,7 +60,7 @@ fn lstm_forward() {
 /// In the arithmetic that `training.precision` may ask for, where the device has it.
 #[test]
 fn lstm_in_fewer_bits() {
-    let device = Default::default();
+    let device = device();
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device, dtype) {
             eprintln!("skipped: the device has no {dtype:?}");

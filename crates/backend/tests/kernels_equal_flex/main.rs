@@ -14,14 +14,30 @@ mod maps;
 mod products;
 mod updates;
 
+use std::sync::Once;
+
 use backend::{
-    Backend, NAME, Selected, overrides,
+    Backend, NAME, Selected,
+    device::{Device, open},
+    overrides,
     random::{Purpose, Random},
 };
 use burn::{
     backend::Flex,
     tensor::{Int, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor},
 };
+
+/// The device of the backend that is tested.
+fn device() -> Device {
+    device_of::<Selected>()
+}
+
+/// The default device, set up as for a program: with one stream for all threads.
+fn device_of<B: Backend>() -> B::Device {
+    static OPENED: Once = Once::new();
+    OPENED.call_once(|| drop(open().unwrap()));
+    Default::default()
+}
 
 fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
     tensor.into_primitive().tensor()
@@ -40,7 +56,7 @@ fn normal<B: Backend, const D: usize>(shape: [usize; D], stream: u64) -> Tensor<
     let random = Random::new(5, Purpose::Synthetic, stream);
     let count = shape.iter().product::<usize>() as u64;
     let values: Vec<f32> = (0..count).map(|index| random.normal(index)).collect();
-    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+    Tensor::from_data(TensorData::new(values, shape), &device_of::<B>())
 }
 
 /// Indices below `end`, with repetitions.
@@ -50,7 +66,7 @@ fn indices<B: Backend, const D: usize>(shape: [usize; D], end: usize) -> Tensor<
     // Squared, so that small ones are frequent.
     let index = |at| (f64::from(random.uniform(at)).powi(2) * end as f64) as i32;
     let values: Vec<i32> = (0..count).map(index).collect();
-    Tensor::from_data(TensorData::new(values, shape), &Default::default())
+    Tensor::from_data(TensorData::new(values, shape), &device_of::<B>())
 }
 
 /// Fails unless both agree to `relative` of each value, or of one where values are smaller.

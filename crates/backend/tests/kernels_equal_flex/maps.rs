@@ -10,7 +10,7 @@ use burn::{
     tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, primitive};
+use crate::{assert_close, by_kernels, device, normal, numbers, primitive};
 
 #[derive(Clone, Copy, Debug)]
 struct Norm {
@@ -262,11 +262,10 @@ fn images_from_bytes() {
     let words: Vec<i32> =
         bytes.chunks(image as usize).flat_map(|image| image.chunks(4).map(word)).collect();
     let words = TensorData::new(words, [4, 27]);
-    let packed = Tensor::<Selected, 2, Int>::from_data(words, &Default::default());
+    let packed = Tensor::<Selected, 2, Int>::from_data(words, &device());
     for indices in [vec![3, 0, 3], vec![0, 1, 2, 3]] {
-        let chosen = (indices != [0, 1, 2, 3]).then(|| {
-            Tensor::<Selected, 1, Int>::from_ints(indices.as_slice(), &Default::default())
-        });
+        let chosen = (indices != [0, 1, 2, 3])
+            .then(|| Tensor::<Selected, 1, Int>::from_ints(indices.as_slice(), &device()));
         let images = by_kernels(|| functional::pixels(packed.clone(), chosen, shape)).into_data();
         let bytes = indices.iter().flat_map(|&index| &bytes[(index * image) as usize..][..105]);
         for (index, (seen, byte)) in images.iter::<f32>().zip(bytes).enumerate() {

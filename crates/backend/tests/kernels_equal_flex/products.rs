@@ -10,7 +10,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, of_products, primitive};
+use crate::{assert_close, by_kernels, device, normal, numbers, of_products, primitive};
 
 /// Rows, inner, columns: a small product, which is by one kernel; then some where the inner ones fill an
 /// odd number of the stages that kernels multiply at a time, an even number, and part of one, large enough
@@ -46,7 +46,7 @@ fn operands<B: Backend>(
 #[test]
 fn products_of_matrices() {
     for dtype in [DType::F32, DType::BF16] {
-        if !Selected::supports_dtype(&Default::default(), dtype) {
+        if !Selected::supports_dtype(&device(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");
             continue;
         }
@@ -129,7 +129,7 @@ fn dense_layers() {
 #[test]
 fn sums_of_columns() {
     for dtype in [DType::F32, DType::BF16] {
-        if !Selected::supports_dtype(&Default::default(), dtype) {
+        if !Selected::supports_dtype(&device(), dtype) {
             eprintln!("skipped: the device has no {dtype:?}");
             continue;
         }
@@ -158,9 +158,9 @@ fn sums_of_columns() {
 
 #[test]
 fn relu_of_a_dense_layer_keeps_nan() {
-    let one = |value: f32| Tensor::<Selected, 2>::from_floats([[value]], &Default::default());
+    let one = |value: f32| Tensor::<Selected, 2>::from_floats([[value]], &device());
     for (value, expected) in [(f32::NAN, None), (-2.0, Some(0.0)), (2.0, Some(3.0))] {
-        let bias = primitive(Tensor::<Selected, 1>::from_floats([1.0], &Default::default()));
+        let bias = primitive(Tensor::<Selected, 1>::from_floats([1.0], &device()));
         let (input, weight) = (primitive(one(value)), primitive(one(1.0)));
         let output = by_kernels(|| Selected::fused_linear(input, weight, bias, true));
         let output = numbers::<Selected>(output)[0];

@@ -6,7 +6,7 @@ use burn::{
     tensor::{Tensor, ops::FloatTensor},
 };
 
-use crate::{assert_close, by_kernels, normal, numbers, primitive};
+use crate::{assert_close, by_kernels, device, normal, numbers, primitive};
 
 /// Parameters in more shapes than a kernel takes at a time, and the values that each is made of. Some
 /// gradients do not lie in memory as their weights do: products and convolutions return such.
@@ -35,7 +35,7 @@ fn parameters<B: Backend>(slots: usize) -> Vec<Parameter<B>> {
 fn check_update(rule: UpdateRule) {
     let ours = || parameters::<Selected>(rule.slots());
     let reference = || parameters::<Flex>(rule.slots());
-    let diverged = primitive(Tensor::<Selected, 1>::ones([1], &Default::default()));
+    let diverged = primitive(Tensor::<Selected, 1>::ones([1], &device()));
     let stayed = by_kernels(|| Selected::fused_update(ours(), diverged, &rule));
     for ((weight, slots), before) in stayed.into_iter().zip(reference()) {
         assert_close("weight after divergence", weight, before.weight, 0.0);
@@ -46,7 +46,7 @@ fn check_update(rule: UpdateRule) {
 
     let ours = ours();
     let held: Vec<_> = ours.iter().step_by(2).map(|parameter| parameter.weight.clone()).collect();
-    let finite = primitive(Tensor::<Selected, 1>::zeros([1], &Default::default()));
+    let finite = primitive(Tensor::<Selected, 1>::zeros([1], &device()));
     let found = by_kernels(|| Selected::fused_update(ours, finite, &rule));
     let finite = primitive(Tensor::<Flex, 1>::zeros([1], &Default::default()));
     let expected = Flex::fused_update(reference(), finite, &rule);
@@ -153,7 +153,7 @@ fn many_are_rescaled() {
 #[test]
 fn divergence_of_sums_and_losses() {
     fn vector(values: &[f32]) -> FloatTensor<Selected> {
-        primitive(Tensor::<Selected, 1>::from_floats(values, &Default::default()))
+        primitive(Tensor::<Selected, 1>::from_floats(values, &device()))
     }
     for count in [1, 2, 255, 256, 257, 5000] {
         for (last, loss, before, expected) in [
