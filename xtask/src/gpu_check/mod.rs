@@ -71,7 +71,11 @@ const FAST: &str = "-fast";
 /// the weights of `simplenet` part by 0.07 in 50 steps. From the GPU's weights before such a step, the
 /// CPU reaches the GPU's after it.
 const CASES: [(&str, &str); 10] = [
-    ("mlp", "data.labels=linear training.batch_size=40 optimizer.epsilon=1e-3"),
+    // Large enough for autotune to have something to choose.
+    (
+        "mlp",
+        "data.labels=linear model.hidden=[64,64] training.batch_size=100 optimizer.epsilon=1e-3",
+    ),
     (
         "cnn",
         "data.samples=200 training.batch_size=16 training.convolution=exact \
