@@ -43,27 +43,41 @@ fn operands<B: Backend>(
     [matrix([rows, inner], 1, turned[0]), matrix([inner, columns], 2, turned[1])].map(scaled)
 }
 
+fn products(dtype: DType, turned: [bool; 2]) {
+    if !Selected::supports_dtype(&device(), dtype) {
+        eprintln!("skipped: the device has no {dtype:?}");
+        return;
+    }
+    for shape in SHAPES {
+        let [left, right] = operands::<Selected>(shape, turned, dtype);
+        let ours = Selected::float_cast(Selected::product(left, right), DType::F32.into());
+        // Of the same rounded operands.
+        let wide = |values| Flex::float_cast(values, DType::F32.into());
+        let [left, right] = operands::<Flex>(shape, turned, dtype).map(wide);
+        let what = format!("{dtype:?} {shape:?}, turned {turned:?}");
+        let tolerance = if dtype == DType::BF16 { 2e-2 } else { of_products(1e-4) };
+        assert_close(&what, ours, Flex::float_matmul(left, right), tolerance);
+    }
+}
+
 #[test]
 fn products_of_matrices() {
-    for dtype in [DType::F32, DType::BF16] {
-        if !Selected::supports_dtype(&device(), dtype) {
-            eprintln!("skipped: the device has no {dtype:?}");
-            continue;
-        }
-        let each_turned = [[false, false], [true, false], [false, true]];
-        let turned = if dtype == DType::F32 { &each_turned[..] } else { &each_turned[..1] };
-        let cases = SHAPES.into_iter().flat_map(|shape| turned.iter().map(move |&by| (shape, by)));
-        for (shape, turned) in cases {
-            let [left, right] = operands::<Selected>(shape, turned, dtype);
-            let ours = Selected::float_cast(Selected::product(left, right), DType::F32.into());
-            // Of the same rounded operands.
-            let wide = |values| Flex::float_cast(values, DType::F32.into());
-            let [left, right] = operands::<Flex>(shape, turned, dtype).map(wide);
-            let what = format!("{dtype:?} {shape:?}, turned {turned:?}");
-            let tolerance = if dtype == DType::BF16 { 2e-2 } else { of_products(1e-4) };
-            assert_close(&what, ours, Flex::float_matmul(left, right), tolerance);
-        }
-    }
+    products(DType::F32, [false, false]);
+}
+
+#[test]
+fn products_of_a_turned_matrix() {
+    products(DType::F32, [true, false]);
+}
+
+#[test]
+fn products_by_a_turned_matrix() {
+    products(DType::F32, [false, true]);
+}
+
+#[test]
+fn products_in_bf16() {
+    products(DType::BF16, [false, false]);
 }
 
 /// A matrix for each image by all its channels, as crops have them.

@@ -24,6 +24,7 @@ pub(crate) struct Number<'a> {
     /// The digits before the point, by threes if something separates them.
     pub(crate) groups: Vec<&'a str>,
     /// What separates them.
+    #[cfg_attr(not(feature = "sources"), expect(dead_code, reason = "files are read with it"))]
     pub(crate) separator: Option<char>,
     /// The digits behind the point.
     pub(crate) fraction: Option<&'a str>,
