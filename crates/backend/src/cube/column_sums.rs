@@ -13,11 +13,9 @@ use burn_cubecl::{
 
 use super::{
     buffers::empty_of,
-    lanes::{UNITS, column_of_unit, sum_of_lane},
+    lanes::{MOST_LANES, UNITS, column_of_unit, lanes_of, sum_of_lane},
 };
 
-/// Columns of a cube at most, so that neighbours read neighbours.
-const LANES: usize = 32;
 /// Rows that a unit sums, unless there are more segments than one unit should add up.
 const SUMMED_BY_UNIT: usize = 64;
 const SEGMENTS: usize = 256;
@@ -61,7 +59,7 @@ fn sums_of_segments<R: CubeRuntime>(
     dtype: DType,
 ) -> CubeTensor<R> {
     let [rows, width] = values.meta.shape().dims();
-    let (segments, lanes) = (rows.div_ceil(segment), lanes(width));
+    let (segments, lanes) = (rows.div_ceil(segment), lanes_of(width));
     let sums = empty_of(dtype, &values, [segments, width]);
     let element = values.dtype.into();
     sum_segments::launch::<R>(
@@ -80,20 +78,16 @@ fn sums_of_segments<R: CubeRuntime>(
     sums
 }
 
-fn lanes(width: usize) -> usize {
-    width.next_power_of_two().min(LANES)
-}
-
 /// Whether cubes for so many columns can be started at once.
 pub(super) fn takes_columns(width: usize) -> bool {
-    width.div_ceil(LANES) <= MOST_CUBES
+    width.div_ceil(MOST_LANES) <= MOST_CUBES
 }
 
 /// The sum of each column of `[rows, width]`, `[1, width]`.
 pub(super) fn column_sums<R: CubeRuntime>(values: CubeTensor<R>, dtype: DType) -> CubeTensor<R> {
     let values = into_contiguous(values);
     let [rows, width] = values.meta.shape().dims();
-    let segment = (SUMMED_BY_UNIT * UNITS / lanes(width)).max(rows.div_ceil(SEGMENTS));
+    let segment = (SUMMED_BY_UNIT * UNITS / lanes_of(width)).max(rows.div_ceil(SEGMENTS));
     let segments = rows.div_ceil(segment);
     if segments == 1 {
         return sums_of_segments(values, rows, 1.0, dtype);

@@ -4,6 +4,8 @@ use burn_cubecl::cubecl::{self, prelude::*};
 
 /// Units of a cube, a power of two that every device has.
 pub(super) const UNITS: usize = 256;
+/// The most columns of a cube that goes over columns.
+pub(super) const MOST_LANES: usize = 32;
 
 /// What becomes of the values of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +47,11 @@ pub(super) fn sum_of_lane(value: f32, #[comptime] lanes: usize) -> f32 {
 #[cube]
 pub(super) fn largest_of_lane<N: Numeric>(value: N, #[comptime] lanes: usize) -> N {
     reduced::<N>(value, lanes, Reduction::Largest)
+}
+
+/// Columns of a cube, a power of two: at most so many that neighbours read neighbours.
+pub(super) fn lanes_of(width: usize) -> usize {
+    width.next_power_of_two().min(MOST_LANES)
 }
 
 /// Places of a cube that adds up columns: as many beside each other as it has lanes.

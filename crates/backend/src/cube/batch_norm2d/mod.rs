@@ -21,15 +21,13 @@ use self::kernels::{
 };
 use super::{
     buffers::empty,
-    lanes::{UNITS, columns},
+    lanes::{UNITS, columns, lanes_of},
 };
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     BatchNorm2dWanted,
 };
 
-/// Channels of a cube at most, so that neighbours read neighbours.
-const LANES: usize = 32;
 /// Places that a unit sums, unless there are more segments than one unit should add up.
 const SUMMED_BY_UNIT: usize = 16;
 const SUMS: usize = 256;
@@ -58,7 +56,7 @@ impl Division {
     }
 
     fn new(places: usize, channels: usize, of_unit: usize, most_segments: usize) -> Self {
-        let lanes = channels.next_power_of_two().min(LANES);
+        let lanes = lanes_of(channels);
         let rows = UNITS / lanes;
         let segment = (of_unit * rows).max(places.div_ceil(most_segments));
         let segments = places.div_ceil(segment);
