@@ -5,10 +5,9 @@ use std::{env, path::PathBuf};
 use anyhow::Context as _;
 use xshell::{Shell, cmd};
 
-/// For checks that compute little: leaves this workspace's crates unoptimised in the profiles `dev` and
-/// `test`, and with them Burn's generic code for a GPU, which takes minutes to optimise.
-pub(crate) const UNOPTIMISED: [&str; 4] =
-    ["--config", "profile.dev.opt-level=0", "--config", "profile.dev.package.backend.opt-level=0"];
+/// Options of cargo for checks that compute little: settings of the profiles `dev` and `test` with which
+/// most is compiled without optimisation.
+pub(crate) const UNOPTIMISED: [&str; 2] = ["--config", "xtask/unoptimised.toml"];
 
 /// Builds `recipes` and returns its path; in the profile `dev` one for a GPU is not optimised.
 ///

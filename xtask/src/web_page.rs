@@ -28,7 +28,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         target_is_installed(shell)?,
         "`{TARGET}` is not installed: run `rustup target add {TARGET}`"
     );
-    let folder = build(shell)?;
+    let folder = build(shell, &[])?;
     let folder = folder.display();
     println!("{folder} is ready; to try it: python3 -m http.server --directory {folder}");
     Ok(())
@@ -41,8 +41,8 @@ pub(crate) fn target_is_installed(shell: &Shell) -> anyhow::Result<bool> {
 }
 
 /// Builds the page and returns its folder.
-fn build(shell: &Shell) -> anyhow::Result<PathBuf> {
-    cmd!(shell, "cargo build --release --package web_page --target {TARGET}").run()?;
+fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
+    cmd!(shell, "cargo build --release --package web_page --target {TARGET} {options...}").run()?;
     let target = target_directory(shell);
     let folder = target.join("web_page");
     Bindgen::new()
@@ -57,7 +57,8 @@ fn build(shell: &Shell) -> anyhow::Result<PathBuf> {
 
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
-    let folder = build(shell)?;
+    // It classifies one picture, and would take minutes more to be optimised.
+    let folder = build(shell, &["--config", "profile.release.opt-level=1"])?;
     let recipes = program::build(shell, "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");

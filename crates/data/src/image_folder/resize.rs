@@ -5,7 +5,7 @@
 
 use fast_image_resize::{
     CropBox, FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer,
-    images::{TypedImage, TypedImageRef},
+    images::TypedImage,
     pixels::{U8, U8x3},
 };
 use image::DynamicImage;
@@ -34,11 +34,11 @@ pub(crate) fn write_pixels(
         Resize::Pad => return write_padded(image, shape, pixels),
     };
     if shape.channels == 1 {
-        return resize::<U8>(&grey(image), source_size, shape, &options, pixels);
+        return resize::<U8>(&mut grey(image), source_size, shape, &options, pixels);
     }
     let mut interleaved = vec![0; shape.bytes()];
-    let source = image.into_rgb8();
-    resize::<U8x3>(source.as_raw(), source_size, shape, &options, &mut interleaved)?;
+    let mut source = image.into_rgb8();
+    resize::<U8x3>(&mut source, source_size, shape, &options, &mut interleaved)?;
     for (channel, plane) in pixels.chunks_exact_mut(shape.height * shape.width).enumerate() {
         for (value, pixel) in plane.iter_mut().zip(interleaved.chunks_exact(shape.channels)) {
             *value = pixel[channel];
@@ -78,16 +78,17 @@ fn within([height, width]: [u32; 2], shape: ImageShape) -> [usize; 2] {
     }
 }
 
-/// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled.
+/// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled. And
+/// from an image that may be written to, though it is not, since the crate holds parts of its results
+/// in such ones: with two kinds of images all its loops would be compiled twice.
 fn resize<P: PixelTrait>(
-    source: &[u8],
+    source: &mut [u8],
     (width, height): (u32, u32),
     shape: ImageShape,
     options: &ResizeOptions,
     pixels: &mut [u8],
 ) -> Result<(), BadImage> {
-    let source =
-        TypedImageRef::<P>::from_buffer(width, height, source).map_err(BadImage::decode)?;
+    let source = TypedImage::<P>::from_buffer(width, height, source).map_err(BadImage::decode)?;
     let (width, height) = (shape.width as u32, shape.height as u32); // at most 4096
     let mut resized =
         TypedImage::<P>::from_buffer(width, height, pixels).map_err(BadImage::decode)?;
