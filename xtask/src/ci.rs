@@ -165,7 +165,7 @@ fn check_ranks(shell: &Shell) -> anyhow::Result<Outcome> {
         return skipped("no MPI library", "libopenmpi-dev openmpi-bin libclang-dev");
     }
     let features = ["--features", "recipes/mpi,bench/mpi"];
-    cmd!(shell, "cargo clippy --workspace {features...} -- -D warnings").run()?;
+    cmd!(shell, "cargo clippy --workspace --all-targets {features...} -- -D warnings").run()?;
     cmd!(shell, "cargo test --workspace --features recipes/mpi --test cli ranks::").run()?;
     kill(shell, Some(2))?;
     Ok(Outcome::Passed)

@@ -78,9 +78,10 @@ fn within([height, width]: [u32; 2], shape: ImageShape) -> [usize; 2] {
     }
 }
 
-/// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled. And
-/// from an image that may be written to, though it is not, since the crate holds parts of its results
-/// in such ones: with two kinds of images all its loops would be compiled twice.
+/// With the kind of pixel as a type: chosen at run time, all of the crate's kinds would be compiled.
+///
+/// `source` is only read. It is mutable for the sake of [`TypedImage`], in which the crate keeps what it
+/// resizes in between: from a `TypedImageRef` all its loops would be compiled twice.
 fn resize<P: PixelTrait>(
     source: &mut [u8],
     (width, height): (u32, u32),
