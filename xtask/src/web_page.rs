@@ -19,6 +19,8 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const PAGE: &str = "index.html";
 /// What a visitor does, in a browser.
 const CHECK: &str = "examples/web_page/check.py";
+/// A check classifies one picture, and what does so would take minutes more to be optimised.
+const UNOPTIMISED: [&str; 2] = ["--config", "profile.release.opt-level=1"];
 /// The picture that [`check`] classifies.
 const PICTURE: &str = "crates/data/tests/golden/images/turned.jpg";
 
@@ -55,10 +57,16 @@ fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Builds `inference` for a browser by itself, since the page asks for the readers of `data` too; most of
+/// it is what [`check`] needs.
+pub(crate) fn build_inference(shell: &Shell) -> anyhow::Result<()> {
+    let options = ["--release", "--package", "inference", "--target", TARGET];
+    Ok(cmd!(shell, "cargo build {options...} {UNOPTIMISED...}").run()?)
+}
+
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
-    // It classifies one picture, and would take minutes more to be optimised.
-    let folder = build(shell, &["--config", "profile.release.opt-level=1"])?;
+    let folder = build(shell, &UNOPTIMISED)?;
     let recipes = program::build(shell, "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");

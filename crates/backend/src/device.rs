@@ -11,7 +11,7 @@ mod cuda;
 mod kept_memory;
 #[cfg(feature = "cube")]
 mod kernels;
-#[cfg(any(test, feature = "cuda"))]
+#[cfg(any(test, feature = "cube"))]
 mod refusals;
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
 mod wgpu;
@@ -93,18 +93,19 @@ pub fn open() -> Result<(Device, String), DeviceError> {
 pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
     let found = probe_selected(process).map_err(|reason| DeviceError { reason })?;
     #[cfg(feature = "cube")]
-    OPENED.get_or_init(|| found.0.clone());
-    #[cfg(feature = "cuda")]
-    memory_bytes().into_iter().for_each(refusals::watch);
+    {
+        OPENED.get_or_init(|| found.0.clone());
+        refusals::watch(capacity::largest_buffer());
+    }
     Ok(found)
 }
 
 /// The bytes of the first buffer for which the [opened](open) device had no room, if there was one.
-/// Whatever was computed since may be wrong: only on CUDA, where no panic tells of it.
+/// Whatever was computed since may be wrong: only on a GPU, where no panic tells of it.
 pub fn refused_bytes() -> Option<u64> {
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "cube")]
     return refusals::refused_bytes();
-    #[cfg(not(feature = "cuda"))]
+    #[cfg(not(feature = "cube"))]
     None
 }
 

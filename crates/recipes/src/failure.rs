@@ -149,7 +149,7 @@ impl From<TrainError> for Failure {
             TrainError::OtherRun { .. }
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
-            TrainError::OutOfMemory { .. } => ExitCode::Device,
+            TrainError::OutOfMemory { .. } | TrainError::DeviceFailed { .. } => ExitCode::Device,
             TrainError::Group(error) => return error.into(),
             TrainError::Losses { .. }
             | TrainError::Part { .. }

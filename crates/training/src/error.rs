@@ -133,6 +133,12 @@ pub enum TrainError {
         /// The size of the buffer.
         bytes: u64,
     },
+    /// The device did not do what it was asked to, so what was computed since may be wrong.
+    #[error("the device failed: {reason}")]
+    DeviceFailed {
+        /// What its driver says.
+        reason: String,
+    },
     /// The processes can no longer train together.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -209,6 +215,10 @@ impl TrainError {
             Self::OutOfMemory { .. } => {
                 Some(advice_on_memory().unwrap_or("lower `training.batch_size`").to_owned())
             }
+            Self::DeviceFailed { .. } => Some(format!(
+                "update the GPU's driver, or run on the CPU: the same command without `--features {}`",
+                backend::NAME
+            )),
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }

@@ -272,6 +272,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         [squares, self.diverged.clone().max_pair(overflowed)]
     }
 
+    /// Waits for the device. WGPU tells only here of kernels that did not run.
+    pub(crate) fn wait(&self) -> Result<(), TrainError> {
+        B::sync(&self.diverged.device())
+            .map_err(|error| TrainError::DeviceFailed { reason: error.to_string() })
+    }
+
     /// Whether a value was not finite; waits for the device.
     pub(crate) fn has_diverged(&self) -> bool {
         let diverged: f32 = self.diverged.clone().into_scalar().elem();

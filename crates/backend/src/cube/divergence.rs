@@ -27,8 +27,9 @@ fn judge(
     let sum = sum_of_lane(sum, 1usize);
     if UNIT_POS == 0 {
         let mut flag = 1.0f32;
-        // Not so of a NaN.
-        if sum + f32::abs(loss[0]) <= f32::MAX {
+        let both = sum + f32::abs(loss[0]);
+        // By their bits: some drivers compute as if neither existed.
+        if !both.is_nan() && !both.is_inf() {
             flag = before[0];
         }
         total[0] = sum;

@@ -22,7 +22,7 @@ fn add_bias<E: Float>(
     if i < output.len() {
         let mut value = f32::cast_from(sums[i]) + f32::cast_from(bias[i % bias.len()]);
         if comptime!(rectified) {
-            value = select(value < 0.0f32, 0.0f32, value);
+            value = select(value < 0.0f32 && !value.is_nan(), 0.0f32, value);
         }
         output[i] = E::cast_from(value);
     }

@@ -34,7 +34,7 @@ fn initialise(device: &WgpuDevice) -> Result<String, String> {
             // The rest is wgpu's own debug text, a page of it.
             let sentence = text.and_then(|text| text.split(['.', ':', '(', '{', '\n']).next());
             Err(format!(
-                "looked for a graphics adapter (Vulkan, Metal or DirectX 12): {}",
+                "looked for a graphics adapter (Vulkan or Metal): {}",
                 sentence.map_or("none was found", str::trim)
             ))
         }

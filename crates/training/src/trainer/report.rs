@@ -48,14 +48,16 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Progress { epoch, step })
     }
 
-    /// Fails where training has diverged, and reports it, or where the device lacked memory; waits for
-    /// the device.
+    /// Fails where training has diverged, and reports it, or where the device lacked memory or failed;
+    /// waits for the device.
     pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
         let step = self.step_number();
+        let done = self.state.wait();
         let diverged = self.state.has_diverged();
         if let Some(bytes) = refused_bytes() {
             return Err(TrainError::OutOfMemory { bytes });
         }
+        done?;
         if diverged {
             let what = match self.state.not_finite() {
                 Some(NotFinite::Loss) => "the loss".to_owned(),

@@ -132,7 +132,7 @@ pub(super) fn normalize(
                 value += residual[i];
             }
             // A value that is not a number stays one.
-            if rectified && value < 0.0 {
+            if rectified && value < 0.0 && !value.is_nan() {
                 value = 0.0f32;
             }
             output[i] = value;

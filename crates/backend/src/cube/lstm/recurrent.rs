@@ -1,0 +1,116 @@
+//! The recurrent weights of a cube: as many as it has room for stay with it from step to step.
+
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*},
+};
+
+/// What leaves the other half of the registers of an NVIDIA GPU, which has 65,536 for a cube, to the rest
+/// of a kernel.
+const IN_REGISTERS: usize = 64;
+const UNITS_FOR_THAT: usize = 512;
+/// Where a cube has more units than that.
+const IN_FEWER_REGISTERS: usize = 16;
+
+/// How many of the weights of a unit's sum stay: the first ones in its registers, the next ones in the
+/// cube's memory. The others are read anew in each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kept {
+    registers: usize,
+    shared: usize,
+}
+
+impl Kept {
+    /// - `weights`: how many a unit's sum has
+    /// - `occupied`: bytes of the cube's memory that the kernel needs for something else
+    pub(super) fn new<R: CubeRuntime>(
+        client: &ComputeClient<R>,
+        weights: usize,
+        units: usize,
+        occupied: usize,
+    ) -> Self {
+        let room = client.properties().hardware.max_shared_memory_size.saturating_sub(occupied);
+        let registers = if units <= UNITS_FOR_THAT { IN_REGISTERS } else { IN_FEWER_REGISTERS };
+        let registers = registers.min(weights);
+        let shared = (room / (units * size_of::<f32>())).min(weights - registers);
+        Self { registers, shared }
+    }
+
+    /// Where units have several sums each.
+    pub(super) const NONE: Self = Self { registers: 0, shared: 0 };
+}
+
+/// The weights of this unit's sum.
+#[derive(CubeType)]
+pub(super) struct RecurrentWeights {
+    in_registers: Array<f32>,
+    /// `[shared, units]`
+    in_shared: SharedMemory<f32>,
+    #[cube(comptime)]
+    kept: Kept,
+}
+
+#[cube]
+impl RecurrentWeights {
+    /// Reads those that stay of the weights at `first`, `first + stride` and so on.
+    pub(super) fn of_unit<E: Float>(
+        weights: &Array<E>,
+        first: usize,
+        #[comptime] stride: usize,
+        #[comptime] units: usize,
+        #[comptime] kept: Kept,
+    ) -> RecurrentWeights {
+        let mut in_registers = Array::<f32>::new(comptime!(kept.registers.max(1)));
+        let mut in_shared = SharedMemory::<f32>::new(comptime!((kept.shared * units).max(1)));
+        #[unroll]
+        for k in 0..kept.registers {
+            in_registers[k] = f32::cast_from(weights[first + k * stride]);
+        }
+        for k in 0..kept.shared {
+            let weight = weights[first + (kept.registers + k) * stride];
+            in_shared[k * units + UNIT_POS as usize] = f32::cast_from(weight);
+        }
+        RecurrentWeights { in_registers, in_shared, kept }
+    }
+
+    /// Adds to the sum of each row the products of `count` of its values, from `from` on, with the weights
+    /// at `first`, `first + stride` and so on.
+    ///
+    /// - `values`: `[rows, width]`
+    pub(super) fn add_products<E: Float>(
+        &self,
+        sums: &mut Array<f32>,
+        values: &SharedMemory<f32>,
+        from: usize,
+        count: usize,
+        weights: &Array<E>,
+        first: usize,
+        #[comptime] stride: usize,
+        #[comptime] rows: usize,
+        #[comptime] width: usize,
+        #[comptime] units: usize,
+    ) {
+        let kept = comptime!(self.kept);
+        #[unroll]
+        for k in 0..kept.registers {
+            #[unroll]
+            for r in 0..rows {
+                sums[r] += values[r * width + from + k] * self.in_registers[k];
+            }
+        }
+        for k in 0..kept.shared {
+            let weight = self.in_shared[k * units + UNIT_POS as usize];
+            #[unroll]
+            for r in 0..rows {
+                sums[r] += values[r * width + from + kept.registers + k] * weight;
+            }
+        }
+        for k in kept.registers + kept.shared..count {
+            let weight = f32::cast_from(weights[first + k * stride]);
+            #[unroll]
+            for r in 0..rows {
+                sums[r] += values[r * width + from + k] * weight;
+            }
+        }
+    }
+}
