@@ -212,7 +212,8 @@ fn switch(backend: &str) -> String {
 #[cfg(feature = "cuda")]
 fn probe_selected(process: Share) -> Result<(Device, String), String> {
     let (index, name) = cuda::probe(process)?;
-    kernels::configure(&format!("cuda {name} {}", cuda::versions()), process);
+    kernels::configure();
+    kernels::keep_for(&format!("cuda {name} {}", cuda::versions()), process);
     Ok((Device::new(index), name))
 }
 
@@ -222,8 +223,10 @@ fn probe_selected(process: Share) -> Result<(Device, String), String> {
         Share::WHOLE => Device::default(),
         Share { rank, .. } => Device::DiscreteGpu(rank),
     };
-    kernels::configure(NAME, process);
-    Ok((device.clone(), wgpu::probe(&device)?))
+    kernels::configure();
+    let name = wgpu::probe(&device)?;
+    kernels::keep_for(&format!("wgpu {name}"), process);
+    Ok((device, name))
 }
 
 #[cfg(not(feature = "cube"))]

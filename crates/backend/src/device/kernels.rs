@@ -2,13 +2,13 @@
 //! compiled.
 //!
 //! CubeCL keeps the former in a folder `target` above the working directory, if there is one, under a
-//! name that different GPUs may share, and the latter not at all. Here each CUDA device has a folder;
-//! the adapters of WGPU share one, since their names are known too late.
+//! name that different GPUs may share, and the latter not at all. Here each device has a folder: what
+//! is the fastest on one may not even run on another.
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Once, OnceLock},
+    sync::{Arc, Once, OnceLock},
 };
 
 use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig, cache::CacheConfig};
@@ -31,42 +31,54 @@ pub(super) fn keep_in(folder: PathBuf) {
     let _ = FOLDER.set(folder);
 }
 
-/// Where they are kept since [`configure`], if anywhere.
+/// Where they are kept since [`keep_for`], if anywhere.
 pub(super) fn kept() -> Option<PathBuf> {
     KEPT.get().cloned()
 }
 
-/// Configures CubeCL accordingly, before its first use. A `cubecl.toml` that names a folder is obeyed.
-///
-/// - `device`: its name, with everything that compiled kernels depend on
-/// - `process`: of several on this host each keeps its own, since each chooses by its own timings, and
-///   must choose the same when it resumes; the first shares those of a process that is alone
-pub(super) fn configure(device: &str, process: Share) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+/// Configures CubeCL, before its first use; returns whether it is this that configured it, and not a
+/// program by itself.
+pub(super) fn configure() -> bool {
+    static OURS: OnceLock<bool> = OnceLock::new();
+    *OURS.get_or_init(|| {
         if CubeClRuntimeConfig::storage().lock().is_some() {
-            return; // a program has set it, or has used CubeCL, by itself
+            return false; // set, or used already
         }
         let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
-        let folder = FOLDER.get().map(|folder| folder.join(BURN).join(file_name(device)));
-        let folder = folder.map(|folder| match process.rank {
-            0 => folder,
-            rank => folder.join(format!("process-{rank}")),
-        });
-        if let Some(folder) = folder.filter(|folder| can_be_written(folder)) {
-            if let CacheConfig::Target = config.autotune.cache {
-                config.autotune.cache = CacheConfig::File(folder.clone());
-                let _ = KEPT.set(folder.clone());
-            }
-            let compiled = folder.join(OWN);
-            config.compilation.cache.get_or_insert(CacheConfig::File(compiled));
-        }
         // Each thread that makes a tensor would have a stream of its own, with memory of its own that
         // is never given back.
         if config.streaming.max_streams == CubeClRuntimeConfig::default().streaming.max_streams {
             config.streaming.max_streams = 1;
         }
         CubeClRuntimeConfig::set(config);
+        true
+    })
+}
+
+/// Has CubeCL keep them in a folder of this device, before it has launched a kernel; whether it has started
+/// the device makes no difference. A `cubecl.toml` that names a folder is obeyed.
+///
+/// - `device`: its name, with everything that compiled kernels depend on
+/// - `process`: of several on this host each keeps its own, since each chooses by its own timings, and
+///   must choose the same when it resumes; the first shares those of a process that is alone
+pub(super) fn keep_for(device: &str, process: Share) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let folder = FOLDER.get().map(|folder| folder.join(BURN).join(file_name(device)));
+        let folder = folder.map(|folder| match process.rank {
+            0 => folder,
+            rank => folder.join(format!("process-{rank}")),
+        });
+        if let Some(folder) = folder.filter(|folder| configure() && can_be_written(folder)) {
+            let mut config = CubeClRuntimeConfig::clone(&CubeClRuntimeConfig::get());
+            if let CacheConfig::Target = config.autotune.cache {
+                config.autotune.cache = CacheConfig::File(folder.clone());
+                let _ = KEPT.set(folder.clone());
+            }
+            let compiled = folder.join(OWN);
+            config.compilation.cache.get_or_insert(CacheConfig::File(compiled));
+            *CubeClRuntimeConfig::storage().lock() = Some(Arc::new(config));
+        }
     });
 }
 
@@ -94,7 +106,7 @@ mod tests {
     #[test]
     fn each_device_has_a_folder_of_its_own() {
         assert_eq!(file_name("cuda NVIDIA H100 80GB HBM3"), "cuda-nvidia-h100-80gb-hbm3");
-        assert_eq!(file_name("wgpu any adapter"), "wgpu-any-adapter");
+        assert_eq!(file_name("wgpu llvmpipe (Cpu, Vulkan)"), "wgpu-llvmpipe-cpu-vulkan");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
-use super::recurrent::{Kept, RecurrentWeights};
+use super::recurrent::{Kept, Layout, RecurrentWeights};
 
 #[cube]
 fn sigmoid(value: f32) -> f32 {
@@ -48,7 +48,8 @@ pub(super) fn run_through<E: Float>(
     let unit = UNIT_POS as usize;
     let first_row = CUBE_POS * rows;
     let batch = last_cell.len() / width;
-    let weights = RecurrentWeights::of_unit::<E>(recurrent, unit, 4 * width, units, kept);
+    let layout = comptime!(Layout { rows, width, stride: 4 * width, units, kept });
+    let weights = RecurrentWeights::of_unit::<E>(recurrent, unit, layout);
 
     for i in range_stepped(unit, rows * width, units) {
         cell[i] = 0.0f32;
@@ -74,18 +75,7 @@ pub(super) fn run_through<E: Float>(
                 input[r] = f32::cast_from(from_input) + f32::cast_from(bias[column]);
                 sum[r] = 0.0f32;
             }
-            weights.add_products::<E>(
-                &mut sum,
-                &hidden,
-                0,
-                width,
-                recurrent,
-                column,
-                4 * width,
-                rows,
-                width,
-                units,
-            );
+            weights.add_products::<E>(&mut sum, &hidden, 0, width, recurrent, column);
             #[unroll]
             for r in 0..rows {
                 sums[r * 4 * width + column] = sum[r] + input[r];
@@ -167,7 +157,8 @@ pub(super) fn run_back<E: Float>(
     let part = unit / width;
     let length = comptime!(4 * width / parts);
     let first = part * length * width + unit % width;
-    let weights = RecurrentWeights::of_unit::<E>(hidden_weight, first, width, units, kept);
+    let layout = comptime!(Layout { rows, width: 4 * width, stride: width, units, kept });
+    let weights = RecurrentWeights::of_unit::<E>(hidden_weight, first, layout);
 
     for i in range_stepped(unit, rows * width, units) {
         let row = clamp_max(first_row + i / width, batch - 1);
@@ -236,18 +227,7 @@ pub(super) fn run_back<E: Float>(
         for r in 0..rows {
             sum[r] = 0.0f32;
         }
-        weights.add_products::<E>(
-            &mut sum,
-            &of_step,
-            begin,
-            end - begin,
-            hidden_weight,
-            first,
-            width,
-            rows,
-            4 * width,
-            units,
-        );
+        weights.add_products::<E>(&mut sum, &of_step, begin, end - begin, hidden_weight, first);
         #[unroll]
         for r in 0..rows {
             products[r * 4 * width + unit] = sum[r];

@@ -30,9 +30,6 @@ const WIDEST: usize = 256;
 /// as there are no more cubes than a large GPU runs at a time.
 const ROWS: usize = 4;
 const CUBES: usize = 128;
-/// Units of a cube at most. On Metal that depends on a kernel's registers, what is reported does not,
-/// and a cube of too many does not run.
-const MOST_UNITS: u32 = if cfg!(target_os = "macos") { WIDEST as u32 } else { u32::MAX };
 /// Cubes that any device starts at once.
 const MOST: usize = 65_535;
 
@@ -62,7 +59,10 @@ impl Division {
         let fit = hardware.max_shared_memory_size / occupied;
         let rows = batch.div_ceil(CUBES).clamp(1, ROWS.min(fit.max(1)));
         // A unit for each gate, or else as many for each hidden unit as there are.
-        let most = hardware.max_units_per_cube.min(MOST_UNITS) as usize;
+        // On Metal a cube of too many does not run, and how many that is depends on a kernel's registers,
+        // of which the hardware's properties say nothing.
+        let most =
+            if cfg!(target_os = "macos") { WIDEST } else { hardware.max_units_per_cube as usize };
         let units = width * (most / width).clamp(1, 4);
         let kept = if units == 4 * width {
             Kept::new(client, width, units, rows * occupied)

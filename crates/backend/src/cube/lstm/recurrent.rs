@@ -40,6 +40,18 @@ impl Kept {
     pub(super) const NONE: Self = Self { registers: 0, shared: 0 };
 }
 
+/// What the sums of a cube's units are taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Layout {
+    /// The values, `[rows, width]`; each row has a sum.
+    pub(super) rows: usize,
+    pub(super) width: usize,
+    /// From one weight of a sum to the next.
+    pub(super) stride: usize,
+    pub(super) units: usize,
+    pub(super) kept: Kept,
+}
+
 /// The weights of this unit's sum.
 #[derive(CubeType)]
 pub(super) struct RecurrentWeights {
@@ -47,19 +59,18 @@ pub(super) struct RecurrentWeights {
     /// `[shared, units]`
     in_shared: SharedMemory<f32>,
     #[cube(comptime)]
-    kept: Kept,
+    layout: Layout,
 }
 
 #[cube]
 impl RecurrentWeights {
-    /// Reads those that stay of the weights at `first`, `first + stride` and so on.
+    /// Reads those that stay of the weights from `first` on.
     pub(super) fn of_unit<E: Float>(
         weights: &Array<E>,
         first: usize,
-        #[comptime] stride: usize,
-        #[comptime] units: usize,
-        #[comptime] kept: Kept,
+        #[comptime] layout: Layout,
     ) -> RecurrentWeights {
+        let Layout { stride, units, kept, .. } = comptime!(layout);
         let mut in_registers = Array::<f32>::new(comptime!(kept.registers.max(1)));
         let mut in_shared = SharedMemory::<f32>::new(comptime!((kept.shared * units).max(1)));
         #[unroll]
@@ -70,13 +81,11 @@ impl RecurrentWeights {
             let weight = weights[first + (kept.registers + k) * stride];
             in_shared[k * units + UNIT_POS as usize] = f32::cast_from(weight);
         }
-        RecurrentWeights { in_registers, in_shared, kept }
+        RecurrentWeights { in_registers, in_shared, layout }
     }
 
     /// Adds to the sum of each row the products of `count` of its values, from `from` on, with the weights
-    /// at `first`, `first + stride` and so on.
-    ///
-    /// - `values`: `[rows, width]`
+    /// from `first` on.
     pub(super) fn add_products<E: Float>(
         &self,
         sums: &mut Array<f32>,
@@ -85,12 +94,8 @@ impl RecurrentWeights {
         count: usize,
         weights: &Array<E>,
         first: usize,
-        #[comptime] stride: usize,
-        #[comptime] rows: usize,
-        #[comptime] width: usize,
-        #[comptime] units: usize,
     ) {
-        let kept = comptime!(self.kept);
+        let Layout { rows, width, stride, units, kept } = comptime!(self.layout);
         #[unroll]
         for k in 0..kept.registers {
             #[unroll]
