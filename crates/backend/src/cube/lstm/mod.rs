@@ -58,11 +58,11 @@ impl Division {
         let occupied = 10 * width * size_of::<f32>();
         let fit = hardware.max_shared_memory_size / occupied;
         let rows = batch.div_ceil(CUBES).clamp(1, ROWS.min(fit.max(1)));
-        // A unit for each gate, or else as many for each hidden unit as there are.
         // On Metal a cube of too many does not run, and how many that is depends on a kernel's registers,
         // of which the hardware's properties say nothing.
         let most =
             if cfg!(target_os = "macos") { WIDEST } else { hardware.max_units_per_cube as usize };
+        // A unit for each gate, or else as many for each hidden unit as there are.
         let units = width * (most / width).clamp(1, 4);
         let kept = if units == 4 * width {
             Kept::new(client, width, units, rows * occupied)
