@@ -19,8 +19,8 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const PAGE: &str = "index.html";
 /// What a visitor does, in a browser.
 const CHECK: &str = "examples/web_page/check.py";
-/// A check classifies one picture, and what does so would take minutes more to be optimised.
-const UNOPTIMISED: [&str; 2] = ["--config", "profile.release.opt-level=1"];
+/// Options of cargo for a check, which classifies one picture: to optimise what does so takes minutes more.
+const LITTLE_OPTIMISED: [&str; 2] = ["--config", "profile.release.opt-level=1"];
 /// The picture that [`check`] classifies.
 const PICTURE: &str = "crates/data/tests/golden/images/turned.jpg";
 
@@ -61,12 +61,12 @@ fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
 /// it is what [`check`] needs.
 pub(crate) fn build_inference(shell: &Shell) -> anyhow::Result<()> {
     let options = ["--release", "--package", "inference", "--target", TARGET];
-    Ok(cmd!(shell, "cargo build {options...} {UNOPTIMISED...}").run()?)
+    Ok(cmd!(shell, "cargo build {options...} {LITTLE_OPTIMISED...}").run()?)
 }
 
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
-    let folder = build(shell, &UNOPTIMISED)?;
+    let folder = build(shell, &LITTLE_OPTIMISED)?;
     let recipes = program::build(shell, "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");

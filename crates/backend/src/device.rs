@@ -53,8 +53,13 @@ impl DeviceError {
             "wgpu" => "install a Vulkan driver (Debian's `mesa-vulkan-drivers` is one in software)",
             _ => "check the machine",
         };
-        format!("{install}, or run on the CPU: the same command without `--features {NAME}`")
+        format!("{install}, or {}", on_the_cpu())
     }
+}
+
+/// What to do where the device is of no use.
+pub fn on_the_cpu() -> String {
+    format!("run on the CPU: the same command without `--features {NAME}`")
 }
 
 /// One line of `recipes devices`.
@@ -212,7 +217,6 @@ fn switch(backend: &str) -> String {
 #[cfg(feature = "cuda")]
 fn probe_selected(process: Share) -> Result<(Device, String), String> {
     let (index, name) = cuda::probe(process)?;
-    kernels::configure();
     kernels::keep_for(&format!("cuda {name} {}", cuda::versions()), process);
     Ok((Device::new(index), name))
 }

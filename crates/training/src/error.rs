@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::PathBuf};
 
-use backend::device::advice_on_memory;
+use backend::device::{advice_on_memory, on_the_cpu};
 use store::StoreError;
 
 use crate::{GroupError, Mistake};
@@ -215,10 +215,9 @@ impl TrainError {
             Self::OutOfMemory { .. } => {
                 Some(advice_on_memory().unwrap_or("lower `training.batch_size`").to_owned())
             }
-            Self::DeviceFailed { .. } => Some(format!(
-                "update the GPU's driver, or run on the CPU: the same command without `--features {}`",
-                backend::NAME
-            )),
+            Self::DeviceFailed { .. } => {
+                Some(format!("update the GPU's driver, or {}", on_the_cpu()))
+            }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }

@@ -9,6 +9,12 @@ use burn_cubecl::{
 
 use super::buffers::{elementwise, empty};
 
+/// ReLU, in which NaN stays one: told by its bits, since some drivers compute as if there were none.
+#[cube]
+pub(super) fn relu(value: f32) -> f32 {
+    select(value < 0.0f32 && !value.is_nan(), 0.0f32, value)
+}
+
 /// Adds the bias to each row; what is negative then becomes zero if `rectified`, and NaN stays.
 #[cube(launch)]
 fn add_bias<E: Float>(
@@ -22,7 +28,7 @@ fn add_bias<E: Float>(
     if i < output.len() {
         let mut value = f32::cast_from(sums[i]) + f32::cast_from(bias[i % bias.len()]);
         if comptime!(rectified) {
-            value = select(value < 0.0f32 && !value.is_nan(), 0.0f32, value);
+            value = relu(value);
         }
         output[i] = E::cast_from(value);
     }

@@ -64,12 +64,15 @@ pub(super) fn configure() -> bool {
 pub(super) fn keep_for(device: &str, process: Share) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        if !configure() {
+            return;
+        }
         let folder = FOLDER.get().map(|folder| folder.join(BURN).join(file_name(device)));
         let folder = folder.map(|folder| match process.rank {
             0 => folder,
             rank => folder.join(format!("process-{rank}")),
         });
-        if let Some(folder) = folder.filter(|folder| configure() && can_be_written(folder)) {
+        if let Some(folder) = folder.filter(|folder| can_be_written(folder)) {
             let mut config = CubeClRuntimeConfig::clone(&CubeClRuntimeConfig::get());
             if let CacheConfig::Target = config.autotune.cache {
                 config.autotune.cache = CacheConfig::File(folder.clone());

@@ -2,7 +2,10 @@
 
 use burn_cubecl::cubecl::{self, prelude::*};
 
-use crate::cube::lanes::{UNITS, column_of_unit, sum_of_column, sum_of_lane};
+use crate::cube::{
+    lanes::{UNITS, column_of_unit, sum_of_column, sum_of_lane},
+    linear::relu,
+};
 
 /// The sum of each channel in a segment and that of the squares around the segment's mean, both
 /// `[segments, channels]`.
@@ -131,9 +134,8 @@ pub(super) fn normalize(
             if has_residual {
                 value += residual[i];
             }
-            // A value that is not a number stays one.
-            if rectified && value < 0.0 && !value.is_nan() {
-                value = 0.0f32;
+            if rectified {
+                value = relu(value);
             }
             output[i] = value;
         }

@@ -153,10 +153,15 @@ pub(super) fn run_back<E: Float>(
     let parts = comptime!(units / width);
     let first_row = CUBE_POS * rows;
     let batch = of_first_cell.len() / width;
-    // The part of the sum that this unit has, of the row that it has.
+    // What this unit sums up of the products for the hidden unit `unit % width`.
     let part = unit / width;
     let length = comptime!(4 * width / parts);
-    let first = part * length * width + unit % width;
+    let begin = part * length;
+    let mut end = begin + length;
+    if part == parts - 1 {
+        end = 4 * width;
+    }
+    let first = begin * width + unit % width;
     let layout = comptime!(Layout { rows, width: 4 * width, stride: width, units, kept });
     let weights = RecurrentWeights::of_unit::<E>(hidden_weight, first, layout);
 
@@ -217,11 +222,6 @@ pub(super) fn run_back<E: Float>(
         }
         sync_cube();
         // `of_hidden = of_step x hidden_weight`, a part of the sum a unit.
-        let begin = part * length;
-        let mut end = begin + length;
-        if part == parts - 1 {
-            end = 4 * width;
-        }
         let mut sum = Array::<f32>::new(rows);
         #[unroll]
         for r in 0..rows {

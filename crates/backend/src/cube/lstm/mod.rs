@@ -56,7 +56,8 @@ impl Division {
         let hardware = &client.properties().hardware;
         // What the kernel backward holds of a sequence: ten numbers for each hidden unit.
         let occupied = 10 * width * size_of::<f32>();
-        let fit = hardware.max_shared_memory_size / occupied;
+        let memory = hardware.max_shared_memory_size;
+        let fit = memory / occupied;
         let rows = batch.div_ceil(CUBES).clamp(1, ROWS.min(fit.max(1)));
         // On Metal a cube of too many does not run, and how many that is depends on a kernel's registers,
         // of which the hardware's properties say nothing.
@@ -65,7 +66,7 @@ impl Division {
         // A unit for each gate, or else as many for each hidden unit as there are.
         let units = width * (most / width).clamp(1, 4);
         let kept = if units == 4 * width {
-            Kept::new(client, width, units, rows * occupied)
+            Kept::new(width, units, memory.saturating_sub(rows * occupied))
         } else {
             Kept::NONE
         };

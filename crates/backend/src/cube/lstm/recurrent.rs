@@ -1,9 +1,6 @@
 //! The recurrent weights of a cube: as many as it has room for stay with it from step to step.
 
-use burn_cubecl::{
-    CubeRuntime,
-    cubecl::{self, prelude::*},
-};
+use burn_cubecl::cubecl::{self, prelude::*};
 
 /// What leaves the other half of the registers of an NVIDIA GPU, which has 65,536 for a cube, to the rest
 /// of a kernel.
@@ -22,14 +19,8 @@ pub(super) struct Kept {
 
 impl Kept {
     /// - `weights`: how many a unit's sum has
-    /// - `occupied`: bytes of the cube's memory that the kernel needs for something else
-    pub(super) fn new<R: CubeRuntime>(
-        client: &ComputeClient<R>,
-        weights: usize,
-        units: usize,
-        occupied: usize,
-    ) -> Self {
-        let room = client.properties().hardware.max_shared_memory_size.saturating_sub(occupied);
+    /// - `room`: bytes of the cube's memory for them
+    pub(super) fn new(weights: usize, units: usize, room: usize) -> Self {
         let registers = if units <= UNITS_FOR_THAT { IN_REGISTERS } else { IN_FEWER_REGISTERS };
         let registers = registers.min(weights);
         let shared = (room / (units * size_of::<f32>())).min(weights - registers);
