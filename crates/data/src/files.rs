@@ -112,7 +112,7 @@ impl FileError {
                 "put the file there under one of these names, or name the folder that has it".into()
             }
             Self::GzipTruncated { .. } | Self::GzipDamaged { .. } => {
-                "download the file again; `gzip -t FILE` tells whether a copy is whole".into()
+                "download the file again; `gzip -t FILE` says whether a copy is whole".into()
             }
             Self::GzipTooShort { .. } | Self::TooShort { .. } | Self::TooLong { .. } => {
                 "the file is damaged or was not copied to its end; download or save it again".into()

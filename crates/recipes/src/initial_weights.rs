@@ -197,7 +197,7 @@ impl TrainedWeights {
             }
             _ => {
                 let help = "name a run of a text generator, or its `model.safetensors`";
-                refused("tell no vocabulary".to_owned(), help)
+                refused("name no vocabulary".to_owned(), help)
             }
         }
     }

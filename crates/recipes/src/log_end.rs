@@ -47,7 +47,7 @@ pub(crate) fn kept(
     let missing = ended.map(|ended| (1..=ended).filter(|epoch| !told.contains(epoch)));
     let missing = missing.map(Iterator::collect::<Vec<usize>>);
     let what = match missing.as_deref() {
-        None => "what it told last is missing".to_owned(),
+        None => "its last lines are missing".to_owned(),
         Some([]) => "its last lines are missing".to_owned(),
         Some([epoch]) => format!("the line of epoch {epoch} is missing"),
         Some([first, .., last]) => format!("the lines of epochs {first} to {last} are missing"),
@@ -92,7 +92,7 @@ mod tests {
         check(Some(rows), at(two), Some(2), at(two), None);
         let one_gone = Some("has lost its end: the line of epoch 3 is missing");
         check(Some(&rows[..rows.len() - 1]), at(rows), Some(3), at(two), one_gone);
-        let unknown = Some("has lost its end: what it told last is missing");
+        let unknown = Some("has lost its end: its last lines are missing");
         check(Some(two), at(rows), None, at(two), unknown);
         let all_gone = Some("has lost its end: the lines of epochs 1 to 3 are missing");
         check(Some("epoch,"), at(rows), Some(3), 0, all_gone);

@@ -61,7 +61,7 @@ impl MemoryBytes {
             )
         };
         Some(format!(
-            "the run needs {} of memory at least, and there are {}; most of it takes {name}: {help}",
+            "the run needs at least {} of memory, and there are {}; most of it is for {name}: {help}",
             size(self.total as f64),
             size(available as f64)
         ))
@@ -145,12 +145,12 @@ mod tests {
         // Neither part of the network is the largest alone.
         check(
             [4, 8, 10, 1],
-            "most of it takes the network, of which there are several copies: choose",
+            "most of it is for the network, of which there are several copies: choose",
         );
         check(
             [4, 4, 10, 1],
-            "most of it takes what its layers keep of a batch: lower `training.batch",
+            "most of it is for what its layers keep of a batch: lower `training.batch",
         );
-        check([1, 2, 3, 9], "most of it takes the data: `data.residency");
+        check([1, 2, 3, 9], "most of it is for the data: `data.residency");
     }
 }

@@ -231,7 +231,7 @@ impl RunDirectory {
                 format!("the run `{shown}` has a `{result}`, but no checkpoint to resume from")
             }
             None if wrote_checkpoint(&self.path)? => {
-                format!("the checkpoints of the run `{shown}` are gone: `{EVENTS}` tells of one")
+                format!("the checkpoints of the run `{shown}` are gone: `{EVENTS}` names one")
             }
             None => return Ok(()),
         };

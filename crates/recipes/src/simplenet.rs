@@ -1,4 +1,4 @@
-//! The small convolutional network of the second tutorial.
+//! SimpleNet, the small convolutional network of the tutorial on good practice.
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
@@ -19,7 +19,7 @@ use crate::{
 /// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "simplenet",
-    summary: "the second tutorial's small convolutional network, made runnable",
+    summary: "a small convolutional network, LeNet with 3x3 kernels",
     task: "image classification",
     toml: include_str!("simplenet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

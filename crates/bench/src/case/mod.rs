@@ -60,7 +60,7 @@ enum Runs {
 pub const CASES: &[Case] = &[
     usual("mlp-step", "a step of the tutorial's MLP: 20-10-1, batch 40, Adam", steps::mlp),
     usual("cnn-step", "a step of Keras's network: 28x28, batch 128, Adam", steps::cnn),
-    usual("simplenet-step", "a step of the second tutorial's: 32x32, batch 64", steps::simplenet),
+    usual("simplenet-step", "a step of LeNet with 3x3 kernels: 32x32, batch 64", steps::simplenet),
     usual("resnet-step", "a step of ResNet-20: 3x32x32, batch 128, SGD", steps::resnet),
     usual("vgg-pretrain-step", "a step of a small VGG: 3x32x32, batch 128", steps::vgg_pretrain),
     usual("lstm-step", "a step of Keras's generator: 20 words, 128 units, batch 128", steps::lstm),

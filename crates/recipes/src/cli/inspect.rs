@@ -52,30 +52,30 @@ pub(super) struct InspectArguments {
     /// Where the samples come from
     #[arg(value_enum)]
     source: Source,
-    /// The file or folder; `digits` and `shapes` have none, and `text` has one of its own
+    /// The file or folder; `digits` and `shapes` are drawn, and `text` has one to begin with
     path: Option<PathBuf>,
-    /// The column to predict, for `csv`: its name, or its index from 0, -1 for the last, which it is
-    /// unless named; a name that is a number stands in quotation marks, as in '"2021"'
+    /// The column to predict, for `csv`: its name, or its index from 0; -1 is the last [default: -1].
+    /// Put quotation marks around a name that is a number, as in '"2021"'
     #[arg(long, allow_hyphen_values = true, value_name = "COLUMN")]
     target: Option<String>,
-    /// Whether the first line of a `csv` names the columns, where it should not decide itself
+    /// Whether the first line of a `csv` names the columns [default: as its cells suggest]
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
-    /// What a `text` is cut into: words, which is the default, as `lstm` reads it, or characters or
-    /// bytes, as `lstm-char` does
+    /// What a `text` is cut into: words, as for `lstm`, or characters or bytes, as for `lstm-char`
+    /// [default: words]
     #[arg(long, value_enum)]
     tokens: Option<Tokens>,
-    /// The height and width that the pictures of an `image-folder` are brought to [default: 64]
+    /// The height and width to which the pictures of an `image-folder` are resized [default: 64]
     #[arg(long, value_name = "PIXELS")]
     size: Option<usize>,
-    /// Write a picture of samples, a row for each class, where they are images
+    /// Write a picture of samples of images, a row for each class
     #[arg(long, value_name = "FILE.png")]
     sheet: Option<PathBuf>,
     /// Replace the picture if it exists
     #[arg(long)]
     force: bool,
-    /// On the picture, show samples before and after augmentation: what the table `[augment]`
-    /// takes, such as `rotate=15`
+    /// Show samples before and after augmentation on the picture: settings of the table
+    /// `[augment]`, such as `rotate=15`
     #[arg(long, num_args = 1.., requires = "sheet", value_name = "KEY=VALUE")]
     augment: Vec<String>,
 }
@@ -207,7 +207,7 @@ impl InspectArguments {
             Some((option, ..)) => Err(Failure::new(
                 ExitCode::Usage,
                 format!("`{option}` has no effect on this source"),
-                "leave it out; `recipes data inspect --help` tells what is for which source",
+                "leave it out; `recipes data inspect --help` says which option is for which source",
             )),
             None => Ok(()),
         }

@@ -26,8 +26,8 @@ pub(super) struct PlanArguments {
     /// Change a setting, such as `training.epochs=5`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
-    /// Measure how fast the device multiplies matrices, and tell how long the run takes at least;
-    /// takes a few seconds
+    /// Measure how fast the device multiplies matrices, which takes a few seconds, and say how long
+    /// the run takes at least
     #[arg(long)]
     bench: bool,
     /// Draw the learning-rate schedule into a file
@@ -213,7 +213,7 @@ fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -
             format!("; how fast the device multiplies matrices in {precision} is not known")
         }
         (None, None) => {
-            "; `--bench` tells how long they take at least, from how fast the device multiplies \
+            "; `--bench` says how long they take at least, from how fast the device multiplies \
                  matrices"
                 .to_owned()
         }
@@ -240,7 +240,7 @@ mod tests {
         let told = time(1.2e11, Some(speed), Some(Precision::F32));
         let expected = "120 billion multiply-adds in total: at least 1 min 30 s, at the 2.0 billion per second";
         assert!(told.trim_start().starts_with(expected), "{told}");
-        assert!(time(1.2e11, None, None).contains("`--bench` tells how long they take at least"));
+        assert!(time(1.2e11, None, None).contains("`--bench` says how long they take at least"));
         let unknown = time(1.2e11, None, Some(Precision::F16));
         assert!(unknown.contains("in f16 is not known"), "{unknown}");
     }

@@ -153,5 +153,5 @@ fn a_text_generator_goes_on_with_the_vocabulary_of_its_weights() {
     train("abbey", unfitting, "sizes").refused(3, sizes);
     TensorFile::default().write(&folder.path("alone.safetensors")).unwrap();
     let alone = format!("{characters} --set model.weights=alone.safetensors");
-    train("abbey", &alone, "alone").refused(3, "tell no vocabulary\n");
+    train("abbey", &alone, "alone").refused(3, "name no vocabulary\n");
 }

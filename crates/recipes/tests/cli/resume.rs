@@ -314,7 +314,7 @@ fn a_finished_run_that_has_nothing_to_go_on_from_stays_as_it_is() {
     // Nor what a run that is not finished has come to so far.
     fs::remove_file(folder.path("run/summary.json")).unwrap();
     fs::remove_file(folder.path("run/model.safetensors")).unwrap();
-    let gone = "the checkpoints of the run `run` are gone: `events.jsonl` tells of one";
+    let gone = "the checkpoints of the run `run` are gone: `events.jsonl` names one";
     let ran = folder.run("resume run").refused(3, gone);
     assert!(ran.stderr.contains("start another run: recipes train run/config.toml"), "{ran:#?}");
     assert_eq!(folder.read("run/events.jsonl"), events);

@@ -64,7 +64,7 @@ pub struct CheckpointConfig {
     /// How many of the newest are kept, at least one. With two there is one to fall back on if the last
     /// is damaged.
     pub keep: usize,
-    /// Besides, writes one after every so many epochs, which is kept for good.
+    /// Besides, writes one every this many epochs, which is kept for good.
     #[serde(default, with = "crate::or_empty")]
     pub keep_every_epochs: Option<usize>,
 }

@@ -20,7 +20,7 @@ use crate::{
 pub struct Training {
     /// Passes over the training split.
     pub epochs: usize,
-    /// Stops after so many steps, if the epochs have more.
+    /// Stops after this many steps, if the epochs have more.
     #[serde(default, with = "or_empty")]
     pub max_steps: Option<u64>,
     /// Samples in an update.
@@ -39,7 +39,7 @@ pub struct Training {
     /// What makes one epoch better than another.
     #[serde(default)]
     pub monitor: Monitored,
-    /// Stops after so many epochs without a better one.
+    /// Stops after this many epochs without a better one.
     #[serde(default, with = "or_empty")]
     pub patience: Option<usize>,
     /// By how much an epoch must be better, for `patience` to count it as such.
