@@ -1,7 +1,9 @@
 //! Products of matrices, written without gaps between rows, so that what reads them copies nothing.
 //!
-//! They are Burn's, except where some of its kernels would read beyond the matrices, or would add up a
-//! part of the numbers.
+//! On tensor cores autotune chooses among a few of cubek's kernels, not among all of them as Burn's does:
+//! each takes half a second to compile, and of the other twenty none is faster by more than some percent
+//! (46 shapes of the recipes on an H200). Elsewhere they are Burn's, except where some of its kernels
+//! would read beyond the matrices, or would add up a part of the numbers.
 //!
 //! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
@@ -11,14 +13,21 @@
 //! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may
 //! have fewer.
 //!
-//! Small ones are by one kernel: to choose one, all of Burn's would be compiled and tried before the first
+//! Small ones are by one kernel: to choose one, all would be compiled and tried before the first
 //! product, of which none takes much longer than its start.
+
+use std::fmt;
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::{
     CubeRuntime, CubeTuneId,
-    cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
+    cubecl::{
+        ir::{ElemType, FloatKind, StorageType},
+        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+        zspace::metadata::Metadata,
+    },
     kernel::matmul::{MatmulStrategy, matmul},
+    ops::reshape,
     tensor::CubeTensor,
 };
 use cubek::{
@@ -26,12 +35,16 @@ use cubek::{
         components::tile::TileMatmulKind::{Cmma, Mma},
         definition::{MatmulElems, MatmulGlobalElems},
         launch::{Strategy, launch_ref},
-        routines::{BlueprintStrategy::Inferred, simple::SimpleArgs},
+        routines::{
+            BlueprintStrategy::Inferred, ordered_double_buffering::OrderedSelectionArgs,
+            simple::SimpleArgs,
+        },
     },
     std::InputBinding,
 };
+use serde::{Deserialize, Serialize};
 
-use super::buffers::empty;
+use super::{buffers::empty, column_sums::column_sums};
 
 /// Multiplications of a product that is not worth a choice of kernels: 64 rows by 64 columns of 64.
 const SMALL: usize = 1 << 18;
@@ -45,16 +58,32 @@ pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>)
         return by_units([left, right]);
     }
     let by_vector = shape[last - 1] == 1 || shape[last] == 1;
+    if !by_vector && inner > 0 && has_tensor_cores(&left) {
+        return match parts(&shape, inner, left.dtype) {
+            1 => by_tensor_cores([left, right]),
+            parts => in_parts(left, right, parts),
+        };
+    }
     let is_right = match by_vector {
         true => planes_are_equal::<R>(&left),
         false => !fills_an_odd_number(inner),
     };
-    if is_right {
-        let (product, dtype) = (empty(&left, shape), left.dtype);
-        return matmul(left, right, Some(product), MatmulStrategy::Autotune, dtype)
-            .expect("autotune has a kernel for matrices of any shape");
+    if !is_right {
+        return by_units([left, right]);
     }
-    if by_vector { by_units([left, right]) } else { tuned([left, right]) }
+    let (product, dtype) = (empty(&left, shape), left.dtype);
+    matmul(left, right, Some(product), MatmulStrategy::Autotune, dtype)
+        .expect("autotune has a kernel for matrices of any shape")
+}
+
+/// Whether the device has tensor cores for numbers of this type.
+pub(super) fn has_tensor_cores<R: CubeRuntime>(tensor: &CubeTensor<R>) -> bool {
+    let element = match tensor.dtype {
+        DType::F32 => StorageType::Scalar(ElemType::Float(FloatKind::TF32)),
+        dtype => dtype.into(),
+    };
+    let features = &tensor.client.properties().features.matmul;
+    features.cmma.iter().chain(&features.mma).any(|config| config.a_type == element)
 }
 
 /// Whether all planes of the device have one size.
@@ -74,31 +103,127 @@ pub(super) fn fills_an_odd_number(columns: usize) -> bool {
     (3..=5).contains(&columns.trailing_zeros())
 }
 
-fn tuned<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
-    static TUNER: LocalTuner<String, CubeTuneId> = local_tuner!();
-    let candidates = TUNER.init(|| {
-        let key = |[left, right]: &[CubeTensor<R>; 2]| {
-            let [left_lies, right_lies] =
-                [left, right].map(|matrix| matrix.meta.strides().to_vec());
-            let (rows, columns) = (left.meta.shape(), right.meta.shape());
-            format!("{:?} {rows:?} {left_lies:?} {columns:?} {right_lies:?}", left.dtype)
-        };
-        let mut strategies = vec![Strategy::SimpleUnit(Default::default())];
-        for multi_rows in [false, true] {
-            let by = |tile_matmul| SimpleArgs { multi_rows, tile_matmul };
-            strategies.extend([
-                Strategy::SimpleCyclicCmma(Inferred(by(Cmma))),
-                Strategy::SimpleCyclicMma(Inferred(by(Mma))),
-                Strategy::SimpleTmaCmma(Inferred(by(Cmma))),
-                Strategy::SimpleTmaMma(Inferred(by(Mma))),
-            ]);
+/// Into how many parts the inner columns are divided: a product of few results and many of them, such as
+/// the gradient of a layer's weight, would leave most of a GPU idle.
+fn parts(shape: &Shape, inner: usize, dtype: DType) -> usize {
+    const FEW: usize = 1 << 17;
+    const MANY: usize = 1000;
+    let is_divided = dtype == DType::F32
+        && shape.num_dims() == 2
+        && shape.num_elements() <= FEW
+        && inner >= MANY;
+    // The kernels take eight columns at a time.
+    let is_one = |&parts: &usize| inner.is_multiple_of(8 * parts) && inner / parts >= 128;
+    (2..=32).rev().filter(|_| is_divided).find(is_one).unwrap_or(1)
+}
+
+/// The products of so many parts of the inner columns, added up.
+fn in_parts<R: CubeRuntime>(
+    left: CubeTensor<R>,
+    right: CubeTensor<R>,
+    parts: usize,
+) -> CubeTensor<R> {
+    let (shape, dtype) = (shape(&left, &right), left.dtype);
+    let products = by_tensor_cores([divided(left, 1, parts), divided(right, 0, parts)]);
+    let products = reshape(products, Shape::new([parts, shape.num_elements()]));
+    reshape(column_sums(products, dtype), shape)
+}
+
+/// A view of a matrix as several, `[parts, rows, columns]`, each a part of its rows (0) or columns (1).
+fn divided<R: CubeRuntime>(matrix: CubeTensor<R>, axis: usize, parts: usize) -> CubeTensor<R> {
+    let (mut shape, mut strides) = (matrix.meta.shape().to_vec(), matrix.meta.strides().to_vec());
+    shape[axis] /= parts;
+    let step = shape[axis] * strides[axis];
+    shape.insert(0, parts);
+    strides.insert(0, step);
+    let CubeTensor { client, handle, device, dtype, .. } = matrix;
+    CubeTensor::new(client, handle, Metadata::new(shape, strides), device, dtype)
+}
+
+/// What the choice of a kernel depends on; sizes up to the next power of two.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Key {
+    dtype: DType,
+    matrices: usize,
+    rows: usize,
+    inner: usize,
+    columns: usize,
+    /// Of each operand, whether its rows lie one after another, and the power of two that divides the
+    /// distance between them, or between its columns.
+    lie: [(bool, u32); 2],
+    /// Whether kernels that multiply two stages by turns are right.
+    by_turns: bool,
+}
+
+impl AutotuneKey for Key {}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self:?}")
+    }
+}
+
+impl Key {
+    fn of<R: CubeRuntime>([left, right]: &[CubeTensor<R>; 2]) -> Self {
+        let about = |count: usize| anchor(count, None, None, None);
+        let shape = shape(left, right);
+        let last = shape.num_dims() - 1;
+        let inner = left.meta.shape()[last];
+        let lie = [left, right].map(|matrix| {
+            let [row, column] = [1, 0].map(|side| matrix.meta.strides()[last - side]);
+            (column == 1, row.max(column).trailing_zeros().min(4))
+        });
+        Self {
+            dtype: left.dtype,
+            matrices: about(shape.iter().take(last - 1).product()),
+            rows: about(shape[last - 1]),
+            inner: about(inner),
+            columns: about(shape[last]),
+            lie,
+            by_turns: !fills_an_odd_number(inner),
         }
-        let set = TunableSet::new(key, |_: &String, inputs: &[CubeTensor<R>; 2]| inputs.clone());
-        strategies.into_iter().fold(set, |set, strategy| {
+    }
+
+    /// Whether the tensor memory accelerator may pay.
+    fn is_large(&self) -> bool {
+        const LARGE: usize = 512;
+        self.by_turns && self.rows.min(self.inner).min(self.columns) >= LARGE
+    }
+}
+
+fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
+    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    let candidates = TUNER.init(|| {
+        let simple = |tile_matmul, multi_rows| Inferred(SimpleArgs { multi_rows, tile_matmul });
+        let ordered = OrderedSelectionArgs {
+            partition_k: Some(2),
+            row_count: Some(8),
+            rows_per_plane: Some(2),
+            tile_matmul: Mma,
+        };
+        let strategies: [(Strategy, fn(&Key) -> bool); 7] = [
+            (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
+            (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.by_turns),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.by_turns),
+            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.by_turns),
+            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.by_turns),
+            (Strategy::SpecializedTmaMma(Inferred(().into())), Key::is_large),
+        ];
+        let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
+        // Only where none of the others runs.
+        let otherwise = TuneGroup::new("units", |_: &Key| 0);
+        let inputs = |_: &Key, inputs: &[CubeTensor<R>; 2]| inputs.clone();
+        let mut set = TunableSet::new(Key::of::<R>, inputs);
+        for (strategy, is_tried) in strategies {
             let name = strategy.to_string();
-            let launch = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
-            set.with(Tunable::new(&name, launch))
-        })
+            let by = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
+            let priority = move |key: &Key| if is_tried(key) { 1 } else { -1 };
+            set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, priority));
+        }
+        let by =
+            |inputs: [CubeTensor<R>; 2]| launch(&Strategy::SimpleUnit(Default::default()), inputs);
+        set.with(Tunable::new("units", by).group(&otherwise, |_| 1))
     });
     let [left, _] = &inputs;
     let (id, client) = (CubeTuneId::new(&left.client, &left.device), left.client.clone());

@@ -1,25 +1,23 @@
-//! Convolutions: Burn's kernels, but for the gradient of the weight, and for those that round no operand.
+//! Convolutions: Burn's kernels, chosen among fewer on tensor cores, but for the gradient of the weight,
+//! and for those that round no operand.
 //!
 //! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where convolutions are to be exact
 //! ([`Convolution::Exact`]), only those that do not are taken. Of numbers of 16 bits, only those that sum
 //! in f32.
 
 mod sixteen_bits;
-mod weight_by_tensor_cores;
+mod tensor_cores;
 mod weight_gradient;
 
 use burn::tensor::{
     DType, Slice, TensorMetadata,
     ops::{ConvTransposeOptions, FloatTensor},
 };
-use burn_cubecl::CubeTuneId;
 use burn_cubecl::{
     CubeRuntime,
-    cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner},
     kernel::conv::{ConvStrategy, ConvTranspose2dStrategy, conv_forward, conv_transpose2d},
     tensor::CubeTensor,
 };
-use cubek::convolution::AcceleratedTileKind;
 
 use super::{places, product::fills_an_odd_number};
 use crate::{
@@ -47,6 +45,9 @@ where
     let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
     if has_16_bits(&input) {
         return sixteen_bits::forward(input, weight, bias, options);
+    }
+    if !exact(&input) && tensor_cores::takes(&input, options) {
+        return tensor_cores::forward(input, weight, bias, options);
     }
     let options = burn_options(options);
     if exact(&input) || beyond {
@@ -78,12 +79,19 @@ where
             if exact(&gradient) {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
+            let on_tensor_cores = tensor_cores::takes(&gradient, options);
             let beyond = reads_beyond(of_weight, options);
-            if can_go_forward(of_weight, options)
-                && (beyond || padding_is_missed(of_weight, options))
-            {
+            let goes_forward = match options.stride {
+                [1, 1] => beyond || padding_is_missed(of_weight, options),
+                _ => on_tensor_cores,
+            };
+            if goes_forward && can_go_forward(of_weight, options) {
                 let (gradient, weight) = (gradient.clone(), weight.clone());
-                return input_gradient_by_forward::<R, B>(gradient, weight, options);
+                return input_gradient_by_forward::<R, B>(gradient, weight, of_input, options);
+            }
+            if on_tensor_cores && options.stride == [1, 1] {
+                let (gradient, weight) = (gradient.clone(), weight.clone());
+                return tensor_cores::input_gradient(gradient, weight, of_input, options);
             }
             if beyond {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
@@ -105,7 +113,7 @@ where
                 );
             }
             if weight_gradient::takes(&input, &gradient, of_weight, options) {
-                return of_weight_by_fastest(input, gradient.clone(), of_weight, options);
+                return weight_gradient::launch(input, gradient.clone(), of_weight, options);
             }
             B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options(options))
         }),
@@ -194,9 +202,9 @@ where
 
 /// Whether the gradient of the input is a convolution of the outputs' gradient.
 fn can_go_forward([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
-    let Conv2dOptions { stride, padding, dilation, groups, .. } = *options;
+    let Conv2dOptions { padding, dilation, groups, .. } = *options;
     let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
-    stride == [1, 1] && groups == 1 && padding[0] <= reaches[0] && padding[1] <= reaches[1]
+    groups == 1 && padding[0] <= reaches[0] && padding[1] <= reaches[1]
 }
 
 /// Whether Burn's tensor-core kernels for the gradient of the input read places that are not there: they
@@ -212,11 +220,13 @@ fn reads_beyond([outputs, ..]: [usize; 4], options: &Conv2dOptions) -> bool {
     (outputs / options.groups).trailing_zeros() == 5
 }
 
-/// The gradient of an input over which a kernel moved place by place: the convolution of the outputs'
-/// gradient with the kernel turned around, padded so that every window over the border counts.
+/// The gradient of an input of the shape `size`: the convolution of the outputs' gradient, with zeros
+/// where the kernel skipped places, with the kernel turned around, padded so that every window over the
+/// border counts.
 fn input_gradient_by_forward<R, B>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
+    size: [usize; 4],
     options: &Conv2dOptions,
 ) -> CubeTensor<R>
 where
@@ -224,26 +234,38 @@ where
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let [_, _, rows, columns] = weight.shape().dims();
+    let of_each_place = Conv2dOptions { stride: [1, 1], ..*options };
+    let gradient = match options.stride {
+        [1, 1] => gradient,
+        stride => {
+            let [_, _, height, width] = size;
+            let places = of_each_place.output_size([height, width], [rows, columns]);
+            spread::<B>(gradient, places, stride)
+        }
+    };
     let [down, right] = options.dilation;
     let [above, left] = options.padding;
     let padding = [down * (rows - 1) - above, right * (columns - 1) - left];
     let turned = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
-    let options = Conv2dOptions { padding, relu: false, ..*options };
+    let options = Conv2dOptions { padding, relu: false, ..of_each_place };
     forward::<R, B>(gradient, B::laid_out(turned), None, &options)
 }
 
-/// The gradient of a weight of the shape `size`: by Burn's kernels or this project's, whichever is
-/// found to be faster; where convolutions are exact by the latter.
-fn of_weight_by_fastest<R: CubeRuntime>(
-    input: CubeTensor<R>,
-    gradient: CubeTensor<R>,
-    size: [usize; 4],
-    options: &Conv2dOptions,
-) -> CubeTensor<R> {
-    match exact(&input) {
-        true => weight_gradient::launch(input, gradient, size, options),
-        false => tuned(input, gradient, size, *options),
-    }
+/// Maps of so many `places`, `[height, width]`, with the values of `maps` each `stride` from the next.
+fn spread<B: Backend>(
+    maps: FloatTensor<B>,
+    [height, width]: [usize; 2],
+    stride: [usize; 2],
+) -> FloatTensor<B> {
+    let (device, dtype) = (B::float_device(&maps), maps.dtype().into());
+    let maps = B::float_permute(maps, &[0, 2, 3, 1]);
+    let [batch, rows, columns, channels] = maps.shape().dims();
+    let along = |count: usize, step: usize| {
+        Slice::with_step(0, Some(((count - 1) * step + 1) as isize), step as isize)
+    };
+    let zeros = B::float_zeros([batch, height, width, channels].into(), &device, dtype);
+    let slices = [Slice::full(), along(rows, stride[0]), along(columns, stride[1]), Slice::full()];
+    B::float_permute(B::float_slice_assign(zeros, &slices, maps), &[0, 3, 1, 2])
 }
 
 /// The gradient of a weight of the shape `size`, a group after the other: Burn's kernels for all of them
@@ -265,42 +287,7 @@ where
     };
     let of_group = |group| {
         let (input, gradient) = (part(&input, group, channels), part(&gradient, group, outputs));
-        of_weight_by_fastest(input, gradient, [outputs, channels, height, width], &of_one)
+        weight_gradient::launch(input, gradient, [outputs, channels, height, width], &of_one)
     };
     B::float_cat((0..options.groups).map(of_group).collect(), 0)
-}
-
-/// Input, gradient, the shape of the weight, and how the convolution moved.
-type Inputs<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
-
-fn tuned<R: CubeRuntime>(
-    input: CubeTensor<R>,
-    gradient: CubeTensor<R>,
-    size: [usize; 4],
-    options: Conv2dOptions,
-) -> CubeTensor<R> {
-    static TUNER: LocalTuner<String, CubeTuneId> = local_tuner!();
-    let candidates = TUNER.init(|| {
-        let key = |(input, _, size, options): &Inputs<R>| {
-            let (shape, dtype): ([usize; 4], _) = (input.meta.shape().dims(), input.dtype);
-            // The gradient is of what came before ReLU, so that is not tuned apart.
-            let options = Conv2dOptions { relu: false, ..*options };
-            format!("{dtype:?} {shape:?} {size:?} {options:?}")
-        };
-        let ours = |(input, gradient, size, options): Inputs<R>| {
-            Ok::<_, String>(weight_gradient::launch(input, gradient, size, &options))
-        };
-        let by = |tile: AcceleratedTileKind| {
-            move |(input, gradient, size, options): Inputs<R>| {
-                weight_by_tensor_cores::launch(tile, input, gradient, size, &options)
-            }
-        };
-        TunableSet::new(key, |_: &String, inputs: &Inputs<R>| inputs.clone())
-            .with(Tunable::new("in_parts", ours))
-            .with(Tunable::new("tensor_cores_cmma", by(AcceleratedTileKind::Cmma)))
-            .with(Tunable::new("tensor_cores_mma", by(AcceleratedTileKind::Mma)))
-    });
-    let id = CubeTuneId::new(&input.client, &input.device);
-    let client = input.client.clone();
-    TUNER.execute(&id, &client, candidates, (input, gradient, size, options))
 }

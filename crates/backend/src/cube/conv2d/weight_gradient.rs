@@ -28,15 +28,17 @@ use crate::{
 const DEPTH: usize = 8;
 /// A unit makes so many rows of results by as many columns.
 const SIDE: usize = 4;
-/// Results of a cube.
+/// The most results of a cube.
 const TILE: usize = UNITS * SIDE * SIDE;
 /// Rows of a tile; fewer where the convolution has fewer outputs, and more columns then.
 const ROWS: [usize; 2] = [16, 64];
-/// Cubes that a large device runs at a time, about.
-const CUBES: usize = 512;
+/// Columns of a tile are a multiple of it, so that units beside each other read numbers beside each other.
+const BESIDE: usize = 32;
+/// Cubes that keep a large device busy while others wait for memory.
+const CUBES: usize = 2048;
 /// The most parts, and the least places of a part.
-const PARTS: usize = 256;
-const PLACES: usize = 256;
+const PARTS: usize = 1024;
+const PLACES: usize = 128;
 
 /// How a convolution moves over its input, `[batch, height, width, channels]`, in both directions.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
@@ -69,11 +71,12 @@ fn multiply<E: Float, P: Float>(
     outputs: usize,
     taps: usize,
     places_of_part: usize,
-    #[comptime] rows: usize,
+    #[comptime] tile: Tile,
     #[define(E)] _element: StorageType,
     #[define(P)] _result: StorageType,
 ) {
-    let columns = comptime!(TILE / rows);
+    let Tile { rows, columns } = comptime!(tile);
+    let units = comptime!(tile.units());
     let mut of_gradient = SharedMemory::<f32>::new(DEPTH * rows);
     let mut of_input = SharedMemory::<f32>::new(DEPTH * columns);
     let unit = UNIT_POS as usize;
@@ -90,7 +93,7 @@ fn multiply<E: Float, P: Float>(
     let right = tap % window.kernel_width * window.dilation.x;
 
     let row_of_unit = unit / (columns / SIDE) * SIDE;
-    let column_of_unit = unit % (columns / SIDE);
+    let column_of_unit = unit % (columns / SIDE) * SIDE;
     let mut sums = Array::<f32>::new(SIDE * SIDE);
     #[unroll]
     for i in 0..SIDE * SIDE {
@@ -99,8 +102,8 @@ fn multiply<E: Float, P: Float>(
 
     for first in range_stepped(begin, end, DEPTH) {
         #[unroll]
-        for turn in 0..comptime!((DEPTH * rows).div_ceil(UNITS)) {
-            let i = turn * UNITS + unit;
+        for turn in 0..comptime!((DEPTH * rows).div_ceil(units)) {
+            let i = turn * units + unit;
             let place = first + i / rows;
             let row = first_row + i % rows;
             if i < DEPTH * rows {
@@ -112,8 +115,8 @@ fn multiply<E: Float, P: Float>(
             }
         }
         #[unroll]
-        for turn in 0..comptime!(DEPTH * columns / UNITS) {
-            let i = turn * UNITS + unit;
+        for turn in 0..comptime!(DEPTH * columns / units) {
+            let i = turn * units + unit;
             let place = first + i / columns;
             let mut value = 0.0f32;
             if place < end && column < width {
@@ -139,7 +142,7 @@ fn multiply<E: Float, P: Float>(
             let mut factors = Array::<f32>::new(SIDE);
             #[unroll]
             for j in 0..SIDE {
-                factors[j] = of_input[depth * columns + j * (columns / SIDE) + column_of_unit];
+                factors[j] = of_input[depth * columns + column_of_unit + j];
             }
             #[unroll]
             for i in 0..SIDE {
@@ -158,7 +161,7 @@ fn multiply<E: Float, P: Float>(
         #[unroll]
         for j in 0..SIDE {
             let row = first_row + row_of_unit + i;
-            let column = CUBE_POS_X as usize * columns + j * (columns / SIDE) + column_of_unit;
+            let column = CUBE_POS_X as usize * columns + column_of_unit + j;
             if row < outputs && column < width {
                 results[(CUBE_POS_Z as usize * outputs + row) * width + column] =
                     P::cast_from(sums[i * SIDE + j]);
@@ -167,20 +170,41 @@ fn multiply<E: Float, P: Float>(
     }
 }
 
-/// Rows of a tile, places of a part, and how many parts there are.
-struct Division {
+/// Results that a cube makes at a time, at most [`TILE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Tile {
     rows: usize,
+    columns: usize,
+}
+
+impl Tile {
+    /// - `width`: columns of all tiles
+    fn new(outputs: usize, width: usize) -> Self {
+        let rows = outputs.next_power_of_two().clamp(ROWS[0], ROWS[1]);
+        let beside = width.div_ceil(TILE / rows);
+        Self { rows, columns: width.div_ceil(beside).next_multiple_of(BESIDE) }
+    }
+
+    /// A multiple of the columns, so that a unit reads the same column each time.
+    fn units(self) -> usize {
+        self.rows * self.columns / (SIDE * SIDE)
+    }
+}
+
+/// Places of a part, and how many parts there are.
+struct Division {
+    tile: Tile,
     places: usize,
     parts: usize,
 }
 
 impl Division {
     fn new(outputs: usize, width: usize, places: usize) -> Self {
-        let rows = outputs.next_power_of_two().clamp(ROWS[0], ROWS[1]);
-        let tiles = outputs.div_ceil(rows) * width.div_ceil(TILE / rows);
+        let tile = Tile::new(outputs, width);
+        let tiles = outputs.div_ceil(tile.rows) * width.div_ceil(tile.columns);
         let parts = (CUBES / tiles).min(places / PLACES).clamp(1, PARTS);
         let of_part = places.div_ceil(parts);
-        Self { rows, places: of_part, parts: places.div_ceil(of_part) }
+        Self { tile, places: of_part, parts: places.div_ceil(of_part) }
     }
 }
 
@@ -212,7 +236,7 @@ pub(super) fn launch<R: CubeRuntime>(
     let [batch, out_height, out_width, _] = gradient.meta.shape().dims();
     let taps = kernel_height * kernel_width;
     let division = Division::new(outputs, taps * channels, batch * out_height * out_width);
-    let Division { rows, places, parts } = division;
+    let Division { tile, places, parts } = division;
     let pair = |[y, x]: [usize; 2]| PairLaunch::new(y, x);
     let shape = [outputs, kernel_height, kernel_width, channels];
     let partial = match parts {
@@ -224,8 +248,12 @@ pub(super) fn launch<R: CubeRuntime>(
     let client = input.client.clone();
     multiply::launch::<R>(
         &client,
-        CubeCount::Static(tiles(taps * channels, TILE / rows), tiles(outputs, rows), parts as u32),
-        CubeDim::new_1d(UNITS as u32),
+        CubeCount::Static(
+            tiles(taps * channels, tile.columns),
+            tiles(outputs, tile.rows),
+            parts as u32,
+        ),
+        CubeDim::new_1d(tile.units() as u32),
         input.clone().into_array_arg(),
         gradient.into_array_arg(),
         partial.clone().into_array_arg(),
@@ -242,7 +270,7 @@ pub(super) fn launch<R: CubeRuntime>(
         outputs,
         taps,
         places,
-        rows,
+        tile,
         element,
         partial.dtype.into(),
     );

@@ -1,0 +1,194 @@
+//! Convolutions of f32 on tensor cores, by those of cubek's kernels that are worth a try.
+//!
+//! Burn's autotune tries eight, each of which takes half a second to compile. Those that copy
+//! asynchronously or by the tensor memory accelerator were slower at every shape of the recipes' (H200),
+//! and the direct kernel wherever there are more than a few channels.
+
+use std::fmt;
+
+use burn::tensor::DType;
+use burn_cubecl::{
+    CubeRuntime, CubeTuneId,
+    cubecl::tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+    kernel::{
+        conv::{ConvStrategy, conv_forward},
+        into_contiguous,
+    },
+    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
+    tensor::CubeTensor,
+};
+use cubek::{
+    convolution::{
+        AcceleratedTileKind::{self, Cmma, Mma},
+        ConvAlgorithm, ConvolutionArgs, ConvolutionInputs, Strategy, launch_ref,
+    },
+    std::InputBinding,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    conv2d::burn_options,
+    cube::{
+        buffers::empty,
+        product::{has_tensor_cores, of_one_type},
+    },
+    functional::Conv2dOptions,
+};
+
+/// Whether they take numbers of this type.
+pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOptions) -> bool {
+    options.groups == 1 && maps.dtype == DType::F32 && has_tensor_cores(maps)
+}
+
+/// What the choice of a kernel depends on; the size of maps and their number up to the next power of two.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Key {
+    dtype: DType,
+    /// Batch, height and width of the maps that are read.
+    maps: [usize; 3],
+    weight: [usize; 4],
+    moves: [[usize; 2]; 3],
+    bias: bool,
+}
+
+impl AutotuneKey for Key {}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self:?}")
+    }
+}
+
+impl Key {
+    fn of<R: CubeRuntime>(
+        maps: &CubeTensor<R>,
+        weight: &CubeTensor<R>,
+        options: &Conv2dOptions,
+        bias: bool,
+    ) -> Self {
+        let [batch, _, height, width] = maps.meta.shape().dims();
+        Self {
+            dtype: maps.dtype,
+            maps: [batch, height, width].map(|count| anchor(count, None, None, None)),
+            weight: weight.meta.shape().dims(),
+            moves: [options.stride, options.padding, options.dilation],
+            bias,
+        }
+    }
+}
+
+/// Input, weight, bias, and how the convolution moves.
+type Forward<R> = (CubeTensor<R>, CubeTensor<R>, Option<CubeTensor<R>>, Conv2dOptions);
+
+/// Convolution without ReLU.
+pub(super) fn forward<R: CubeRuntime>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+    options: &Conv2dOptions,
+) -> CubeTensor<R> {
+    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    let candidates = TUNER.init(|| {
+        let key = |(input, weight, bias, options): &Forward<R>| {
+            Key::of(input, weight, options, bias.is_some())
+        };
+        let direct = |(input, weight, bias, options): Forward<R>| {
+            conv_forward(input, weight, bias, burn_options(&options), ConvStrategy::Direct)
+                .map_err(|error| format!("{error:?}"))
+        };
+        let by = |tile| move |inputs: Forward<R>| forward_by(tile, inputs);
+        TunableSet::new(key, |_: &Key, inputs: &Forward<R>| inputs.clone())
+            .with(Tunable::new("direct", direct))
+            .with(Tunable::new("cmma", by(Cmma)))
+            .with(Tunable::new("mma", by(Mma)))
+    });
+    let (id, client) = (CubeTuneId::new(&input.client, &input.device), input.client.clone());
+    // What ReLU follows is the same convolution.
+    let options = Conv2dOptions { relu: false, ..*options };
+    TUNER.execute(&id, &client, candidates, (input, weight, bias, options))
+}
+
+fn forward_by<R: CubeRuntime>(
+    tile: AcceleratedTileKind,
+    (input, weight, bias, options): Forward<R>,
+) -> Result<CubeTensor<R>, String> {
+    let [batch, _, height, width] = input.meta.shape().dims();
+    let [outputs, _, rows, columns] = weight.meta.shape().dims();
+    let [height, width] = options.output_size([height, width], [rows, columns]);
+    let maps = empty(&input, [batch, height, width, outputs]);
+    let (client, element) = (input.client.clone(), input.dtype.into());
+    let [input, weight] = [input, weight].map(channels_last);
+    let inputs = ConvolutionInputs::Forward {
+        input,
+        weight,
+        bias: bias.map(|bias| InputBinding::new(bias.binding(), element)),
+        out: maps.clone().binding(),
+    };
+    launch_ref(&strategy(tile), &client, inputs, arguments(&options), of_one_type(maps.dtype))
+        .map_err(|error| format!("{error:?}"))?;
+    Ok(permute_nhwc_to_nchw(maps))
+}
+
+/// Gradient, weight, the shape of the input, and how the convolution moved.
+type Backward<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
+
+/// The gradient of an input of the shape `size`, over which a kernel moved place by place.
+pub(super) fn input_gradient<R: CubeRuntime>(
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    size: [usize; 4],
+    options: &Conv2dOptions,
+) -> CubeTensor<R> {
+    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    let candidates = TUNER.init(|| {
+        let key = |(gradient, weight, _, options): &Backward<R>| {
+            Key::of(gradient, weight, options, false)
+        };
+        let by = |tile| move |inputs: Backward<R>| input_gradient_by(tile, inputs);
+        let direct = |(gradient, weight, size, options): Backward<R>| {
+            Ok::<_, String>(super::input_gradient(gradient, weight, size, &options))
+        };
+        let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
+        // Only where neither of them runs.
+        let otherwise = TuneGroup::new("direct", |_: &Key| 0);
+        TunableSet::new(key, |_: &Key, inputs: &Backward<R>| inputs.clone())
+            .with(Tunable::new("cmma", by(Cmma)).group(&on_tensor_cores, |_| 1))
+            .with(Tunable::new("mma", by(Mma)).group(&on_tensor_cores, |_| 1))
+            .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
+    });
+    let (id, client) =
+        (CubeTuneId::new(&gradient.client, &gradient.device), gradient.client.clone());
+    TUNER.execute(&id, &client, candidates, (gradient, weight, size, *options))
+}
+
+fn input_gradient_by<R: CubeRuntime>(
+    tile: AcceleratedTileKind,
+    (gradient, weight, [batch, channels, height, width], options): Backward<R>,
+) -> Result<CubeTensor<R>, String> {
+    let of_input = empty(&gradient, [batch, height, width, channels]);
+    let client = gradient.client.clone();
+    let [out_grad, weights] = [gradient, weight].map(channels_last);
+    let inputs =
+        ConvolutionInputs::BackwardData { out_grad, weights, in_grad: of_input.clone().binding() };
+    launch_ref(&strategy(tile), &client, inputs, arguments(&options), of_one_type(of_input.dtype))
+        .map_err(|error| format!("{error:?}"))?;
+    Ok(permute_nhwc_to_nchw(of_input))
+}
+
+fn channels_last<R: CubeRuntime>(maps: CubeTensor<R>) -> InputBinding<R> {
+    let element = maps.dtype.into();
+    InputBinding::new(into_contiguous(permute_nchw_to_nhwc(maps)).binding(), element)
+}
+
+fn strategy(tile_kind: AcceleratedTileKind) -> Strategy {
+    let algorithm = match tile_kind {
+        Cmma => ConvAlgorithm::SimpleSyncCyclic,
+        Mma => ConvAlgorithm::SimpleSyncStrided,
+    };
+    Strategy::Inferred { algorithm, tile_kind }
+}
+
+fn arguments(options: &Conv2dOptions) -> ConvolutionArgs<2> {
+    let Conv2dOptions { stride, padding, dilation, .. } = *options;
+    ConvolutionArgs { stride, padding, dilation }
+}
