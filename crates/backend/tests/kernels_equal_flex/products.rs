@@ -12,15 +12,19 @@ use burn::{
 
 use crate::{assert_close, by_kernels, device, normal, numbers, of_products, primitive};
 
-/// Rows, inner, columns: a small product, which is by one kernel; then some where the inner ones fill an
+/// Rows, inner, columns: small products, which are by one kernel; then some where the inner ones fill an
 /// odd number of the stages that kernels multiply at a time, an even number, and part of one, large enough
-/// for autotune to try all kernels; then vectors.
-const SHAPES: [[usize; 3]; 7] = [
+/// for autotune to try all kernels; then one of few results, which tensor cores make in parts; then
+/// vectors.
+const SHAPES: [[usize; 3]; 10] = [
     [30, 70, 12],
+    [64, 256, 1],
+    [1, 256, 64],
     [20, 16, 1000],
     [512, 32, 40],
     [16, 800, 24],
     [30, 520, 20],
+    [24, 1280, 40],
     [2100, 128, 1],
     [1, 1024, 512],
 ];

@@ -17,7 +17,7 @@ use burn_cubecl::{
 use crate::{
     cube::{
         buffers::{empty, empty_of},
-        column_sums::column_sums,
+        column_sums::{column_sums, takes_columns},
         lanes::UNITS,
         noted, takes_any_float,
     },
@@ -202,7 +202,8 @@ impl Division {
     fn new(outputs: usize, width: usize, places: usize) -> Self {
         let tile = Tile::new(outputs, width);
         let tiles = outputs.div_ceil(tile.rows) * width.div_ceil(tile.columns);
-        let parts = (CUBES / tiles).min(places / PLACES).clamp(1, PARTS);
+        let most = if takes_columns(outputs * width) { PARTS } else { 1 };
+        let parts = (CUBES / tiles).min(places / PLACES).clamp(1, most);
         let of_part = places.div_ceil(parts);
         Self { tile, places: of_part, parts: places.div_ceil(of_part) }
     }
