@@ -54,11 +54,12 @@ pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>)
     let shape = shape(&left, &right);
     let last = shape.num_dims() - 1;
     let inner = left.meta.shape()[last];
-    if (1..=SMALL).contains(&(shape.num_elements() * inner)) {
+    let multiplications = shape.num_elements() * inner;
+    if (1..=SMALL).contains(&multiplications) {
         return by_units([left, right]);
     }
     let by_vector = shape[last - 1] == 1 || shape[last] == 1;
-    if !by_vector && inner > 0 && has_tensor_cores(&left) {
+    if !by_vector && multiplications > 0 && has_tensor_cores(&left) {
         return match parts(&shape, inner, left.dtype) {
             1 => by_tensor_cores([left, right]),
             parts => in_parts(left, right, parts),
