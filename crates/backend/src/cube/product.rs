@@ -192,6 +192,9 @@ impl Key {
     }
 }
 
+/// Whether a kernel is worth a try.
+type IsTried = fn(&Key) -> bool;
+
 fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
     static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
     let candidates = TUNER.init(|| {
@@ -202,7 +205,7 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
             rows_per_plane: Some(2),
             tile_matmul: Mma,
         };
-        let strategies: [(Strategy, fn(&Key) -> bool); 7] = [
+        let strategies: [(Strategy, IsTried); 7] = [
             (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
             (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
             (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.by_turns),
