@@ -16,19 +16,23 @@ use crate::{assert_close, by_kernels, device, normal, numbers, of_products, prim
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
 
-/// The output, and the gradients of input, weight and bias, of elements so small that sums on tensor cores
-/// are about 1: these ignore the bits of an operand that TF32 does not have, so that a product is off by
-/// up to a thousandth of it.
+/// The output, and the gradients of input, weight and bias. Fast ones are of elements so small that sums on
+/// tensor cores are about 1, since each product is rounded there.
 fn convolved<B: Backend>(
     input: [usize; 4],
     weight: [usize; 4],
     options: &Conv2dOptions,
+    algorithm: Convolution,
 ) -> [FloatTensor<B>; 4] {
+    let [of_weight, of_gradient] = match algorithm {
+        Convolution::Exact => [1.0, 1.0],
+        Convolution::Fast => [8.0, 4.0],
+    };
     let bias = primitive(normal::<B, 1>([weight[0]], 3));
     let input = primitive(normal::<B, 4>(input, 1));
-    let weight = B::laid_out(primitive(normal::<B, 4>(weight, 2) / 8.0));
+    let weight = B::laid_out(primitive(normal::<B, 4>(weight, 2) / of_weight));
     let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options);
-    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4) / 4.0);
+    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4) / of_gradient);
     let rectified = options.relu.then(|| output.clone());
     let found = B::fused_conv2d_backward(input, weight, rectified, gradient, options, ALL);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
@@ -75,8 +79,8 @@ fn convolution_by_either_algorithm() {
             Convolution::Fast => of_products(1e-4),
         };
         for (input, weight, options) in &cases {
-            let ours = convolved::<Selected>(*input, *weight, options);
-            let reference = convolved::<Flex>(*input, *weight, options);
+            let ours = convolved::<Selected>(*input, *weight, options, algorithm);
+            let reference = convolved::<Flex>(*input, *weight, options, algorithm);
             let parts = ["output", "input", "weight", "bias"];
             for (part, (ours, reference)) in parts.into_iter().zip(ours.into_iter().zip(reference))
             {
