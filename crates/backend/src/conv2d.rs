@@ -2,14 +2,11 @@
 //!
 //! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/conv2d/`).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
     backend::AutodiffBackend,
     ops::{ConvOptions, FloatTensor},
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Backend,
@@ -18,29 +15,6 @@ use crate::{
     primitive::{channel_sums, primitive, tensor},
     tape,
 };
-
-/// How convolutions are computed; see [`set_convolution`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Convolution {
-    /// By the fastest algorithm. Winograd's (Lavin and Gray, 2016) does a quarter of the
-    /// multiplications of a 3x3 kernel, with an error of up to 1e-4 of the largest value.
-    Fast,
-    /// By plain sums of products, with an error of a few 1e-6 of the largest value.
-    Exact,
-}
-
-static EXACT: AtomicBool = AtomicBool::new(false);
-
-/// Chooses how this process computes convolutions from now on; [`Convolution::Fast`] at first.
-pub fn set_convolution(convolution: Convolution) {
-    EXACT.store(convolution == Convolution::Exact, Ordering::Relaxed);
-}
-
-/// How this process computes convolutions.
-pub fn convolution() -> Convolution {
-    if EXACT.load(Ordering::Relaxed) { Convolution::Exact } else { Convolution::Fast }
-}
 
 /// A value for each of the tensors that a convolution is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod selected;
 // What the rest of the workspace is generic over, one operation per file.
 mod adam;
 mod affine;
+mod arithmetic;
 mod batch_norm2d;
 mod batch_statistics;
 mod binary_cross_entropy;
@@ -67,12 +68,13 @@ pub mod random;
 pub use crate::{
     adam::AdamStep,
     affine::PlaneMap,
+    arithmetic::{Arithmetic, arithmetic, set_arithmetic},
     batch_norm2d::{
         BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, BatchNorm2dWanted,
         Counts,
     },
     batch_statistics::{SumOverProcesses, set_sum_over_processes},
-    conv2d::{Conv2dGradients, Conv2dParents, Convolution, convolution, set_convolution},
+    conv2d::{Conv2dGradients, Conv2dParents},
     dropout::DropoutMask,
     linear::{LinearGradients, LinearSaved},
     lstm::{

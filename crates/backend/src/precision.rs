@@ -1,4 +1,4 @@
-//! The arithmetic in which training computes products.
+//! How many bits training keeps of what it multiplies.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// The arithmetic in which training computes products; see [`set_precision`].
+/// How many bits training keeps of what it multiplies; see [`set_precision`].
 ///
 /// With [`Bf16`](Self::Bf16) and [`F16`](Self::F16) convolutions, dense layers and LSTM layers round
 /// their inputs and weights, and so do their backward passes. Their results are f32 again, and so is
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// 24 bits of precision, but 11 where CUDA's tensor cores multiply.
+    /// 24 bits of precision, but 11 where CUDA's tensor cores multiply; see [`Arithmetic`](crate::Arithmetic).
     #[default]
     F32,
     /// 8 bits of precision with f32's range, which tensor cores multiply at several times the speed.

@@ -5,10 +5,10 @@
 use std::sync::Mutex;
 
 use backend::{
-    Backend, Convolution, NAME, Selected,
+    Arithmetic, Backend, NAME, Selected,
     functional::{Conv2dOptions, PoolOptions, conv2d, conv2d_relu_max_pool, max_pool2d},
     random::{Purpose, Random},
-    set_convolution,
+    set_arithmetic,
 };
 use burn::{
     backend::{Autodiff, autodiff::grads::Gradients},
@@ -18,8 +18,8 @@ use serde_json::Value;
 
 type Recording = Autodiff<Selected>;
 
-/// Held by tests that change the algorithm of the process, or that would see it change.
-static ALGORITHM: Mutex<()> = Mutex::new(());
+/// Held by tests that change the arithmetic of the process, or that would see it change.
+static ARITHMETIC: Mutex<()> = Mutex::new(());
 
 /// What a convolution is made of.
 #[derive(Clone)]
@@ -101,7 +101,7 @@ fn an_empty_batch_gives_an_empty_output_and_no_gradient() {
 
 #[test]
 fn gradients_are_those_of_the_tensors_that_ask_for_them() {
-    let _algorithm = ALGORITHM.lock().unwrap();
+    let _arithmetic = ARITHMETIC.lock().unwrap();
     let options = Conv2dOptions { relu: true, ..Default::default() };
     let all = tensors([2, 16, 6, 6], [16, 16, 3, 3]);
     let run = |tensors: &Tensors<Recording>| {
@@ -137,7 +137,7 @@ fn gradients_are_those_of_the_tensors_that_ask_for_them() {
 
 #[test]
 fn any_number_of_threads_computes_the_same_bits() {
-    let _algorithm = ALGORITHM.lock().unwrap();
+    let _arithmetic = ARITHMETIC.lock().unwrap();
     for (input, weight, stride) in [
         ([5, 16, 12, 12], [32, 16, 3, 3], 1),
         ([5, 64, 6, 6], [96, 64, 3, 3], 1),
@@ -259,11 +259,11 @@ fn assert_equals_pytorch(
 
 #[test]
 fn convolutions_and_pools_equal_pytorchs() {
-    let _algorithm = ALGORITHM.lock().unwrap();
+    let _arithmetic = ARITHMETIC.lock().unwrap();
     let fixture: Value =
         serde_json::from_str(include_str!("golden/convolution/fixture.json")).unwrap();
-    for (convolution, tolerance) in [(Convolution::Exact, 1e-5), (Convolution::Fast, 1e-4)] {
-        set_convolution(convolution);
+    for (arithmetic, tolerance) in [(Arithmetic::Exact, 1e-5), (Arithmetic::Fast, 1e-4)] {
+        set_arithmetic(arithmetic);
         for case in fixture["convolutions"].as_array().unwrap() {
             let leaf = |name: &str| stored::<4>(&case[name]).require_grad();
             let (input, weight) = (leaf("input"), leaf("weight"));

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use backend::{Backend, NAME, Part, convolution};
+use backend::{Backend, NAME, Part, arithmetic};
 use burn::tensor::Tensor;
 use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
@@ -173,7 +173,7 @@ impl<B: Backend> Frozen<B> {
     fn key(&self, split: &dyn ImageSource) -> Result<String, DataError> {
         let Self { preprocessing, hash, .. } = self;
         let (shape, images) = (split.shape(), split.fingerprint()?);
-        let arithmetic = (NAME, convolution(), VERSION);
+        let arithmetic = (NAME, arithmetic(), VERSION);
         let text = format!("{images} {shape:?}\n{preprocessing:?}\n{hash}\n{arithmetic:?}");
         Ok(sha256_hex(text.as_bytes()))
     }

@@ -2,8 +2,9 @@
 //!
 //! On tensor cores autotune chooses among a few of cubek's kernels, not among all of them as Burn's does:
 //! each takes half a second to compile, and of the other twenty none is faster by more than some percent
-//! (46 shapes of the recipes on an H200). Elsewhere they are Burn's, except where some of its kernels
-//! would read beyond the matrices, or would add up a part of the numbers.
+//! (46 shapes of the recipes on an H200). They round f32 to TF32, so where sums are to be exact
+//! ([`Arithmetic::Exact`]) products are by units. Elsewhere they are Burn's, except where some of its
+//! kernels would read beyond the matrices, or would add up a part of the numbers.
 //!
 //! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
 //! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
@@ -45,6 +46,7 @@ use cubek::{
 use serde::{Deserialize, Serialize};
 
 use super::{buffers::empty, column_sums::column_sums};
+use crate::{Arithmetic, arithmetic};
 
 /// Multiplications of a product that is not worth a choice of kernels: 64 rows by 64 columns of 64.
 const SMALL: usize = 1 << 18;
@@ -60,6 +62,9 @@ pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>)
     }
     let by_vector = shape[last - 1] == 1 || shape[last] == 1;
     if !by_vector && multiplications > 0 && has_tensor_cores(&left) {
+        if is_exact(&left) {
+            return by_units([left, right]);
+        }
         return match parts(&shape, inner, left.dtype) {
             1 => by_tensor_cores([left, right]),
             parts => in_parts(left, right, parts),
@@ -85,6 +90,11 @@ pub(super) fn has_tensor_cores<R: CubeRuntime>(tensor: &CubeTensor<R>) -> bool {
     };
     let features = &tensor.client.properties().features.matmul;
     features.cmma.iter().chain(&features.mma).any(|config| config.a_type == element)
+}
+
+/// Whether no operand may be rounded.
+pub(super) fn is_exact<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
+    arithmetic() == Arithmetic::Exact && values.dtype == DType::F32
 }
 
 /// Whether all planes of the device have one size.

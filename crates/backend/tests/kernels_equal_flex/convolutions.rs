@@ -1,8 +1,6 @@
 //! Convolutions, and what is done with their maps at once.
 
-use backend::{
-    Backend, Conv2dParents, Convolution, Selected, functional::Conv2dOptions, set_convolution,
-};
+use backend::{Arithmetic, Backend, Conv2dParents, Selected, functional::Conv2dOptions};
 use burn::{
     backend::Flex,
     tensor::{
@@ -12,7 +10,9 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, device, normal, numbers, of_products, primitive};
+use crate::{
+    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products, primitive,
+};
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
 
@@ -22,11 +22,11 @@ fn convolved<B: Backend>(
     input: [usize; 4],
     weight: [usize; 4],
     options: &Conv2dOptions,
-    algorithm: Convolution,
+    arithmetic: Arithmetic,
 ) -> [FloatTensor<B>; 4] {
-    let [of_weight, of_gradient] = match algorithm {
-        Convolution::Exact => [1.0, 1.0],
-        Convolution::Fast => [8.0, 4.0],
+    let [of_weight, of_gradient] = match arithmetic {
+        Arithmetic::Exact => [1.0, 1.0],
+        Arithmetic::Fast => [8.0, 4.0],
     };
     let bias = primitive(normal::<B, 1>([weight[0]], 3));
     let input = primitive(normal::<B, 4>(input, 1));
@@ -39,7 +39,7 @@ fn convolved<B: Backend>(
 }
 
 #[test]
-fn convolution_by_either_algorithm() {
+fn convolution_in_either_arithmetic() {
     let with = |stride, padding, dilation, groups, relu| Conv2dOptions {
         stride: [stride, stride + 1],
         padding: [padding, padding / 2],
@@ -72,23 +72,18 @@ fn convolution_by_either_algorithm() {
         ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, 1, 1, true)),
         ([2, 4, 9, 9], [6, 2, 3, 3], with(1, 2, 1, 2, false)),
     ];
-    for algorithm in [Convolution::Exact, Convolution::Fast] {
-        set_convolution(algorithm);
-        let tolerance = match algorithm {
-            Convolution::Exact => 1e-4,
-            Convolution::Fast => of_products(1e-4),
-        };
+    in_either_arithmetic(|arithmetic, relative| {
         for (input, weight, options) in &cases {
-            let ours = convolved::<Selected>(*input, *weight, options, algorithm);
-            let reference = convolved::<Flex>(*input, *weight, options, algorithm);
+            let ours = convolved::<Selected>(*input, *weight, options, arithmetic);
+            let reference = convolved::<Flex>(*input, *weight, options, arithmetic);
             let parts = ["output", "input", "weight", "bias"];
             for (part, (ours, reference)) in parts.into_iter().zip(ours.into_iter().zip(reference))
             {
-                let what = format!("{part}, {algorithm:?}, {input:?}, {weight:?}, {options:?}");
-                assert_close(&what, ours, reference, tolerance);
+                let what = format!("{part}, {arithmetic:?}, {input:?}, {weight:?}, {options:?}");
+                assert_close(&what, ours, reference, relative);
             }
         }
-    }
+    });
 }
 
 /// The output, and the gradients of input, weight and bias.

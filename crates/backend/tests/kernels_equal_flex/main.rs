@@ -14,13 +14,14 @@ mod maps;
 mod products;
 mod updates;
 
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 use backend::{
-    Backend, NAME, Selected,
+    Arithmetic, Backend, NAME, Selected,
     device::{Device, open},
     overrides,
     random::{Purpose, Random},
+    set_arithmetic,
 };
 use burn::{
     backend::Flex,
@@ -92,6 +93,17 @@ fn assert_close(
 /// to TF32, which has 11 bits, and up to 800 products are added here.
 fn of_products(relative: f32) -> f32 {
     if NAME == "cuda" { relative.max(1e-2) } else { relative }
+}
+
+/// Tests in exact arithmetic and then in the usual one, with how far products may be off in it.
+fn in_either_arithmetic(test: impl Fn(Arithmetic, f32)) {
+    static HELD: Mutex<()> = Mutex::new(());
+    let _held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    for (arithmetic, relative) in [(Arithmetic::Exact, 1e-4), (Arithmetic::Fast, of_products(1e-4))]
+    {
+        set_arithmetic(arithmetic);
+        test(arithmetic, relative);
+    }
 }
 
 /// Fails unless `work` is done by kernels alone.

@@ -10,7 +10,9 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, device, normal, numbers, of_products, primitive};
+use crate::{
+    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products, primitive,
+};
 
 /// Rows, inner, columns: small products, which are by one kernel; then some where the inner ones fill an
 /// odd number of the stages that kernels multiply at a time, an even number, and part of one, large enough
@@ -47,11 +49,7 @@ fn operands<B: Backend>(
     [matrix([rows, inner], 1, turned[0]), matrix([inner, columns], 2, turned[1])].map(scaled)
 }
 
-fn products(dtype: DType, turned: [bool; 2]) {
-    if !Selected::supports_dtype(&device(), dtype) {
-        eprintln!("skipped: the device has no {dtype:?}");
-        return;
-    }
+fn products(dtype: DType, turned: [bool; 2], relative: f32) {
     for shape in SHAPES {
         let [left, right] = operands::<Selected>(shape, turned, dtype);
         let ours = Selected::float_cast(Selected::product(left, right), DType::F32.into());
@@ -59,29 +57,32 @@ fn products(dtype: DType, turned: [bool; 2]) {
         let wide = |values| Flex::float_cast(values, DType::F32.into());
         let [left, right] = operands::<Flex>(shape, turned, dtype).map(wide);
         let what = format!("{dtype:?} {shape:?}, turned {turned:?}");
-        let tolerance = if dtype == DType::BF16 { 2e-2 } else { of_products(1e-4) };
-        assert_close(&what, ours, Flex::float_matmul(left, right), tolerance);
+        assert_close(&what, ours, Flex::float_matmul(left, right), relative);
     }
 }
 
 #[test]
 fn products_of_matrices() {
-    products(DType::F32, [false, false]);
+    in_either_arithmetic(|_, relative| products(DType::F32, [false, false], relative));
 }
 
 #[test]
 fn products_of_a_turned_matrix() {
-    products(DType::F32, [true, false]);
+    in_either_arithmetic(|_, relative| products(DType::F32, [true, false], relative));
 }
 
 #[test]
 fn products_by_a_turned_matrix() {
-    products(DType::F32, [false, true]);
+    in_either_arithmetic(|_, relative| products(DType::F32, [false, true], relative));
 }
 
 #[test]
 fn products_in_bf16() {
-    products(DType::BF16, [false, false]);
+    if !Selected::supports_dtype(&device(), DType::BF16) {
+        eprintln!("skipped: the device has no bf16");
+        return;
+    }
+    products(DType::BF16, [false, false], 2e-2);
 }
 
 /// A matrix for each image by all its channels, as crops have them.

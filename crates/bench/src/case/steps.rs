@@ -144,7 +144,7 @@ pub(super) fn time_to_accuracy(options: &Options) -> anyhow::Result<Vec<Trial>> 
         format!("training.epochs={epochs}"),
     ];
     let (unit, accuracy) = (Unit::Run, Some(accuracy));
-    // On MNIST, at this learning rate, rounding grows fast: with `training.convolution=exact` three
+    // On MNIST, at this learning rate, rounding grows fast: with `training.arithmetic=exact` three
     // losses equal PyTorch's within 1e-7; with Winograd's algorithm the third differs by 8e-4.
     let job = TrainJob { settings, unit, accuracy, compared: 3, ..train("cnn", &[], 1_000_000) };
     let peers = &[Peer::Pytorch, Peer::Tensorflow];

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use backend::{Convolution, Selected, convolution, device::Device, set_convolution};
+use backend::{Arithmetic, Selected, arithmetic, device::Device, set_arithmetic};
 use burn::{
     backend::Autodiff,
     module::{AutodiffModule, ModuleMapper, Param},
@@ -31,16 +31,16 @@ pub(crate) fn device() -> Device {
     Device::default()
 }
 
-/// Held by tests that need the process's setting for convolutions to stay the same.
-static CONVOLUTION: Mutex<()> = Mutex::new(());
+/// Held by tests that need the process's arithmetic to stay the same.
+static ARITHMETIC: Mutex<()> = Mutex::new(());
 
 /// The error allowed, relative to the largest value of a tensor.
 fn tolerance() -> f32 {
-    match (backend::NAME, convolution()) {
+    match (backend::NAME, arithmetic()) {
         // Tensor cores round what they multiply to 11 bits.
-        ("cuda", _) => 5e-3,
-        ("wgpu", _) | (_, Convolution::Fast) => 1e-4,
-        (_, Convolution::Exact) => 1e-5,
+        ("cuda", Arithmetic::Fast) => 5e-3,
+        ("cuda" | "wgpu", _) | (_, Arithmetic::Fast) => 1e-4,
+        (_, Arithmetic::Exact) => 1e-5,
     }
 }
 
@@ -59,16 +59,16 @@ impl Golden {
         self.tensor("inputs")
     }
 
-    /// Loads the fixture's weights into `model`, and holds it against all that stands there, with
-    /// fast convolutions and with exact ones.
+    /// Loads the fixture's weights into `model`, and holds it against all that stands there, in fast
+    /// arithmetic and in exact one.
     pub(crate) fn check<M: AutodiffModule<Recorded>>(
         &self,
         model: M,
         forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
     ) {
-        let _held = CONVOLUTION.lock().unwrap_or_else(PoisonError::into_inner);
-        for convolution in [Convolution::Exact, Convolution::Fast] {
-            set_convolution(convolution);
+        let _held = ARITHMETIC.lock().unwrap_or_else(PoisonError::into_inner);
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+            set_arithmetic(arithmetic);
             self.check_training(model.clone(), &forward);
         }
     }

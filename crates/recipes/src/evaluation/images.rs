@@ -26,7 +26,7 @@ pub(super) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    config.training.choose_convolution();
+    backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().image()?;
     let classes = &model.description().classes;
     config.data.size = Some(preprocessing.size[0]);

@@ -39,6 +39,7 @@ pub(super) fn examine(
     is_own: bool,
     device: &Device,
 ) -> Result<Examined, Failure> {
+    backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().table()?;
     let Network::Mlp(network) = model.network() else {
         return Err(changed(model.description()));

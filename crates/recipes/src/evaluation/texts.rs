@@ -26,6 +26,7 @@ pub(super) fn examine(
     data: Option<&Path>,
     device: &Device,
 ) -> Result<Examined, Failure> {
+    backend::set_arithmetic(config.training.arithmetic);
     let vocabulary = model.description().vocabulary()?;
     let (Network::TextLstm(network), Architecture::TextLstm(architecture)) =
         (model.network(), &model.description().architecture)

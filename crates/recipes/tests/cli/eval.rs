@@ -175,7 +175,7 @@ fn a_regression_has_errors_and_no_classes() {
 fn pictures_are_measured_and_classes_found_by_their_names() {
     let folder = Folder::new();
     let train = "train cnn --set data.samples=200 --max-steps 4 --progress quiet --run-dir";
-    folder.run(&format!("{train} exact --set training.convolution=exact")).succeeded();
+    folder.run(&format!("{train} exact --set training.arithmetic=exact")).succeeded();
     check_again(&folder, "exact", "test");
     folder.run(&format!("{train} run")).succeeded();
     let report = check_again(&folder, "run", "test");

@@ -238,10 +238,10 @@ fn micro_batches_give_the_same_update() {
 }
 
 #[test]
-fn exact_convolutions_are_a_setting_and_repeat_bit_for_bit() {
+fn exact_arithmetic_is_a_setting_and_repeats_bit_for_bit() {
     let folder = Folder::new();
     let loss = |setting: &str, run: &str| {
-        let train = format!("{DIGITS} --set training.convolution={setting} --json --run-dir {run}");
+        let train = format!("{DIGITS} --set training.arithmetic={setting} --json --run-dir {run}");
         folder.run(&train).succeeded().json()["validation"]["loss"].as_f64().unwrap()
     };
     let (fast, exact) = (loss("fast", "fast"), loss("exact", "exact"));

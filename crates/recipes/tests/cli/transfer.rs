@@ -143,7 +143,7 @@ fn features_are_never_those_of_another_arithmetic_or_a_damaged_file() {
         told.contains("the features of 50 images took")
     };
     assert!(computed("", "first"));
-    assert!(computed("--set training.convolution=exact", "exact"));
+    assert!(computed("--set training.arithmetic=exact", "exact"));
     assert!(!computed("", "again"));
     for kept in fs::read_dir(folder.path("cache/features")).unwrap() {
         let path = kept.unwrap().path();

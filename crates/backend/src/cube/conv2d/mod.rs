@@ -1,8 +1,8 @@
 //! Convolutions: Burn's kernels, chosen among fewer on tensor cores, but for the gradient of the weight,
 //! and for those that round no operand.
 //!
-//! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where convolutions are to be exact
-//! ([`Convolution::Exact`]), only those that do not are taken. Of numbers of 16 bits, only those that sum
+//! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where sums are to be exact
+//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)), only those that do not are taken. Of numbers of 16 bits, only those that sum
 //! in f32.
 
 mod sixteen_bits;
@@ -19,10 +19,13 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::{places, product::fills_an_odd_number};
+use super::{
+    places,
+    product::{fills_an_odd_number, is_exact},
+};
 use crate::{
-    Backend, Convolution,
-    conv2d::{Conv2dGradients, Conv2dParents, burn_options, convolution},
+    Backend,
+    conv2d::{Conv2dGradients, Conv2dParents, burn_options},
     functional::Conv2dOptions,
 };
 
@@ -46,11 +49,11 @@ where
     if has_16_bits(&input) {
         return sixteen_bits::forward(input, weight, bias, options);
     }
-    if !exact(&input) && tensor_cores::takes(&input, options) {
+    if !is_exact(&input) && tensor_cores::takes(&input, options) {
         return tensor_cores::forward(input, weight, bias, options);
     }
     let options = burn_options(options);
-    if exact(&input) || beyond {
+    if is_exact(&input) || beyond {
         return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
     }
     B::conv2d(input, weight, bias, options)
@@ -76,7 +79,7 @@ where
                 let (gradient, weight) = (gradient.clone(), weight.clone());
                 return input_gradient_with_gaps::<R, B>(gradient, weight, of_input, options);
             }
-            if exact(&gradient) {
+            if is_exact(&gradient) {
                 return input_gradient(gradient.clone(), weight.clone(), of_input, options);
             }
             let on_tensor_cores = tensor_cores::takes(&gradient, options);
@@ -104,7 +107,7 @@ where
             B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
         }),
         weight: wanted.weight.then(|| {
-            if (exact(&gradient) || has_16_bits(&gradient)) && options.groups > 1 {
+            if (is_exact(&gradient) || has_16_bits(&gradient)) && options.groups > 1 {
                 return weight_gradient_by_group::<R, B>(
                     input,
                     gradient.clone(),
@@ -126,10 +129,6 @@ fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     let [batch, channels, height, width] = maps.shape().dims();
     let rows = [batch * height * width, channels];
     B::column_sums(B::float_reshape(places::<B>(maps), rows.into()))
-}
-
-fn exact<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
-    convolution() == Convolution::Exact && values.dtype() == DType::F32
 }
 
 fn has_16_bits<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {

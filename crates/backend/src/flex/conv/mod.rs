@@ -1,7 +1,7 @@
 //! Convolution, alone or with ReLU and pooling.
 //!
 //! A 3x3 kernel of stride 1 with enough channels is computed by Winograd's algorithm
-//! ([`winograd`]), unless the process asks for exact convolutions; everything else directly
+//! ([`winograd`]), unless sums are to be exact ([`Arithmetic::Exact`]); everything else directly
 //! ([`direct`], [`weight_gradient`]). All of them run the same inner loop ([`tile`]) on tensors as
 //! they are, channels first.
 
@@ -33,7 +33,8 @@ use super::{
     simd::Level,
 };
 use crate::{
-    conv2d::{self, Conv2dGradients, Conv2dParents, Convolution, convolution},
+    Arithmetic, arithmetic,
+    conv2d::{self, Conv2dGradients, Conv2dParents},
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
     overrides,
@@ -175,7 +176,7 @@ fn convolve(
     epilogue: Epilogue<'_>,
     target: Target<'_>,
 ) {
-    match Maps::forward(geometry).filter(|_| convolution() == Convolution::Fast) {
+    match Maps::forward(geometry).filter(|_| arithmetic() == Arithmetic::Fast) {
         Some(maps) => {
             let kernels = Kernels::Forward;
             let input = Source::Maps(input);
@@ -194,7 +195,7 @@ fn gradients(
     gradient: Source<'_>,
     wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
-    let fast = convolution() == Convolution::Fast;
+    let fast = arithmetic() == Arithmetic::Fast;
     let weight_gradient = wanted.weight.then(|| {
         let mut found = recycled::floats(geometry.weight_shape());
         let target = found.storage_mut();

@@ -1,6 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to report and keep.
 
-use backend::{Backend, Convolution, Counts, NAME, Part, Precision, device};
+use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision, device};
 use data::{Batching, Order};
 use models::Pass;
 use serde::{Deserialize, Serialize};
@@ -48,9 +48,9 @@ pub struct Training {
     /// one process; not for networks without such layers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync_batch_norm: bool,
-    /// How convolutions are computed; not for networks without any.
-    #[serde(default, with = "or_empty")]
-    pub convolution: Option<Convolution>,
+    /// How exactly sums of products are computed, in training and in evaluation.
+    #[serde(default)]
+    pub arithmetic: Arithmetic,
     /// The precision of products while training.
     #[serde(default)]
     pub precision: Precision,
@@ -79,7 +79,7 @@ impl Training {
 }
 
 impl Training {
-    /// Applies `training.convolution` and `training.precision` to the process.
+    /// Applies `training.arithmetic` and `training.precision` to the process.
     ///
     /// # Errors
     ///
@@ -103,16 +103,10 @@ impl Training {
                 ),
             ));
         }
-        self.choose_convolution();
+        backend::set_arithmetic(self.arithmetic);
         backend::set_precision(self.precision);
         device::advise_on_memory(self.advice_on_memory());
         Ok(())
-    }
-
-    /// Applies `training.convolution` to the process, which measures a network by the same sums as
-    /// it was trained with.
-    pub(crate) fn choose_convolution(&self) {
-        backend::set_convolution(self.convolution.unwrap_or(Convolution::Fast));
     }
 
     /// What to do if the device's memory runs out before the first step, and with a batch.
@@ -158,13 +152,6 @@ impl Check for Training {
             checker.conflict(
                 "training.sync_batch_norm",
                 "`training.sync_batch_norm` has no effect on a network without batch normalisation",
-                "leave it out",
-            );
-        }
-        if self.convolution.is_some() && !checker.is_in_recipe("training.convolution") {
-            checker.conflict(
-                "training.convolution",
-                "`training.convolution` has no effect on a network without convolutions",
                 "leave it out",
             );
         }

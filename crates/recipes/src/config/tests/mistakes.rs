@@ -29,7 +29,7 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `training.\"a b\"`, in my.toml:1",
             "help: `[training]` has the keys `epochs`, `max_steps`, `batch_size`, `micro_batch`, `clip_norm`, `ema`, \
-             `monitor`, `patience`, `minimum_improvement`, `sync_batch_norm`, `convolution`, `precision` \
+             `monitor`, `patience`, `minimum_improvement`, `sync_batch_norm`, `arithmetic`, `precision` \
              and `seed`",
         ],
     );
@@ -296,13 +296,6 @@ fn values_out_of_range_are_refused() {
 #[test]
 fn keys_that_do_not_go_together_are_refused() {
     let check = |text: &str, expected: &[&str]| refuses(vec![file(text)], expected);
-    check(
-        "training.convolution = \"exact\"",
-        &[
-            "`training.convolution` has no effect on a network without convolutions, in my.toml:1",
-            "help: leave it out",
-        ],
-    );
     check(
         "[data]\nsource = \"csv\"",
         &[
