@@ -54,28 +54,8 @@ pub(super) fn lanes_of(width: usize) -> usize {
     width.next_power_of_two().min(MOST_LANES)
 }
 
-/// Places of a cube that adds up columns: as many beside each other as it has lanes.
-pub(super) fn columns(width: usize, lanes: usize) -> (CubeCount, CubeDim) {
-    let count = CubeCount::Static(width.div_ceil(lanes) as u32, 1, 1);
-    (count, CubeDim::new_2d(lanes as u32, (UNITS / lanes) as u32))
-}
-
-/// The column of a matrix of this unit, where [`columns`] started it.
+/// The column of a matrix of this unit, where a cube has as many beside each other as lanes.
 #[cube]
 pub(super) fn column_of_unit(#[comptime] lanes: usize) -> usize {
     CUBE_POS_X as usize * lanes + UNIT_POS_X as usize
-}
-
-/// The sum of the unit's column of a matrix `[rows, width]`, by all units of its lane; any number where
-/// there is no such column.
-#[cube]
-pub(super) fn sum_of_column(values: &Array<f32>, width: usize, #[comptime] lanes: usize) -> f32 {
-    let column = column_of_unit(lanes);
-    let mut sum = 0.0f32;
-    if column < width {
-        for row in range_stepped(UNIT_POS_Y as usize, values.len() / width, UNITS / lanes) {
-            sum += values[row * width + column];
-        }
-    }
-    sum_of_lane(sum, lanes)
 }

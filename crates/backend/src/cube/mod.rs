@@ -35,6 +35,8 @@ mod buffers;
 mod lanes;
 mod layout;
 
+pub use self::conv2d::winograd;
+
 use burn::tensor::{
     DType, Shape, TensorMetadata,
     ops::{ActivationOps, FloatTensor, FloatTensorOps, IntTensor},

@@ -1,6 +1,6 @@
 //! Convolutions, and what is done with their maps at once.
 
-use backend::{Arithmetic, Backend, Conv2dParents, Selected, functional::Conv2dOptions};
+use backend::{Arithmetic, Backend, Conv2dParents, Selected, functional::Conv2dOptions, winograd};
 use burn::{
     backend::Flex,
     tensor::{
@@ -16,23 +16,37 @@ use crate::{
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
 
-/// The output, and the gradients of input, weight and bias. Fast ones are of elements so small that sums on
-/// tensor cores are about 1, since each product is rounded there.
+/// Input, weight and bias. In fast arithmetic weights are so small that sums on tensor cores are about 1,
+/// since each product is rounded there.
+fn operands<B: Backend>(
+    input: [usize; 4],
+    weight: [usize; 4],
+    arithmetic: Arithmetic,
+) -> [FloatTensor<B>; 3] {
+    let scale = if arithmetic == Arithmetic::Fast { 8.0 } else { 1.0 };
+    [
+        primitive(normal::<B, 4>(input, 1)),
+        B::laid_out(primitive(normal::<B, 4>(weight, 2) / scale)),
+        primitive(normal::<B, 1>([weight[0]], 3)),
+    ]
+}
+
+/// That of an output of the shape `shape`, as small.
+fn gradient<B: Backend>(shape: [usize; 4], arithmetic: Arithmetic) -> FloatTensor<B> {
+    let scale = if arithmetic == Arithmetic::Fast { 4.0 } else { 1.0 };
+    primitive(normal::<B, 4>(shape, 4) / scale)
+}
+
+/// The output, and the gradients of input, weight and bias.
 fn convolved<B: Backend>(
     input: [usize; 4],
     weight: [usize; 4],
     options: &Conv2dOptions,
     arithmetic: Arithmetic,
 ) -> [FloatTensor<B>; 4] {
-    let [of_weight, of_gradient] = match arithmetic {
-        Arithmetic::Exact => [1.0, 1.0],
-        Arithmetic::Fast => [8.0, 4.0],
-    };
-    let bias = primitive(normal::<B, 1>([weight[0]], 3));
-    let input = primitive(normal::<B, 4>(input, 1));
-    let weight = B::laid_out(primitive(normal::<B, 4>(weight, 2) / of_weight));
+    let [input, weight, bias] = operands::<B>(input, weight, arithmetic);
     let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options);
-    let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4) / of_gradient);
+    let gradient = gradient::<B>(output.shape().dims(), arithmetic);
     let rectified = options.relu.then(|| output.clone());
     let found = B::fused_conv2d_backward(input, weight, rectified, gradient, options, ALL);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
@@ -84,6 +98,36 @@ fn convolution_in_either_arithmetic() {
             }
         }
     });
+}
+
+/// Borders within tiles and beyond, one image at a time and all at once; at last as many channels as it is
+/// tried for.
+#[test]
+fn convolution_by_winograds_algorithm() {
+    let cases = [
+        ([3, 5, 7, 8], [6, 5, 3, 3], [1, 1], 0),
+        ([2, 4, 6, 9], [3, 4, 3, 3], [0, 2], usize::MAX),
+        ([1, 2, 3, 3], [1, 2, 3, 3], [0, 0], 0),
+        ([2, 128, 6, 7], [130, 128, 3, 3], [1, 1], usize::MAX),
+    ];
+    for (input, weight, padding, room) in cases {
+        let options = Conv2dOptions { padding, ..Default::default() };
+        in_either_arithmetic(|arithmetic, relative| {
+            let [output, of_input, ..] = convolved::<Flex>(input, weight, &options, arithmetic);
+            let tensors = || operands::<Selected>(input, weight, arithmetic);
+            let what = format!("{arithmetic:?}, {input:?}, {weight:?}, {padding:?}");
+
+            let [input, weight, bias] = tensors();
+            let found = winograd::forward(input, weight, Some(bias), padding, room);
+            let shape = found.shape().dims();
+            assert_close(&format!("output, {what}"), found, output, relative);
+
+            let [_, weight, _] = tensors();
+            let gradient = gradient::<Selected>(shape, arithmetic);
+            let found = winograd::input_gradient(gradient, weight, padding, room);
+            assert_close(&format!("input, {what}"), found, of_input, relative);
+        });
+    }
 }
 
 /// The output, and the gradients of input, weight and bias.

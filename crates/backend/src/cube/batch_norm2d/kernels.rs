@@ -3,7 +3,7 @@
 use burn_cubecl::cubecl::{self, prelude::*};
 
 use crate::cube::{
-    lanes::{UNITS, column_of_unit, sum_of_column, sum_of_lane},
+    lanes::{UNITS, column_of_unit, sum_of_lane},
     linear::relu,
 };
 
@@ -44,7 +44,17 @@ pub(super) fn sum_values(
     }
 }
 
-/// Mean and variance of each channel, from its segments.
+/// The sum of a channel of all segments, `[segments, channels]`, by all units of a cube.
+#[cube]
+fn sum_of_channel(values: &Array<f32>, channel: usize, channels: usize) -> f32 {
+    let mut sum = 0.0f32;
+    for i in range_stepped(UNIT_POS as usize, values.len() / channels, UNITS) {
+        sum += values[i * channels + channel];
+    }
+    sum_of_lane(sum, 1)
+}
+
+/// Mean and variance of each channel, from its segments: a cube for each.
 #[cube(launch)]
 pub(super) fn join_statistics(
     sums: &Array<f32>,
@@ -53,21 +63,18 @@ pub(super) fn join_statistics(
     variance: &mut Array<f32>,
     places: usize,
     segment: usize,
-    #[comptime] lanes: usize,
 ) {
-    let channel = column_of_unit(lanes);
+    let channel = CUBE_POS_X as usize;
     let channels = mean.len();
-    let middle = sum_of_column(sums, channels, lanes) / f32::cast_from(places as u32);
+    let middle = sum_of_channel(sums, channel, channels) / f32::cast_from(places as u32);
     let mut around = 0.0f32;
-    if channel < channels {
-        for i in range_stepped(UNIT_POS_Y as usize, sums.len() / channels, UNITS / lanes) {
-            let count = f32::cast_from((clamp_max((i + 1) * segment, places) - i * segment) as u32);
-            let distance = sums[i * channels + channel] / count - middle;
-            around += squares[i * channels + channel] + distance * distance * count;
-        }
+    for i in range_stepped(UNIT_POS as usize, sums.len() / channels, UNITS) {
+        let count = f32::cast_from((clamp_max((i + 1) * segment, places) - i * segment) as u32);
+        let distance = sums[i * channels + channel] / count - middle;
+        around += squares[i * channels + channel] + distance * distance * count;
     }
-    let around = sum_of_lane(around, lanes);
-    if UNIT_POS_Y == 0 && channel < channels {
+    let around = sum_of_lane(around, 1);
+    if UNIT_POS == 0 {
         mean[channel] = middle;
         variance[channel] = around / f32::cast_from(places as u32);
     }
@@ -210,20 +217,19 @@ pub(super) fn sum_gradients(
     }
 }
 
-/// The gradients of shift and scale, from the sums of the segments.
+/// The gradients of shift and scale, from the sums of the segments: a cube for each channel.
 #[cube(launch)]
 pub(super) fn join_gradients(
     sums: &Array<f32>,
     products: &Array<f32>,
     of_shift: &mut Array<f32>,
     of_scale: &mut Array<f32>,
-    #[comptime] lanes: usize,
 ) {
-    let channel = column_of_unit(lanes);
+    let channel = CUBE_POS_X as usize;
     let channels = of_shift.len();
-    let sum = sum_of_column(sums, channels, lanes);
-    let product = sum_of_column(products, channels, lanes);
-    if UNIT_POS_Y == 0 && channel < channels {
+    let sum = sum_of_channel(sums, channel, channels);
+    let product = sum_of_channel(products, channel, channels);
+    if UNIT_POS == 0 {
         of_shift[channel] = sum;
         of_scale[channel] = product;
     }

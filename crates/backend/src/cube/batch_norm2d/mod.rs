@@ -1,9 +1,9 @@
 //! Batch normalisation over maps that lie channel by channel within a place, `[batch, height, width,
 //! channels]`, as CubeCL's convolutions write and read them.
 //!
-//! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then
-//! others add up the segments. A third kernel goes over the elements, in segments too, so that what
-//! depends on the channel alone is computed once for several of them.
+//! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then a
+//! cube for each channel adds up the segments. A third kernel goes over the elements, in segments too, so
+//! that what depends on the channel alone is computed once for several of them.
 
 mod kernels;
 
@@ -21,7 +21,7 @@ use self::kernels::{
 };
 use super::{
     buffers::empty,
-    lanes::{UNITS, columns, lanes_of},
+    lanes::{UNITS, lanes_of},
 };
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
@@ -29,8 +29,8 @@ use crate::{
 };
 
 /// Places that a unit sums, unless there are more segments than one unit should add up.
-const SUMMED_BY_UNIT: usize = 16;
-const SUMS: usize = 256;
+const SUMMED_BY_UNIT: usize = 8;
+const SUMS: usize = 1024;
 /// Places that a unit goes over, unless there are more segments than cubes can be started.
 const DONE_BY_UNIT: usize = 4;
 const MOST_CUBES: usize = 65_535;
@@ -70,6 +70,11 @@ impl Division {
     }
 }
 
+/// A cube for each channel.
+fn cube_of_each(channels: usize) -> (CubeCount, CubeDim) {
+    (CubeCount::Static(channels as u32, 1, 1), CubeDim::new_1d(UNITS as u32))
+}
+
 /// Scale, shift, mean and variance, `[channels]` each, as kernels take them.
 fn normal<R: CubeRuntime>(per_channel: &[CubeTensor<R>; 4], epsilon: f64) -> NormalLaunch<R> {
     let [scale, shift, mean, variance] =
@@ -95,7 +100,7 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
         lanes,
     );
     let [mean, variance] = [(); 2].map(|()| empty(input, [channels]));
-    let (count, cube) = columns(channels, lanes);
+    let (count, cube) = cube_of_each(channels);
     join_statistics::launch::<R>(
         client,
         count,
@@ -106,7 +111,6 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
         variance.clone().into_array_arg(),
         places,
         segment,
-        lanes,
     );
     [mean, variance]
 }
@@ -254,7 +258,7 @@ fn launch_sums<R: CubeRuntime>(
         pass.rectified,
     );
     let [of_shift, of_scale] = [(); 2].map(|()| empty(input, [channels]));
-    let (count, cube) = columns(channels, lanes);
+    let (count, cube) = cube_of_each(channels);
     join_gradients::launch::<R>(
         client,
         count,
@@ -263,7 +267,6 @@ fn launch_sums<R: CubeRuntime>(
         products.into_array_arg(),
         of_shift.clone().into_array_arg(),
         of_scale.clone().into_array_arg(),
-        lanes,
     );
     [of_shift, of_scale]
 }

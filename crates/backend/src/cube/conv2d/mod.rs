@@ -8,6 +8,7 @@
 mod sixteen_bits;
 mod tensor_cores;
 mod weight_gradient;
+pub mod winograd;
 
 use burn::tensor::{
     DType, Slice, TensorMetadata,

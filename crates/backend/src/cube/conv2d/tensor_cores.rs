@@ -2,7 +2,8 @@
 //!
 //! Burn's autotune tries eight, each of which takes half a second to compile. Those that copy
 //! asynchronously or by the tensor memory accelerator were slower at every shape of the recipes' (H200),
-//! and the direct kernel wherever there are more than a few channels.
+//! and the direct kernel wherever there are more than a few channels. Where there are many, Winograd's
+//! algorithm ([`winograd`]) is tried as well.
 
 use std::fmt;
 
@@ -26,6 +27,7 @@ use cubek::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::winograd;
 use crate::{
     conv2d::burn_options,
     cube::{
@@ -75,6 +77,20 @@ impl Key {
             bias,
         }
     }
+
+    /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
+    fn has_many_channels(&self) -> bool {
+        const MANY: usize = 128;
+        let [stride, padding, dilation] = self.moves;
+        let options = Conv2dOptions { stride, padding, dilation, groups: 1, relu: false };
+        let [outputs, inputs, ..] = self.weight;
+        outputs.min(inputs) >= MANY && winograd::takes(self.weight, &options)
+    }
+}
+
+/// The priority of what is tried only there.
+fn with_many_channels(key: &Key) -> i8 {
+    if key.has_many_channels() { 1 } else { -1 }
 }
 
 /// Input, weight, bias, and how the convolution moves.
@@ -97,10 +113,15 @@ pub(super) fn forward<R: CubeRuntime>(
                 .map_err(|error| format!("{error:?}"))
         };
         let by = |tile| move |inputs: Forward<R>| forward_by(tile, inputs);
+        let by_winograd = |(input, weight, bias, options): Forward<R>| {
+            Ok::<_, String>(winograd::forward(input, weight, bias, options.padding, winograd::ROOM))
+        };
+        let all = TuneGroup::new("all", |_: &Key| 1);
         TunableSet::new(key, |_: &Key, inputs: &Forward<R>| inputs.clone())
-            .with(Tunable::new("direct", direct))
-            .with(Tunable::new("cmma", by(Cmma)))
-            .with(Tunable::new("mma", by(Mma)))
+            .with(Tunable::new("direct", direct).group(&all, |_| 1))
+            .with(Tunable::new("cmma", by(Cmma)).group(&all, |_| 1))
+            .with(Tunable::new("mma", by(Mma)).group(&all, |_| 1))
+            .with(Tunable::new("winograd", by_winograd).group(&all, with_many_channels))
     });
     let (id, client) = (CubeTuneId::new(&input.client, &input.device), input.client.clone());
     // What ReLU follows is the same convolution.
@@ -148,12 +169,17 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         let direct = |(gradient, weight, size, options): Backward<R>| {
             Ok::<_, String>(super::input_gradient(gradient, weight, size, &options))
         };
+        let by_winograd = |(gradient, weight, _, options): Backward<R>| {
+            let Conv2dOptions { padding, .. } = options;
+            Ok::<_, String>(winograd::input_gradient(gradient, weight, padding, winograd::ROOM))
+        };
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
         // Only where neither of them runs.
         let otherwise = TuneGroup::new("direct", |_: &Key| 0);
         TunableSet::new(key, |_: &Key, inputs: &Backward<R>| inputs.clone())
             .with(Tunable::new("cmma", by(Cmma)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(Mma)).group(&on_tensor_cores, |_| 1))
+            .with(Tunable::new("winograd", by_winograd).group(&on_tensor_cores, with_many_channels))
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
     });
     let (id, client) =

@@ -1,0 +1,331 @@
+//! Convolution with a kernel of 3x3 that moves place by place, by Winograd's F(2x2, 3x3) (Lavin and Gray,
+//! 2016).
+//!
+//! Tiles of 4x4 inputs and the kernels are transformed, multiplied number by number and summed over the
+//! channels, which is 16 products of matrices, and transformed back to tiles of 2x2 outputs: 16
+//! multiplications instead of 36. Maps lie with their channels last, so that units beside each other
+//! transform the same tile of channels beside each other.
+
+use burn_cubecl::{
+    CubeRuntime,
+    cubecl::{self, prelude::*, std::FastDivmod},
+    kernel::into_contiguous,
+    ops::{permute, permute_nchw_to_nhwc, permute_nhwc_to_nchw},
+    tensor::CubeTensor,
+};
+
+use crate::{
+    cube::{
+        buffers::{elementwise, empty},
+        product::product,
+    },
+    functional::Conv2dOptions,
+};
+
+/// Numbers of a transformed tile, and those along a side.
+const MATRICES: usize = 16;
+const SIDE: usize = 4;
+/// Outputs along the side of a tile.
+const STEP: usize = 2;
+/// Bytes for the tiles of images that are done at a time, at least one: more hardly keep a large device
+/// busier.
+pub(super) const ROOM: usize = 1 << 28;
+
+/// Whether it computes convolutions with a weight of this shape, and the gradients of their inputs.
+pub(super) fn takes([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+    [rows, columns] == [3, 3]
+        && [stride, dilation] == [[1, 1]; 2]
+        && padding.iter().all(|&places| places <= 2)
+        && groups == 1
+}
+
+/// Convolution without ReLU, of maps of f32.
+///
+/// - `room`: about how many bytes of tiles are kept at a time
+pub fn forward<R: CubeRuntime>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+    padding: [usize; 2],
+    room: usize,
+) -> CubeTensor<R> {
+    let kernels = permute(kernels(weight, false), &[0, 2, 1]);
+    correlate(input, kernels, bias, padding, room)
+}
+
+/// The gradient of the input: that of the output, correlated with the kernels turned around.
+pub fn input_gradient<R: CubeRuntime>(
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    padding: [usize; 2],
+    room: usize,
+) -> CubeTensor<R> {
+    correlate(gradient, kernels(weight, true), None, padding.map(|places| 2 - places), room)
+}
+
+/// Rows and columns of maps, and of their tiles.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+struct Sizes {
+    height: usize,
+    width: usize,
+    tiles_down: FastDivmod<usize>,
+    tiles_across: FastDivmod<usize>,
+    /// The first of the tiles that are done.
+    first: usize,
+}
+
+#[derive(CubeType, Clone, Copy)]
+struct Place {
+    image: usize,
+    row: usize,
+    column: usize,
+}
+
+#[cube]
+impl Sizes {
+    /// Where the outputs of a tile begin.
+    fn begin(&self, tile: usize) -> Place {
+        let (line, across) = self.tiles_across.div_mod(self.first + tile);
+        let (image, down) = self.tiles_down.div_mod(line);
+        Place { image, row: down * STEP, column: across * STEP }
+    }
+
+    /// The number of a place of the maps.
+    fn number(&self, image: usize, row: usize, column: usize) -> usize {
+        (image * self.height + row) * self.width + column
+    }
+}
+
+/// Four inputs, `step` apart, as what is multiplied.
+#[cube]
+fn transform_inputs(values: &mut Array<f32>, #[comptime] first: usize, #[comptime] step: usize) {
+    let [b, c, d] = comptime!([first + step, first + 2 * step, first + 3 * step]);
+    let second = values[b];
+    let third = values[c];
+    values[first] -= third;
+    values[b] += third;
+    values[c] = third - second;
+    values[d] = second - values[d];
+}
+
+/// Three numbers of a kernel, `step` apart, as four.
+#[cube]
+fn transform_kernel(values: &mut Array<f32>, #[comptime] first: usize, #[comptime] step: usize) {
+    let [b, c, d] = comptime!([first + step, first + 2 * step, first + 3 * step]);
+    let outer = 0.5 * (values[first] + values[c]);
+    let middle = 0.5 * values[b];
+    values[d] = values[c];
+    values[b] = outer + middle;
+    values[c] = outer - middle;
+}
+
+/// Four sums, `step` apart, as two outputs, in place of the first two.
+#[cube]
+fn transform_sums(values: &mut Array<f32>, #[comptime] first: usize, #[comptime] step: usize) {
+    let [b, c, d] = comptime!([first + step, first + 2 * step, first + 3 * step]);
+    let second = values[b];
+    let third = values[c];
+    values[first] += second + third;
+    values[b] = second - third - values[d];
+}
+
+/// Tiles of maps, which begin `padding` before their outputs, as 16 matrices of tiles by channels.
+#[cube(launch)]
+fn transform_maps(
+    maps: &Array<f32>,
+    matrices: &mut Array<f32>,
+    sizes: &Sizes,
+    channels: usize,
+    above: usize,
+    left: usize,
+) {
+    let elements = matrices.len() / MATRICES;
+    let i = ABSOLUTE_POS;
+    if i < elements {
+        let channel = i % channels;
+        let begin = sizes.begin(i / channels);
+        let mut values = Array::<f32>::new(MATRICES);
+        #[unroll]
+        for down in 0..SIDE {
+            #[unroll]
+            for right in 0..SIDE {
+                let row = begin.row + down;
+                let column = begin.column + right;
+                let mut value = 0.0f32;
+                if row >= above
+                    && row - above < sizes.height
+                    && column >= left
+                    && column - left < sizes.width
+                {
+                    let place = sizes.number(begin.image, row - above, column - left);
+                    value = maps[place * channels + channel];
+                }
+                values[comptime!(down * SIDE + right)] = value;
+            }
+        }
+        #[unroll]
+        for row in 0..SIDE {
+            transform_inputs(&mut values, comptime!(row * SIDE), 1);
+        }
+        #[unroll]
+        for column in 0..SIDE {
+            transform_inputs(&mut values, column, SIDE);
+        }
+        #[unroll]
+        for matrix in 0..MATRICES {
+            matrices[matrix * elements + i] = values[matrix];
+        }
+    }
+}
+
+/// Kernels, `[outputs, 3, 3, inputs]`, as 16 matrices of outputs by inputs.
+#[cube(launch)]
+fn transform_kernels(
+    kernels: &Array<f32>,
+    matrices: &mut Array<f32>,
+    inputs: usize,
+    #[comptime] turned: bool,
+) {
+    let elements = matrices.len() / MATRICES;
+    let i = ABSOLUTE_POS;
+    if i < elements {
+        let begin = i / inputs * 9 * inputs + i % inputs;
+        let mut values = Array::<f32>::new(MATRICES);
+        #[unroll]
+        for down in 0..3 {
+            #[unroll]
+            for right in 0..3 {
+                let tap = comptime!(if turned { 8 - (down * 3 + right) } else { down * 3 + right });
+                values[comptime!(down * SIDE + right)] = kernels[begin + tap * inputs];
+            }
+        }
+        #[unroll]
+        for row in 0..3 {
+            transform_kernel(&mut values, comptime!(row * SIDE), 1);
+        }
+        #[unroll]
+        for column in 0..SIDE {
+            transform_kernel(&mut values, column, SIDE);
+        }
+        #[unroll]
+        for matrix in 0..MATRICES {
+            matrices[matrix * elements + i] = values[matrix];
+        }
+    }
+}
+
+/// 16 matrices of tiles by channels as tiles of maps, with a bias of each channel.
+#[cube(launch)]
+fn transform_back(
+    matrices: &Array<f32>,
+    bias: &Array<f32>,
+    maps: &mut Array<f32>,
+    sizes: &Sizes,
+    channels: usize,
+    #[comptime] has_bias: bool,
+) {
+    let elements = matrices.len() / MATRICES;
+    let i = ABSOLUTE_POS;
+    if i < elements {
+        let channel = i % channels;
+        let begin = sizes.begin(i / channels);
+        let mut values = Array::<f32>::new(MATRICES);
+        #[unroll]
+        for matrix in 0..MATRICES {
+            values[matrix] = matrices[matrix * elements + i];
+        }
+        #[unroll]
+        for row in 0..SIDE {
+            transform_sums(&mut values, comptime!(row * SIDE), 1);
+        }
+        let mut shift = 0.0f32;
+        if has_bias {
+            shift = bias[channel];
+        }
+        #[unroll]
+        for column in 0..STEP {
+            transform_sums(&mut values, column, SIDE);
+            #[unroll]
+            for row in 0..STEP {
+                let (y, x) = (begin.row + row, begin.column + column);
+                if y < sizes.height && x < sizes.width {
+                    let place = sizes.number(begin.image, y, x);
+                    maps[place * channels + channel] =
+                        values[comptime!(row * SIDE + column)] + shift;
+                }
+            }
+        }
+    }
+}
+
+/// The transformed kernels, `[16, outputs, inputs]`.
+fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, turned: bool) -> CubeTensor<R> {
+    let weight = into_contiguous(permute_nchw_to_nhwc(weight));
+    let [outputs, _, _, inputs] = weight.meta.shape().dims();
+    let matrices = empty(&weight, [MATRICES, outputs, inputs]);
+    let (count, cube) = elementwise(&weight.client, outputs * inputs);
+    transform_kernels::launch::<R>(
+        &matrices.client,
+        count,
+        cube,
+        weight.into_array_arg(),
+        matrices.clone().into_array_arg(),
+        inputs,
+        turned,
+    );
+    matrices
+}
+
+/// - `kernels`: `[16, inputs, outputs]`
+fn correlate<R: CubeRuntime>(
+    maps: CubeTensor<R>,
+    kernels: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+    padding: [usize; 2],
+    room: usize,
+) -> CubeTensor<R> {
+    let maps = into_contiguous(permute_nchw_to_nhwc(maps));
+    let [batch, height, width, inputs] = maps.meta.shape().dims();
+    let outputs = kernels.meta.shape()[2];
+    let [out_height, out_width] = [height + 2 * padding[0] - 2, width + 2 * padding[1] - 2];
+    let [down, across] = [out_height, out_width].map(|places| places.div_ceil(STEP));
+    let sizes = |height, width, first_image| {
+        SizesLaunch::new(height, width, down, across, first_image * down * across)
+    };
+    let of_image = down * across * MATRICES * (inputs + outputs) * size_of::<f32>();
+    let at_a_time = (room / of_image).clamp(1, batch);
+    let correlated = empty(&maps, [batch, out_height, out_width, outputs]);
+    let has_bias = bias.is_some();
+    let bias = into_contiguous(bias.unwrap_or_else(|| kernels.clone())); // or what is not looked at
+    for first in (0..batch).step_by(at_a_time) {
+        let tiles = at_a_time.min(batch - first) * down * across;
+        let matrices = empty(&maps, [MATRICES, tiles, inputs]);
+        let (count, cube) = elementwise(&maps.client, tiles * inputs);
+        transform_maps::launch::<R>(
+            &maps.client,
+            count,
+            cube,
+            maps.clone().into_array_arg(),
+            matrices.clone().into_array_arg(),
+            sizes(height, width, first),
+            inputs,
+            padding[0],
+            padding[1],
+        );
+        let sums = product(matrices, kernels.clone());
+        let (count, cube) = elementwise(&maps.client, tiles * outputs);
+        transform_back::launch::<R>(
+            &maps.client,
+            count,
+            cube,
+            sums.into_array_arg(),
+            bias.clone().into_array_arg(),
+            correlated.clone().into_array_arg(),
+            sizes(out_height, out_width, first),
+            outputs,
+            has_bias,
+        );
+    }
+    permute_nhwc_to_nchw(correlated)
+}
