@@ -51,7 +51,7 @@ fn sum_of_channel(values: &Array<f32>, channel: usize, channels: usize) -> f32 {
     for i in range_stepped(UNIT_POS as usize, values.len() / channels, UNITS) {
         sum += values[i * channels + channel];
     }
-    sum_of_lane(sum, 1)
+    sum_of_lane(sum, 1usize)
 }
 
 /// Mean and variance of each channel, from its segments: a cube for each.
@@ -73,7 +73,7 @@ pub(super) fn join_statistics(
         let distance = sums[i * channels + channel] / count - middle;
         around += squares[i * channels + channel] + distance * distance * count;
     }
-    let around = sum_of_lane(around, 1);
+    let around = sum_of_lane(around, 1usize);
     if UNIT_POS == 0 {
         mean[channel] = middle;
         variance[channel] = around / f32::cast_from(places as u32);

@@ -25,7 +25,8 @@ use crate::{
 /// Numbers of a transformed tile, and those along a side.
 const MATRICES: usize = 16;
 const SIDE: usize = 4;
-/// Outputs along the side of a tile.
+/// Numbers along the side of a kernel, and outputs along that of a tile.
+const KERNEL: usize = 3;
 const STEP: usize = 2;
 /// Bytes for the tiles of images that are done at a time, at least one: more hardly keep a large device
 /// busier.
@@ -166,7 +167,7 @@ fn transform_maps(
         }
         #[unroll]
         for row in 0..SIDE {
-            transform_inputs(&mut values, comptime!(row * SIDE), 1);
+            transform_inputs(&mut values, comptime!(row * SIDE), 1usize);
         }
         #[unroll]
         for column in 0..SIDE {
@@ -177,6 +178,12 @@ fn transform_maps(
             matrices[matrix * elements + i] = values[matrix];
         }
     }
+}
+
+/// The number of a kernel that is read for a place, the other way around where it is turned.
+fn tap_at(down: usize, right: usize, turned: bool) -> usize {
+    let tap = down * KERNEL + right;
+    if turned { KERNEL * KERNEL - 1 - tap } else { tap }
 }
 
 /// Kernels, `[outputs, 3, 3, inputs]`, as 16 matrices of outputs by inputs.
@@ -190,19 +197,19 @@ fn transform_kernels(
     let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
     if i < elements {
-        let begin = i / inputs * 9 * inputs + i % inputs;
+        let begin = i / inputs * (KERNEL * KERNEL) * inputs + i % inputs;
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
-        for down in 0..3 {
+        for down in 0..KERNEL {
             #[unroll]
-            for right in 0..3 {
-                let tap = comptime!(if turned { 8 - (down * 3 + right) } else { down * 3 + right });
+            for right in 0..KERNEL {
+                let tap = comptime!(tap_at(down, right, turned));
                 values[comptime!(down * SIDE + right)] = kernels[begin + tap * inputs];
             }
         }
         #[unroll]
-        for row in 0..3 {
-            transform_kernel(&mut values, comptime!(row * SIDE), 1);
+        for row in 0..KERNEL {
+            transform_kernel(&mut values, comptime!(row * SIDE), 1usize);
         }
         #[unroll]
         for column in 0..SIDE {
@@ -237,7 +244,7 @@ fn transform_back(
         }
         #[unroll]
         for row in 0..SIDE {
-            transform_sums(&mut values, comptime!(row * SIDE), 1);
+            transform_sums(&mut values, comptime!(row * SIDE), 1usize);
         }
         let mut shift = 0.0f32;
         if has_bias {
