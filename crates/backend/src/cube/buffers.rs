@@ -13,6 +13,9 @@ use super::lanes::UNITS;
 /// About as many cubes as a large device runs at a time.
 pub(super) const AT_ONCE: usize = 1024;
 
+/// Cubes beside each other, above or behind each other that any device takes at a start.
+pub(super) const MOST_CUBES: usize = 65_535;
+
 /// Room for a result of the type of `like`.
 pub(super) fn empty<R: CubeRuntime>(
     like: &CubeTensor<R>,

@@ -12,15 +12,13 @@ use burn_cubecl::{
 };
 
 use super::{
-    buffers::empty_of,
+    buffers::{MOST_CUBES, empty_of},
     lanes::{MOST_LANES, UNITS, column_of_unit, lanes_of, sum_of_lane},
 };
 
 /// Rows that a unit sums, unless there are more segments than one unit should add up.
 const SUMMED_BY_UNIT: usize = 64;
 const SEGMENTS: usize = 256;
-/// Cubes beside each other that any device starts at once.
-pub(super) const MOST_CUBES: usize = 65_535;
 
 /// The sum of each column in a segment, times `factor`: `[segments, width]`.
 #[cube(launch)]

@@ -361,7 +361,7 @@ where
     fn fused_global_average_pool(input: FloatTensor<Self>) -> FloatTensor<Self> {
         let [batch, channels, _, _] = input.shape().dims();
         let takes = takes_any_float(&input) && column_sums::takes_columns(channels);
-        if !noted(takes && batch <= column_sums::MOST_CUBES) {
+        if !noted(takes && batch <= buffers::MOST_CUBES) {
             return crate::global_average_pool::composed::<Self>(input);
         }
         column_sums::column_means(places::<Self>(input))

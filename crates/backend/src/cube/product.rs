@@ -235,9 +235,8 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
             let priority = move |key: &Key| if is_tried(key) { 1 } else { -1 };
             set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, priority));
         }
-        let by =
-            |inputs: [CubeTensor<R>; 2]| launch(&Strategy::SimpleUnit(Default::default()), inputs);
-        set.with(Tunable::new("units", by).group(&otherwise, |_| 1))
+        let units = |inputs: [CubeTensor<R>; 2]| Ok::<_, String>(by_units(inputs));
+        set.with(Tunable::new("units", units).group(&otherwise, |_| 1))
     });
     let [left, _] = &inputs;
     let (id, client) = (CubeTuneId::new(&left.client, &left.device), left.client.clone());

@@ -20,7 +20,7 @@ use self::kernels::{
     sum_gradients, sum_values,
 };
 use super::{
-    buffers::empty,
+    buffers::{MOST_CUBES, empty},
     lanes::{UNITS, lanes_of},
 };
 use crate::{
@@ -33,7 +33,6 @@ const SUMMED_BY_UNIT: usize = 8;
 const SUMS: usize = 1024;
 /// Places that a unit goes over, unless there are more segments than cubes can be started.
 const DONE_BY_UNIT: usize = 4;
-const MOST_CUBES: usize = 65_535;
 
 /// How places and channels fall to cubes.
 struct Division {

@@ -80,7 +80,7 @@ impl Key {
 
     /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
     fn has_many_channels(&self) -> bool {
-        const MANY: usize = 128;
+        const MANY: usize = 64;
         let [stride, padding, dilation] = self.moves;
         let options = Conv2dOptions { stride, padding, dilation, groups: 1, relu: false };
         let [outputs, inputs, ..] = self.weight;
