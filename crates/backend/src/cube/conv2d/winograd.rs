@@ -131,6 +131,16 @@ fn transform_sums(values: &mut Array<f32>, #[comptime] first: usize, #[comptime]
     values[b] = second - third - values[d];
 }
 
+/// Writes the numbers of a tile into as many matrices, each into element `i`.
+#[cube]
+fn put(values: &Array<f32>, matrices: &mut Array<f32>, i: usize) {
+    let elements = matrices.len() / MATRICES;
+    #[unroll]
+    for matrix in 0..MATRICES {
+        matrices[matrix * elements + i] = values[matrix];
+    }
+}
+
 /// Tiles of maps, which begin `padding` before their outputs, as 16 matrices of tiles by channels.
 #[cube(launch)]
 fn transform_maps(
@@ -141,9 +151,8 @@ fn transform_maps(
     above: usize,
     left: usize,
 ) {
-    let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
-    if i < elements {
+    if i < matrices.len() / MATRICES {
         let channel = i % channels;
         let begin = sizes.begin(i / channels);
         let mut values = Array::<f32>::new(MATRICES);
@@ -173,10 +182,7 @@ fn transform_maps(
         for column in 0..SIDE {
             transform_inputs(&mut values, column, SIDE);
         }
-        #[unroll]
-        for matrix in 0..MATRICES {
-            matrices[matrix * elements + i] = values[matrix];
-        }
+        put(&values, matrices, i);
     }
 }
 
@@ -194,9 +200,8 @@ fn transform_kernels(
     inputs: usize,
     #[comptime] turned: bool,
 ) {
-    let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
-    if i < elements {
+    if i < matrices.len() / MATRICES {
         let begin = i / inputs * (KERNEL * KERNEL) * inputs + i % inputs;
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
@@ -215,10 +220,7 @@ fn transform_kernels(
         for column in 0..SIDE {
             transform_kernel(&mut values, column, SIDE);
         }
-        #[unroll]
-        for matrix in 0..MATRICES {
-            matrices[matrix * elements + i] = values[matrix];
-        }
+        put(&values, matrices, i);
     }
 }
 
@@ -304,7 +306,7 @@ fn correlate<R: CubeRuntime>(
     let at_a_time = (room / of_image).clamp(1, batch);
     let correlated = empty(&maps, [batch, out_height, out_width, outputs]);
     let has_bias = bias.is_some();
-    let bias = into_contiguous(bias.unwrap_or_else(|| kernels.clone())); // or what is not looked at
+    let bias = bias.map_or_else(|| maps.clone(), into_contiguous); // or what is not looked at
     for first in (0..batch).step_by(at_a_time) {
         let tiles = at_a_time.min(batch - first) * down * across;
         let matrices = empty(&maps, [MATRICES, tiles, inputs]);
