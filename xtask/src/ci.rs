@@ -146,7 +146,7 @@ fn check_web_page(shell: &Shell) -> anyhow::Result<Outcome> {
         println!("SKIPPED: `{0}` is not installed\nhelp: rustup target add {0}", web_page::TARGET);
         return Ok(Outcome::Skipped("no wasm32-unknown-unknown"));
     }
-    web_page::build_inference(shell)?;
+    web_page::check_inference(shell)?;
     if cmd!(shell, "chromedriver --version").quiet().ignore_stderr().read().is_err() {
         return skipped("no ChromeDriver", "chromium-driver");
     }

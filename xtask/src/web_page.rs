@@ -20,7 +20,14 @@ const PAGE: &str = "index.html";
 /// What a visitor does, in a browser.
 const CHECK: &str = "examples/web_page/check.py";
 /// Options of cargo for a check, which classifies one picture: to optimise what does so takes minutes more.
-const LITTLE_OPTIMISED: [&str; 2] = ["--config", "profile.release.opt-level=1"];
+const LITTLE_OPTIMISED: [&str; 6] = [
+    "--config",
+    "profile.release.opt-level=1",
+    "--config",
+    "profile.release.lto='off'",
+    "--config",
+    "profile.release.debug=false",
+];
 /// The picture that [`check`] classifies.
 const PICTURE: &str = "crates/data/tests/golden/images/turned.jpg";
 
@@ -57,11 +64,11 @@ fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds `inference` for a browser by itself, since the page asks for the readers of `data` too; most of
-/// it is what [`check`] needs.
-pub(crate) fn build_inference(shell: &Shell) -> anyhow::Result<()> {
+/// Checks that `inference` compiles for a browser by itself: the page asks for the readers of `data` too,
+/// and with them for more of its dependencies.
+pub(crate) fn check_inference(shell: &Shell) -> anyhow::Result<()> {
     let options = ["--release", "--package", "inference", "--target", TARGET];
-    Ok(cmd!(shell, "cargo build {options...} {LITTLE_OPTIMISED...}").run()?)
+    Ok(cmd!(shell, "cargo check {options...} {LITTLE_OPTIMISED...}").run()?)
 }
 
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
