@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arithmetic {
-    /// By the fastest algorithm. For a 3x3 kernel on the CPU that is Winograd's (Lavin and Gray, 2016),
-    /// with a quarter of the multiplications and an error of up to 1e-4 of the largest value. CUDA's
-    /// tensor cores round what they multiply to TF32, which keeps 11 bits of it.
+    /// By the fastest algorithm. For a 3x3 kernel that is often Winograd's (Lavin and Gray, 2016); on the
+    /// CPU it does a quarter of the multiplications, with an error of up to 1e-4 of the largest value.
+    /// CUDA's tensor cores round what they multiply to TF32, which keeps 11 bits of it.
     #[default]
     Fast,
     /// By plain sums of products in f32, with an error of a few 1e-6 of the largest value.

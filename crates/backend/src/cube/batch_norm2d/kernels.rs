@@ -64,7 +64,7 @@ pub(super) fn join_statistics(
     places: usize,
     segment: usize,
 ) {
-    let channel = CUBE_POS_X as usize;
+    let channel = CUBE_POS;
     let channels = mean.len();
     let middle = sum_of_channel(sums, channel, channels) / f32::cast_from(places as u32);
     let mut around = 0.0f32;
@@ -74,7 +74,7 @@ pub(super) fn join_statistics(
         around += squares[i * channels + channel] + distance * distance * count;
     }
     let around = sum_of_lane(around, 1usize);
-    if UNIT_POS == 0 {
+    if UNIT_POS == 0 && channel < channels {
         mean[channel] = middle;
         variance[channel] = around / f32::cast_from(places as u32);
     }
@@ -225,11 +225,11 @@ pub(super) fn join_gradients(
     of_shift: &mut Array<f32>,
     of_scale: &mut Array<f32>,
 ) {
-    let channel = CUBE_POS_X as usize;
+    let channel = CUBE_POS;
     let channels = of_shift.len();
     let sum = sum_of_channel(sums, channel, channels);
     let product = sum_of_channel(products, channel, channels);
-    if UNIT_POS == 0 {
+    if UNIT_POS == 0 && channel < channels {
         of_shift[channel] = sum;
         of_scale[channel] = product;
     }

@@ -20,7 +20,7 @@ use self::kernels::{
     sum_gradients, sum_values,
 };
 use super::{
-    buffers::{MOST_CUBES, empty},
+    buffers::{MOST_CUBES, cubes, empty},
     lanes::{UNITS, lanes_of},
 };
 use crate::{
@@ -69,11 +69,6 @@ impl Division {
     }
 }
 
-/// A cube for each channel.
-fn cube_of_each(channels: usize) -> (CubeCount, CubeDim) {
-    (CubeCount::Static(channels as u32, 1, 1), CubeDim::new_1d(UNITS as u32))
-}
-
 /// Scale, shift, mean and variance, `[channels]` each, as kernels take them.
 fn normal<R: CubeRuntime>(per_channel: &[CubeTensor<R>; 4], epsilon: f64) -> NormalLaunch<R> {
     let [scale, shift, mean, variance] =
@@ -99,7 +94,7 @@ fn statistics<R: CubeRuntime>(input: &CubeTensor<R>) -> [CubeTensor<R>; 2] {
         lanes,
     );
     let [mean, variance] = [(); 2].map(|()| empty(input, [channels]));
-    let (count, cube) = cube_of_each(channels);
+    let (count, cube) = cubes(client, channels);
     join_statistics::launch::<R>(
         client,
         count,
@@ -257,7 +252,7 @@ fn launch_sums<R: CubeRuntime>(
         pass.rectified,
     );
     let [of_shift, of_scale] = [(); 2].map(|()| empty(input, [channels]));
-    let (count, cube) = cube_of_each(channels);
+    let (count, cube) = cubes(client, channels);
     join_gradients::launch::<R>(
         client,
         count,
