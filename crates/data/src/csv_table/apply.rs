@@ -1,10 +1,17 @@
 //! Rows of other files, encoded by what was learnt: of validation and test files, and to predict.
 
-use std::{borrow::Cow, collections::HashMap, io::Read, path::Path};
+use std::{
+    borrow::{Borrow, Cow},
+    collections::HashMap,
+    hash::Hash,
+    io::Read,
+    path::Path,
+};
 
 use super::{
-    CsvError,
+    CsvError, decimal_comma,
     header::Layout,
+    notation,
     reader::{CsvReader, blank_note},
     row::Row,
 };
@@ -79,9 +86,8 @@ impl<'a> RowReader<'a> {
         preprocessing: &'a TablePreprocessing,
     ) -> Result<Self, DataError> {
         let mut reader = CsvReader::new(input, Path::new(name))?;
-        reader.read_decimal_commas(preprocessing.decimal_comma);
         let layout = Layout::find(&mut reader, preprocessing, None)?;
-        reader.read_dressed(layout.dressed(preprocessing));
+        read_numbers(&mut reader, &layout, preprocessing);
         Ok(Self { reader, encoder: Encoder::new(preprocessing, layout), ended: false })
     }
 
@@ -135,9 +141,8 @@ pub fn read_table(
     header: Option<bool>,
 ) -> Result<(Table, Vec<String>), DataError> {
     let mut reader = CsvReader::open(path)?;
-    reader.read_decimal_commas(preprocessing.decimal_comma);
     let layout = Layout::find(&mut reader, preprocessing, header)?;
-    reader.read_dressed(layout.dressed(preprocessing));
+    read_numbers(&mut reader, &layout, preprocessing);
     let target = &preprocessing.target;
     let place = layout
         .target
@@ -154,6 +159,22 @@ pub fn read_table(
     let mut notes = encoder.notes(&name);
     notes.extend(blank_note(&reader.take_blank_rows()).map(|note| format!("`{name}`: {note}")));
     Ok((Table { features: encoder.features, targets: targets.finish(path)?, lines }, notes))
+}
+
+/// From here on gives numbers a point where the model takes numbers.
+fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePreprocessing) {
+    let notations = notation::of_known(reader, layout, preprocessing);
+    reader.read_numbers(&notations, &layout.dressed(preprocessing));
+}
+
+/// Looks up a category or class: as it is written, or, where the training file's numbers had a decimal
+/// comma and this cell has one, as that is read.
+fn find<T: Copy>(known: &HashMap<impl Borrow<str> + Hash + Eq, T>, name: &str) -> Option<T> {
+    let with_point = || {
+        let plain = decimal_comma::with_point(name)?;
+        known.get(&*cell::name(Cell::parse(&plain), &plain))
+    };
+    known.get(name).or_else(with_point).copied()
 }
 
 /// Encodes rows, and counts the cells that are odd beside those of the training rows.
@@ -204,8 +225,8 @@ impl<'a> Encoder<'a> {
                 *first = cell::quoted(text);
             }
         };
-        let find = |column: usize, category: &str| self.places[column].get(category).copied();
-        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, find, tell);
+        let place = |column: usize, category: &str| find(&self.places[column], category);
+        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, place, tell);
         encoded.map_err(|source| wrong_cell(path, row.line, source))?;
         if let (Some(place), Some(classes)) = (self.layout.target, &self.classes) {
             let text = row.cell(place);
@@ -213,7 +234,7 @@ impl<'a> Encoder<'a> {
             if cell != Cell::Missing {
                 self.first_target.get_or_insert_with(|| cell::quoted(text));
             }
-            if classes.contains_key(&cell::name(cell, text)) {
+            if find(classes, &cell::name(cell, text)).is_some() {
                 self.classes = None;
             }
         }
@@ -295,7 +316,7 @@ impl<'a> TargetReader<'a> {
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
                 let class = cell::category(name, text).map_err(wrong)?;
                 if let Some(class) = &class {
-                    let label = self.classes.get(class.as_ref()).copied();
+                    let label = find(&self.classes, class);
                     self.labels.push(label.ok_or_else(|| CsvError::UnknownClass {
                         path: path.to_owned(),
                         line,

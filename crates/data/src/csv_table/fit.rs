@@ -3,6 +3,7 @@
 use std::{collections::HashMap, path::Path};
 
 use super::{
+    notation::Notation,
     patterns::is_date_or_time,
     reader::blank_note,
     records::{Cells, MISSING, Records},
@@ -11,9 +12,10 @@ use super::{
     target::{TargetPlan, TargetSchema},
 };
 use crate::{
-    CategoryEncoding, Column, ColumnKind, DataError, Moments, Table, TablePreprocessing, Target,
-    TargetKind, Targets, Task,
+    CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
+    Target, TargetKind, Targets, Task,
     csv_table::column_setting,
+    names::list,
     preprocess::{standardise, standardise_target},
     table::{self, matrix},
 };
@@ -25,24 +27,32 @@ pub(super) fn fit(
     rows: &[usize],
     encoding: CategoryEncoding,
 ) -> TablePreprocessing {
-    let dress = |worn: &Option<Worn>| worn.as_ref().map(|worn| worn.dress);
-    let columns = schema.columns.iter().zip(&records.columns).map(|(column, cells)| Column {
-        name: column.name.clone(),
-        kind: fit_column(&column.kind, cells, rows, encoding),
-        dress: dress(&column.worn),
+    let target = schema.target.index;
+    let columns = schema.columns.iter().zip(&records.columns).enumerate();
+    let columns = columns.map(|(place, (column, cells))| {
+        let kind = fit_column(&column.kind, cells, rows, encoding);
+        let point = schema.notations.point(place + usize::from(place >= target));
+        let point = point.filter(|_| matches!(kind, ColumnKind::Numeric { .. }));
+        Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
     });
     let kind = match (&schema.target.kind, &records.target) {
         (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
         (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
     };
-    let (name, index) = (schema.target.name.clone(), schema.target.index);
+    let is_number = |_: &char| matches!(kind, TargetKind::Regression { .. });
+    let dress = dress(&schema.target.worn, schema.notations.point(target).filter(is_number));
     TablePreprocessing {
         header: schema.header,
-        decimal_comma: schema.decimal_comma.is_some(),
+        decimal_comma: schema.notations.mostly == Notation::Comma,
         columns: columns.collect(),
-        target: Target { name, index, kind, dress: dress(&schema.target.worn) },
+        target: Target { name: schema.target.name.clone(), index: target, kind, dress },
     }
+}
+
+fn dress(worn: &Option<Worn>, point: Option<char>) -> Option<Dress> {
+    let worn = worn.as_ref().map(|worn| worn.dress);
+    (worn.is_some() || point.is_some()).then(|| Dress { point, ..worn.unwrap_or_default() })
 }
 
 fn fit_column(
@@ -204,9 +214,7 @@ pub(super) fn notes(
         ),
     }];
     notes.extend(blank_note(&schema.blank_rows));
-    notes.extend(schema.decimal_comma.as_ref().map(|Place { line, text }| {
-        format!("numbers are read with a decimal comma, such as `{text}` in line {line}")
-    }));
+    notes.extend(note_on_commas(schema));
     for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
         let (name, missing) = (&seen.name, seen.missing);
         let fill = match &learnt.kind {
@@ -263,6 +271,20 @@ pub(super) fn notes(
     }
     notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes
+}
+
+fn note_on_commas(schema: &Schema) -> Option<String> {
+    let Place { line, text } = schema.notations.first_comma.as_ref()?;
+    let told = format!("numbers are read with a decimal comma, such as `{text}` in line {line}");
+    let mut names: Vec<&String> = schema.columns.iter().map(|column| &column.name).collect();
+    names.insert(schema.target.index, &schema.target.name);
+    let names = names.into_iter().enumerate();
+    let with_point = names.filter(|&(place, _)| schema.notations.point(place) == Some('.'));
+    let with_point: Vec<String> = with_point.map(|(_, name)| name.clone()).collect();
+    Some(match with_point.is_empty() {
+        true => told,
+        false => format!("{told}, but with a decimal point in {}", list(&with_point)),
+    })
 }
 
 fn note_on_dress(column: &str, Worn { first: Place { line, text }, plain, .. }: &Worn) -> String {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{
-    ColumnKind, DataError, TablePreprocessing,
+    ColumnKind, DataError, TablePreprocessing, Task,
     preprocess::{
         cell::{self, Cell},
         dress,
@@ -15,7 +15,7 @@ use crate::{
 /// the rows below have numbers.
 pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
     let Some(first) = reader.ahead().next() else { return false };
-    let cells: Vec<Cell> = first.cells().map(Cell::parse).collect();
+    let cells: Vec<Cell> = first.cells().map(|cell| reader.parse(cell)).collect();
     if cells.iter().any(|cell| matches!(cell, Cell::Number(_))) {
         return false;
     }
@@ -25,7 +25,7 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
         // `$5` is no text above `$6`, but `10%` may name a column of 0.5 and 0.7.
         let is_dressed =
             |text: &str| !dress::is_dressed(first.cell(column)) && dress::is_dressed(text);
-        let is_text = |text: &&&str| Cell::parse(text) == Cell::Text && !is_dressed(text);
+        let is_text = |text: &&&str| reader.parse(text) == Cell::Text && !is_dressed(text);
         let missing = below.iter().filter(|text| Cell::parse(text) == Cell::Missing).count();
         let texts = below.iter().filter(is_text).count();
         mostly_numbers((below.len() - missing - texts) as u64, texts as u64)
@@ -40,7 +40,7 @@ pub(super) fn refuse_title(reader: &CsvReader) -> Result<(), DataError> {
     let title = first.cell(0);
     if first.len() < 3
         || filled(first) > 1
-        || Cell::parse(title) != Cell::Text
+        || reader.parse(title) != Cell::Text
         || filled(second) < 2
     {
         return Ok(());
@@ -150,6 +150,22 @@ impl Layout {
         Ok(Self { columns, target, by_position: false, note: None })
     }
 
+    /// The places of the columns that are taken as numbers, the target among them, each with what stands
+    /// before its fractions, where the training file's columns differ.
+    pub(super) fn numeric(
+        &self,
+        known: &TablePreprocessing,
+    ) -> impl Iterator<Item = (usize, Option<char>)> {
+        let are_numbers = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { .. });
+        let columns =
+            known.columns.iter().map(move |column| (are_numbers(&column.kind), column.dress));
+        let target = (known.task() == Task::Regression, known.target.dress);
+        let places = self.columns.iter().chain([&self.target]);
+        columns.chain([target]).zip(places).filter_map(|((are_numbers, dress), place)| {
+            place.filter(|_| are_numbers).map(|place| (place, dress.and_then(|dress| dress.point)))
+        })
+    }
+
     /// The places of the columns, the target among them, whose numbers may be in dress.
     pub(super) fn dressed(&self, known: &TablePreprocessing) -> Vec<usize> {
         let dresses = known.columns.iter().map(|column| column.dress).chain([known.target.dress]);
@@ -182,7 +198,7 @@ fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<
     let cells = reader.shown()?;
     let name = reader.path().display();
     match header {
-        true if known.header && has_text(first) => None,
+        true if known.header && has_text(reader, first) => None,
         true => Some(format!("`{name}`: the first line, `{cells}`, is taken for the header")),
         false if !known.header => None,
         false => Some(format!(
@@ -192,8 +208,8 @@ fn note(reader: &CsvReader, known: &TablePreprocessing, header: bool) -> Option<
     }
 }
 
-fn has_text(row: &Row) -> bool {
-    row.cells().any(|cell| Cell::parse(cell) == Cell::Text)
+fn has_text(reader: &CsvReader, row: &Row) -> bool {
+    row.cells().any(|cell| reader.parse(cell) == Cell::Text)
 }
 
 /// Whether the first row has a name that a preprocessing knows and that is not a value of a column,
@@ -202,7 +218,7 @@ fn has_text(row: &Row) -> bool {
 /// have nothing but names, in the training file's order.
 fn names_known(reader: &CsvReader, known: &TablePreprocessing) -> bool {
     let Some(first) = reader.ahead().next().filter(|_| known.header) else { return false };
-    if !has_text(first) && !names_in_order(first, known) {
+    if !has_text(reader, first) && !names_in_order(first, known) {
         return false;
     }
     let lowercase = |text: &String| text.to_lowercase();

@@ -10,18 +10,17 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
-    CsvError,
-    decimal_comma::{self, Notation},
+    CsvError, decimal_comma,
     first_row::{self, FirstRow},
+    notation::Notation,
     quotes::{LeftOpen, Quotes},
     row::Row,
-    summary::Place,
 };
 use crate::{
     DataError,
     files::{UTF8_MARK, is_utf16},
     formats::{self, Format},
-    preprocess::cell,
+    preprocess::cell::{self, Cell},
 };
 
 /// Rows read ahead, to decide whether the first is a header.
@@ -34,8 +33,9 @@ const FIRST_ROW: u64 = 1 << 16;
 ///
 /// The delimiter is a comma; if the first row has none but in numbers, a semicolon or a tab, else `|`.
 /// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
-/// text are skipped. Where the delimiter is no comma, numbers may have a decimal one; their cells are
-/// given with a point. Cells of several lines are given in one.
+/// text are skipped. Where the delimiter is no comma, numbers may have a decimal one, and are given with
+/// a point once it is known [in which columns](Self::read_numbers). Cells of several lines are given in
+/// one.
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
@@ -43,10 +43,10 @@ pub(super) struct CsvReader<'a> {
     delimiter: u8,
     width: usize,
     first_line: u64,
-    /// The first cell with a decimal comma, where numbers are written so.
-    decimal_comma: Option<Place>,
-    /// The columns in which they may be in dress.
-    dressed: Vec<usize>,
+    /// Whether the numbers of each column have a decimal comma, if any do.
+    decimal_commas: Vec<bool>,
+    /// Whether they may be in dress too.
+    dressed: Vec<bool>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
 }
@@ -95,8 +95,8 @@ impl<'a> CsvReader<'a> {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
         let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let (width, first_line, decimal_comma) = (0, 1, None);
-        let (dressed, blank_rows) = (Vec::new(), Vec::new());
+        let (width, first_line) = (0, 1);
+        let (decimal_commas, dressed, blank_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut reader = Self {
             path,
             csv,
@@ -104,7 +104,7 @@ impl<'a> CsvReader<'a> {
             delimiter,
             width,
             first_line,
-            decimal_comma,
+            decimal_commas,
             dressed,
             blank_rows,
         };
@@ -118,51 +118,36 @@ impl<'a> CsvReader<'a> {
         {
             reader.ahead.push_back(row);
         }
-        reader.read_decimal_commas(false);
         Ok(reader)
     }
 
-    /// Gives numbers with a decimal comma a point, if numbers are written so.
+    /// Whether numbers may have a decimal comma, or points between thousands.
+    pub(super) fn may_have_decimal_commas(&self) -> bool {
+        self.delimiter != b','
+    }
+
+    /// From here on gives numbers with a decimal comma a point.
     ///
-    /// - `expected`: whether they are where the rows ahead leave it open
-    pub(super) fn read_decimal_commas(&mut self, expected: bool) {
-        if self.delimiter == b',' || self.decimal_comma.is_some() {
-            return;
+    /// - `notations`: how the numbers of each column are written
+    /// - `dressed`: columns in which numbers may be in dress; in others these may be names
+    pub(super) fn read_numbers(&mut self, notations: &[Notation], dressed: &[usize]) {
+        self.decimal_commas = Vec::new();
+        if notations.contains(&Notation::Comma) {
+            let commas = notations.iter().map(|&notation| notation == Notation::Comma);
+            self.decimal_commas = commas.collect();
         }
-        let cells = || self.ahead.iter().flat_map(|row| row.cells().map(|cell| (row.line, cell)));
-        match Notation::of(cells().map(|(_, cell)| cell)) {
-            Notation::Comma => {}
-            Notation::Either if expected => {}
-            Notation::Either | Notation::Point => return,
+        self.dressed = vec![false; notations.len()];
+        dressed.iter().for_each(|&column| self.dressed[column] = true);
+    }
+
+    /// What a cell of the rows [ahead](Self::ahead) holds, which may be a number in either notation.
+    pub(super) fn parse(&self, cell: &str) -> Cell {
+        match Cell::parse(cell) {
+            Cell::Text if self.may_have_decimal_commas() => {
+                decimal_comma::with_point(cell).map_or(Cell::Text, |plain| Cell::parse(&plain))
+            }
+            cell => cell,
         }
-        let first = cells().find(|(_, cell)| decimal_comma::has_comma(cell));
-        let (line, text) = first.unwrap_or((self.first_line, ""));
-        self.decimal_comma = Some(Place { line, text: text.to_owned() });
-        self.ahead.iter_mut().for_each(Row::commas_to_points);
-    }
-
-    /// The first number with a decimal comma, where numbers are written so.
-    pub(super) fn decimal_comma(&self) -> Option<&Place> {
-        self.decimal_comma.as_ref()
-    }
-
-    /// How numbers are written, by the rows ahead.
-    pub(super) fn notation(&self) -> Notation {
-        match (&self.decimal_comma, self.delimiter) {
-            (Some(_), _) => Notation::Comma,
-            (None, b',') => Notation::Point,
-            (None, _) => Notation::of(self.ahead().flat_map(Row::cells)),
-        }
-    }
-
-    /// From here on gives dressed numbers of these columns a point too; in others they may be names.
-    pub(super) fn read_dressed(&mut self, columns: Vec<usize>) {
-        self.dressed = columns;
-    }
-
-    /// Whether the points in its cells may separate thousands.
-    pub(super) fn may_have_grouped(&self) -> bool {
-        self.delimiter != b',' && self.decimal_comma.is_none()
     }
 
     /// The name of the input in errors.
@@ -187,8 +172,8 @@ impl<'a> CsvReader<'a> {
         self.first_line
     }
 
-    /// The next rows, as many as are read ahead, of any length, without taking them. Before the
-    /// first call of [`next_row`](Self::next_row) there is at least one.
+    /// The next rows, as many as are read ahead, of any length, as they are written, without taking
+    /// them. Before the first call of [`next_row`](Self::next_row) there is at least one.
     pub(super) fn ahead(&self) -> impl Iterator<Item = &Row> {
         self.ahead.iter()
     }
@@ -208,8 +193,8 @@ impl<'a> CsvReader<'a> {
         };
         if let Some(row) = &mut row {
             self.blank_rows.append(&mut row.blank_above);
-            if self.decimal_comma.is_some() && !self.dressed.is_empty() {
-                row.dressed_commas_to_points(&self.dressed);
+            if !self.decimal_commas.is_empty() {
+                row.commas_to_points(&self.decimal_commas, &self.dressed);
             }
         }
         match row {
@@ -253,9 +238,6 @@ impl<'a> CsvReader<'a> {
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
                 let mut row = Row { line, cells, blank_above };
                 row.join_lines();
-                if self.decimal_comma.is_some() {
-                    row.commas_to_points();
-                }
                 return Ok(Some(row));
             }
             if self.width == 1 || cells.len() > 1 {
@@ -399,12 +381,26 @@ mod tests {
         check("a,b;c", ["a", "b;c"]);
         check("\"x, y\";z", ["x, y", "z"]);
         check("\n\r\na;b\n1;2\n", ["a", "b"]);
-        check("1,5;2,5\n", ["1.5", "2.5"]);
+        check("1,5;2,5\n", ["1,5", "2,5"]);
         check("sep=;\r\na,b;c\n", ["a,b", "c"]);
         check("PAR1,PAR2\n", ["PAR1", "PAR2"]);
         check(";\n ; \na;b\n", ["a", "b"]);
         check("\"a,\nb\";c\n1;2\n", ["a, b", "c"]);
         check("\"a \r\n\r\n b\",\"\x1b\nc\"\r\n", ["a b", "c"]);
+    }
+
+    #[test]
+    fn decimal_commas_become_points_in_their_columns() {
+        let text = "1,5;2,5;$3,5;$4,5\n".repeat(2);
+        let mut reader = CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap();
+        let mut check = |notations: &[Notation], dressed: &[usize], expected: &[&str]| {
+            reader.read_numbers(notations, dressed);
+            let row = reader.next_row().unwrap().unwrap();
+            assert_eq!(row.cells().collect::<Vec<_>>(), expected);
+        };
+        let [point, comma] = [Notation::Point, Notation::Comma];
+        check(&[point; 4], &[2, 3], &["1,5", "2,5", "$3,5", "$4,5"]);
+        check(&[comma, point, comma, comma], &[0, 1, 3], &["1.5", "2,5", "$3,5", "4.5$"]);
     }
 
     #[test]

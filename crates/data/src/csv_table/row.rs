@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::decimal_comma;
+use super::decimal_comma::{dressed_with_point, with_point};
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]
@@ -40,22 +40,17 @@ impl Row {
         }
     }
 
-    /// Gives numbers with a decimal comma a point.
-    pub(super) fn commas_to_points(&mut self) {
-        self.change(|_, cell| decimal_comma::with_point(cell));
-    }
-
-    /// As [`commas_to_points`](Self::commas_to_points), those in dress too, in these columns.
-    pub(super) fn dressed_commas_to_points(&mut self, columns: &[usize]) {
-        self.change(|column, cell| {
-            columns.contains(&column).then(|| decimal_comma::dressed_with_point(cell)).flatten()
-        });
-    }
-
-    /// Replaces the cells for which there is another text.
-    fn change(&mut self, other: impl Fn(usize, &str) -> Option<String>) {
-        let changed = |(column, cell): (usize, &str)| {
-            other(column, cell.trim()).unwrap_or_else(|| cell.to_owned())
+    /// Gives numbers a point that have a decimal comma.
+    ///
+    /// - `commas`: whether those of each column have one
+    /// - `dressed`: whether those in dress are given one too
+    pub(super) fn commas_to_points(&mut self, commas: &[bool], dressed: &[bool]) {
+        let is = |columns: &[bool], column| columns.get(column) == Some(&true);
+        let changed = |(column, cell): (usize, &str)| match is(commas, column) {
+            true => with_point(cell.trim())
+                .or_else(|| dressed_with_point(cell.trim()).filter(|_| is(dressed, column)))
+                .unwrap_or_else(|| cell.to_owned()),
+            false => cell.to_owned(),
         };
         self.cells = self.cells.iter().enumerate().map(changed).collect();
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{
     CsvError, header, identifiers,
+    notation::{Notation, Notations},
     options::{ColumnOverride, CsvOptions},
     patterns::Extremes,
     reader::CsvReader,
@@ -22,8 +23,7 @@ pub(super) struct Schema {
     pub(super) first_row: String,
     /// Lines of the rows without a value.
     pub(super) blank_rows: Vec<u64>,
-    /// The first number with a decimal comma, where numbers are written so.
-    pub(super) decimal_comma: Option<Place>,
+    pub(super) notations: Notations,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
@@ -65,7 +65,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     if options.header.is_none() {
         header::refuse_title(&reader)?;
     }
-    let header = has_header(&reader, options)?;
+    let notations = Notations::of_file(&options.path)?;
+    let header = has_header(&reader, options, &notations.columns)?;
     let first = reader.ahead().take(1).flat_map(Row::cells);
     let cells: Vec<String> = first.map(str::to_owned).collect();
     let first_row = reader.shown().unwrap_or_default();
@@ -79,7 +80,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         return Err(CsvError::NoFeatures { path, target, dropped: Vec::new() }.into());
     }
 
-    let mut summaries = summarise(&mut reader, options, &names, target)?;
+    reader.read_numbers(&notations.columns, &[]);
+    let mut summaries = summarise(&mut reader, options, &names, target, &notations.columns)?;
     let blank_rows = reader.take_blank_rows();
     let (name, summary) = (names.remove(target), summaries.remove(target));
     let columns = column_schemas(options, &reader, header, &names, &summaries)?;
@@ -92,23 +94,26 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         worn: summary.worn().filter(|_| kind == TargetPlan::Regression).cloned(),
         kind,
         may_be_classes: undressed.is_whole() && undressed.may_be_classes(),
-        grouped: undressed.grouped().filter(|_| reader.may_have_grouped()).cloned(),
+        grouped: undressed.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
         name,
         index: target,
     };
-    let decimal_comma = reader.decimal_comma().cloned();
-    Ok(Schema { header, first_row, blank_rows, decimal_comma, columns, target })
+    Ok(Schema { header, first_row, blank_rows, notations, columns, target })
 }
 
 /// Whether the file has a header, if the user does not say.
-fn has_header(reader: &CsvReader, options: &CsvOptions) -> Result<bool, DataError> {
+fn has_header(
+    reader: &CsvReader,
+    options: &CsvOptions,
+    notations: &[Notation],
+) -> Result<bool, DataError> {
     if let Some(header) = options.header {
         return Ok(header);
     }
     Ok(target::is_in_first_row(reader, &options.target)
         || single_row_of_text(reader)
         || header::text_above_numbers(reader)
-        || target::is_named_by_first_row(&options.path, &options.target)?)
+        || target::is_named_by_first_row(&options.path, &options.target, notations)?)
 }
 
 /// What the columns hold, without the target.
@@ -137,7 +142,7 @@ fn column_schemas(
             counts_rows: summary.is_counter(),
             unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
-            grouped: summary.grouped().filter(|_| reader.may_have_grouped()).cloned(),
+            grouped: summary.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
             extremes: summary.extremes(),
         })
     };
@@ -149,7 +154,7 @@ fn column_schemas(
 
 /// Refuses numbers whose points surely separate thousands.
 fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(), CsvError> {
-    match summary.surely_grouped().filter(|_| reader.may_have_grouped()) {
+    match summary.surely_grouped().filter(|_| reader.may_have_decimal_commas()) {
         Some(Place { line, text }) => Err(CsvError::Cell {
             path: reader.path().to_owned(),
             line: *line,
@@ -176,7 +181,7 @@ fn refuse_odd(reader: &CsvReader, name: &str, written: &Summary) -> Result<(), C
 /// Whether the file is a single row of text: a header, since there is nothing to learn from.
 fn single_row_of_text(reader: &CsvReader) -> bool {
     reader.ahead().count() == 1
-        && reader.ahead().all(|row| row.cells().all(|cell| Cell::parse(cell) == Cell::Text))
+        && reader.ahead().all(|row| row.cells().all(|cell| reader.parse(cell) == Cell::Text))
 }
 
 fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), CsvError> {
@@ -203,13 +208,14 @@ fn summarise(
     options: &CsvOptions,
     names: &[String],
     target: usize,
+    notations: &[Notation],
 ) -> Result<Vec<Summary>, DataError> {
     let is_embedded = |name: &String| {
         options.categories == CategoryEncoding::Index
             && options.columns.get(name) == Some(&ColumnOverride::Categorical)
     };
-    let summary = |name| Summary::new(is_embedded(name), reader.notation());
-    let mut summaries: Vec<Summary> = names.iter().map(summary).collect();
+    let summary = |(name, &notation)| Summary::new(is_embedded(name), notation);
+    let mut summaries: Vec<Summary> = names.iter().zip(notations).map(summary).collect();
     let mut first_missing = None;
     while let Some(row) = reader.next_row()? {
         for (summary, cell) in summaries.iter_mut().zip(row.cells()) {

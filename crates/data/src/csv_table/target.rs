@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{
     CsvError,
+    notation::Notation,
     options::{CsvOptions, TargetColumn},
     reader::CsvReader,
     schema::no_type_change,
@@ -43,16 +44,21 @@ pub(super) fn is_in_first_row(reader: &CsvReader, target: &TargetColumn) -> bool
 
 /// Whether the target, given by its index, has a text in the first row that never comes again in
 /// the column, above numbers or values that do come again.
-pub(super) fn is_named_by_first_row(path: &Path, target: &TargetColumn) -> Result<bool, DataError> {
+pub(super) fn is_named_by_first_row(
+    path: &Path,
+    target: &TargetColumn,
+    notations: &[Notation],
+) -> Result<bool, DataError> {
     let &TargetColumn::Index(index) = target else { return Ok(false) };
     let mut reader = CsvReader::open(path)?;
     let Some(target) = place(index, reader.width()) else { return Ok(false) };
     let first = reader.next_row()?;
     let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };
-    if Cell::parse(name) != Cell::Text {
+    if reader.parse(name) != Cell::Text {
         return Ok(false);
     }
-    let mut below = Summary::new(false, reader.notation());
+    reader.read_numbers(notations, &[]);
+    let mut below = Summary::new(false, notations[target]);
     while let Some(row) = reader.next_row()? {
         if row.cell(target) == name {
             return Ok(false);

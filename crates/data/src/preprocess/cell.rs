@@ -149,10 +149,15 @@ pub(crate) fn number(
         Cell::Number(_) => Err(CellError::TooLarge { column: name(), text: quoted(text) }),
         Cell::NotFinite => Err(CellError::NotFinite { column: name(), text: quoted(text) }),
         Cell::Text => match dress.and_then(|dress| Some((dress, Number::parse(text, '.')?))) {
-            Some((Dress { sign }, dressed)) if dressed.sign.is_none() || dressed.sign == sign => {
+            Some((Dress { point: Some('.'), .. }, dressed)) if dressed.may_have_comma() => {
+                Err(CellError::NotANumber { column: name(), text: quoted(text) })
+            }
+            Some((Dress { sign, .. }, dressed))
+                if dressed.sign.is_none() || dressed.sign == sign =>
+            {
                 number(column, &dressed.plain(), None)
             }
-            Some((Dress { sign: Some(sign) }, _)) => {
+            Some((Dress { sign: Some(sign), .. }, _)) => {
                 Err(CellError::OtherSign { column: name(), text: quoted(text), sign })
             }
             _ => Err(CellError::NotANumber { column: name(), text: quoted(text) }),
@@ -270,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_column_s_dress_is_no_part_of_its_numbers() {
-        let dollars = Some(Dress { sign: Some('$') });
+        let dollars = Some(Dress { sign: Some('$'), point: None });
         for text in ["1234.5", "$1,234.5", "1,234.5", "1234.5 $"] {
             assert_eq!(number("x", text, dollars), Ok(Some(1234.5)), "{text}");
         }
@@ -283,6 +288,9 @@ mod tests {
         check("€5", dollars, other, "write it with `$` or without a sign");
         check("1,5", dollars, "`1,5` is not a number", "commas between thousands");
         check("($5)", dollars, "`($5)` is not a number", "write numbers as -1234.5");
+        let beside_commas = Some(Dress { sign: None, point: Some('.') });
+        check("1,234", beside_commas, "`1,234` is not a number", "commas are read only if");
+        assert_eq!(number("a", "1,234.5", beside_commas), Ok(Some(1234.5)));
         check("$5", Some(Dress::default()), "`$5` is not a number", "write numbers as -1234.5");
         check("$5", None, "`$5` is not a number", "write numbers as -1234.5");
         check("$1e39", dollars, "`1e39` is too large for a 32-bit float", "another unit");

@@ -13,6 +13,10 @@ const MINUSES: [char; 3] = ['-', '+', '\u{2212}'];
 pub struct Dress {
     /// The one currency or percent sign, if they have any.
     pub sign: Option<char>,
+    /// What stands before their fractions in the training file, a point or a comma, if other columns
+    /// differ in that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<char>,
 }
 
 /// The parts of a number, in dress or plain.
@@ -24,7 +28,6 @@ pub(crate) struct Number<'a> {
     /// The digits before the point, by threes if something separates them.
     pub(crate) groups: Vec<&'a str>,
     /// What separates them.
-    #[cfg_attr(not(feature = "sources"), expect(dead_code, reason = "files are read with it"))]
     pub(crate) separator: Option<char>,
     /// The digits behind the point.
     pub(crate) fraction: Option<&'a str>,
@@ -56,6 +59,11 @@ impl<'a> Number<'a> {
         let is_number = fraction.is_none_or(is_digits)
             && (exponent.is_empty() || exponent[1..].parse::<i32>().is_ok());
         is_number.then_some(Self { minus, sign, groups, separator, fraction, exponent })
+    }
+
+    /// Whether its comma may be a decimal one too: `1,234`.
+    pub(crate) fn may_have_comma(&self) -> bool {
+        self.separator == Some(',') && self.fraction.is_none() && self.groups.len() == 2
     }
 
     /// The number as programs write it.

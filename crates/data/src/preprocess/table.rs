@@ -43,7 +43,7 @@ impl fmt::Display for Task {
 pub struct TablePreprocessing {
     /// Whether the names come from a header of the file; if not, columns are matched by position.
     pub header: bool,
-    /// Whether the file's numbers have a decimal comma, and points between thousands.
+    /// Whether most of the file's numbers have a decimal comma, and points between thousands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decimal_comma: bool,
     /// The columns in the file's order, the target left out and the dropped ones included.
@@ -464,7 +464,7 @@ mod tests {
         let mut example = example();
         let plain = serde_json::to_string(&example).unwrap();
         assert!(!plain.contains("dress"), "{plain}");
-        example.columns[0].dress = Some(Dress { sign: Some('$') });
+        example.columns[0].dress = Some(Dress { sign: Some('$'), point: None });
         example.target.dress = Some(Dress::default());
         let json = serde_json::to_string(&example).unwrap();
         assert!(json.contains(r#""deviation":10.0,"dress":{"sign":"$"}}"#), "{json}");

@@ -58,7 +58,7 @@ fn a_table_in_dress_is_the_plain_table() {
 fn rows_to_predict_may_be_dressed_or_plain() {
     let train = priced();
     let (splits, _) = notes(&train);
-    assert_eq!(splits.preprocessing.columns[0].dress, Some(Dress { sign: Some('$') }));
+    assert_eq!(splits.preprocessing.columns[0].dress, Some(Dress { sign: Some('$'), point: None }));
     let plain = encoded("price\n12345.5\n-3\n", &splits);
     assert_eq!(encoded("price\n\"12,345.50 $\"\n-$3\n", &splits), plain);
     assert_eq!(encoded("price;x\n$ 12.345,50;1\n$ -3,0;1\n", &splits), plain);

@@ -7,7 +7,8 @@ use std::{cmp::Ordering, collections::HashMap};
 use self::dress::Undressing;
 pub(super) use self::dress::Worn;
 use super::{
-    decimal_comma::{self, Notation},
+    decimal_comma,
+    notation::Notation,
     patterns::{Counter, Extremes, Runs, Wholes, is_date_or_time},
     records::MISSING,
     schema::Kind,
@@ -96,7 +97,7 @@ impl Summary {
     /// Of no cells.
     ///
     /// - `embedded`: whether the user wants its categories to be embedded, which takes more of them
-    /// - `notation`: how the file's numbers are written
+    /// - `notation`: how its numbers are written
     pub(super) fn new(embedded: bool, notation: Notation) -> Self {
         Self { embedded, notation, ..Self::default() }
     }
@@ -239,7 +240,8 @@ impl Summary {
 
     /// The first number whose point may separate thousands, if no other has a point.
     pub(super) fn grouped(&self) -> Option<&Place> {
-        self.first_grouped.as_ref().filter(|_| !self.has_point)
+        let may_be = !self.has_point && self.notation != Notation::Comma;
+        self.first_grouped.as_ref().filter(|_| may_be)
     }
 
     /// The extreme numbers, unless there are few different ones.

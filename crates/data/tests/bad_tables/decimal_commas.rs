@@ -1,0 +1,109 @@
+//! Numbers with a decimal comma in some columns, some rows, or only in the rows to predict.
+
+use super::{told::notes, *};
+
+/// A header and `count` rows.
+fn table(header: &str, count: usize, row: impl Fn(usize) -> String) -> String {
+    let rows = (0..count).map(|index| row(index) + "\n");
+    format!("{header}\n{}", rows.collect::<String>())
+}
+
+fn encoded(text: &str, splits: &TableSplits) -> Vec<f32> {
+    let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
+    assert!(rows.refused.is_empty(), "{:?}", rows.refused);
+    rows.features
+}
+
+/// The mean of each column of numbers.
+fn means(splits: &TableSplits) -> Vec<f64> {
+    let columns = splits.preprocessing.columns.iter();
+    let mean = |kind: &ColumnKind| match kind {
+        ColumnKind::Numeric { mean, .. } => Some(*mean),
+        _ => None,
+    };
+    columns.filter_map(|column| mean(&column.kind)).collect()
+}
+
+#[test]
+fn a_number_is_the_same_whatever_rows_stand_beside_it() {
+    let litres = ["0,5", "0,75", "1,5"];
+    let weight = |row: usize| format!("{}.{:03}", row % 3, 100 + 7 * row % 900);
+    let text =
+        table("litres;weight;y", 60, |row| format!("{};{};{row}.5", litres[row % 3], weight(row)));
+    for kind in [None, Some(ColumnOverride::Categorical), Some(ColumnOverride::Drop)] {
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.columns.extend(kind.map(|kind| ("litres".to_owned(), kind)));
+        });
+        let splits = result.unwrap();
+        let width = splits.preprocessing.width();
+        let alone = encoded("litres;weight\n1,5;1.977\n", &splits);
+        let beside = encoded("litres;weight\n1,5;1.977\n0,5;0.712\n", &splits);
+        assert_eq!(alone, beside[..width]);
+        assert!(alone.iter().all(|score| score.abs() < 3.0), "{alone:?}");
+    }
+}
+
+#[test]
+fn rows_to_predict_may_be_written_otherwise_than_the_training_file() {
+    let words = ["0.5", "x"];
+    let text = table("a,word,y", 40, |row| format!("{row}.25,{},{}", words[row % 2], row % 2));
+    let (splits, _) = notes(&text);
+    let plain = encoded("a,word\n1.5,0.5\n", &splits);
+    assert_eq!(encoded("a;word\n1,5;0,5\n", &splits), plain);
+    assert_eq!(encoded("1,5;0,5\n7,5;x\n", &splits)[..plain.len()], plain);
+
+    let folder = folder(&[("b.csv", b"a;word;y\n1,5;0,5;1\n")]);
+    let (table, told) =
+        read_table(&folder.path().join("b.csv"), &splits.preprocessing, None).unwrap();
+    assert_eq!((table.features, told.len()), (plain, 0), "{told:?}");
+}
+
+#[test]
+fn each_column_tells_how_its_numbers_are_written() {
+    let text = table("version;weight;price;y", 60, |row| {
+        let version = ["2.0", "2.125"][row % 2];
+        format!("{version};{},5;{}.{:03};{}", row % 7, row % 9 + 1, row, ["ja", "nein"][row % 2])
+    });
+    let (splits, told) = notes(&text);
+    let [version, weight, price] = means(&splits)[..] else { panic!("{told}") };
+    assert!(version < 2.2 && weight < 8.0, "{version} {weight}");
+    assert!(price < 11.0, "as many columns have points as commas: {price}");
+    let note = "numbers are read with a decimal comma, such as `0,5` in line 2, but with a decimal \
+                point in `version`";
+    assert!(told.contains(note), "{told}");
+    let row = encoded("2.125;3,5;4.021\n2.0;3,5;4.5\n", &splits);
+    assert_eq!(encoded("2.125;3,5;4.021\n", &splits), row[..3]);
+    assert_eq!(encoded("2,1250;3,5;4,0210\n", &splits), row[..3]);
+    let rows = read_rows(&b"2,125;3,5;4,0210\n"[..], "b.csv", &splits.preprocessing).unwrap();
+    let error = rows.refused[0].1.to_string();
+    assert_eq!(error, "b.csv:1: column `version`: `2,125` is not a number");
+
+    let (splits, _) =
+        notes(&text.replace(";y\n", ";z\n").replace("ja", "0,5").replace("nein", "0,25"));
+    assert!(means(&splits)[2] > 1000.0, "as most columns");
+    let row = encoded("2.125;3,5;4.021\n2.0;3,5;4.021\n", &splits);
+    let alone = encoded("2.125;3;4.021\n", &splits);
+    assert_eq!([alone[0], alone[2]], [row[0], row[2]]);
+}
+
+#[test]
+fn one_point_costs_a_column_with_commas_nothing() {
+    let price = |row: usize| if row == 40 { "2.0".into() } else { format!("{row},5") };
+    let text = table("price;y", 60, |row| format!("{};{}", price(row), row % 2));
+    let (splits, told) = notes(&text);
+    assert_eq!(splits.preprocessing.feature_names(), ["price"], "{told}");
+    let expected = (0..60).map(|row| row as f64 + 0.5).sum::<f64>() - 38.5;
+    assert!((means(&splits)[0] - expected / 60.0).abs() < 1e-9, "{:?}", means(&splits));
+}
+
+#[test]
+fn the_first_comma_may_stand_far_below() {
+    let cell = |row: usize| if row < 120 { "0".into() } else { format!("{row},1") };
+    let text = table("rain;y", 200, |row| format!("{};{}", cell(row), row % 2));
+    let (splits, told) = notes(&text);
+    assert_eq!(splits.preprocessing.feature_names(), ["rain"]);
+    let note = "numbers are read with a decimal comma, such as `120,1` in line 122";
+    assert!(told.contains(note), "{told}");
+    let (splits, _) = notes(&table("a;y", 200, |row| format!("{row};{}", cell(row))));
+    assert_eq!(splits.preprocessing.task(), Task::Regression);
+}
