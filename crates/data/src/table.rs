@@ -1,13 +1,13 @@
 //! A table in memory: a row of features and a target per sample.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
-    DataError, SharedFiles, TablePreprocessing, TargetKind, Task, preprocess::dress::Number,
-    split::classes_without_validation,
+    ColumnKind, DataError, SharedFiles, TablePreprocessing, TargetKind, Task,
+    preprocess::dress::Number, split::classes_without_validation,
 };
 
 /// A target of whole numbers is a class if it has at most this many.
@@ -308,10 +308,18 @@ pub(crate) fn note_on_validation(
 const FEWEST_COPIES: usize = 5;
 
 /// What the user should know where more than a quarter of the rows to measure on are the same as rows
-/// to train on, as they hardly are by chance.
+/// to train on, as they hardly are by chance. Rows of categories and few different numbers may be.
 ///
 /// - `rows`: what those to measure on are called, such as ``rows of `test.csv` ``
-pub fn note_on_rows_in_both(train: &Table, other: &Table, rows: &str) -> Option<String> {
+pub fn note_on_rows_in_both(
+    preprocessing: &TablePreprocessing,
+    train: &Table,
+    other: &Table,
+    rows: &str,
+) -> Option<String> {
+    if !has_varied_numbers(preprocessing, train) {
+        return None;
+    }
     // Of the rows of the other file, which is smaller as a rule.
     let mut counts = HashMap::<Vec<u32>, usize>::new();
     other.rows_in_bits().for_each(|row| *counts.entry(row).or_default() += 1);
@@ -323,6 +331,28 @@ pub fn note_on_rows_in_both(train: &Table, other: &Table, rows: &str) -> Option<
              measured on them is no performance on new data"
         )
     })
+}
+
+/// Whether a column of numbers, or a target that is one, has more different values than classes do.
+fn has_varied_numbers(preprocessing: &TablePreprocessing, table: &Table) -> bool {
+    fn are_varied<'a>(numbers: impl Iterator<Item = &'a f32>) -> bool {
+        let mut seen = HashSet::new();
+        numbers.map(|number| number.to_bits()).any(|number| {
+            seen.insert(number);
+            seen.len() > MOST_INTEGER_CLASSES
+        })
+    }
+    let (width, mut next) = (preprocessing.width(), 0);
+    let mut columns = preprocessing.columns.iter().map(|column| {
+        let first = next;
+        next += column.kind.width();
+        (first, &column.kind)
+    });
+    are_varied(table.targets.values().iter())
+        || columns.any(|(first, kind)| {
+            matches!(kind, ColumnKind::Numeric { .. })
+                && are_varied(table.features.iter().skip(first).step_by(width))
+        })
 }
 
 /// Whether classes are integers, perhaps in dress, and no codes with leading zeros.

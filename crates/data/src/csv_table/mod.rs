@@ -90,7 +90,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
             Some(path) => format!("rows of `{}`", path.display()),
             None => "held-out rows".to_owned(),
         };
-        table::note_on_rows_in_both(&train, table.as_ref()?, &rows)
+        table::note_on_rows_in_both(&preprocessing, &train, table.as_ref()?, &rows)
     }));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
 }

@@ -312,6 +312,23 @@ fn copies_among_the_rows_held_out_are_told() {
     assert!(copied.contains(" of 40 held-out rows are the same as rows to train on"), "{copied}");
 }
 
+/// Passengers of one class and sex with as many siblings are not one passenger.
+#[test]
+fn rows_of_few_different_values_coincide_by_chance() {
+    let row = |i: usize| format!("{i},{},{},{}\n", ["m", "f"][i % 2], i % 21 % 20, i % 3 % 2);
+    let rows: String = (0..400).map(row).collect();
+    let told = |column: &str, rows: &str| {
+        let text = format!("{column},sex,siblings,y\n{rows}");
+        let (_folder, result) =
+            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+        result.unwrap().notes.join("\n")
+    };
+    let note = "held-out rows are the same as rows to train on";
+    assert!(!told("id", &rows).contains(note), "{}", told("id", &rows));
+    let priced = rows.replace(",m,", ".5,m,").repeat(4);
+    assert!(told("price", &priced).contains(note), "{}", told("price", &priced));
+}
+
 /// As much of Europe writes numbers; the file to predict may leave open what its commas mean.
 #[test]
 fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {

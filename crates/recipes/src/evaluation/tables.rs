@@ -128,7 +128,8 @@ fn note_on_known_rows(
     config: &Config<TableData, mlp::Model>,
 ) -> Option<String> {
     let splits = mlp::read(config, config.training.seed).ok()?;
-    note_on_rows_in_both(&splits.train, given, &format!("rows of `{}`", path.display()))
+    let rows = format!("rows of `{}`", path.display());
+    note_on_rows_in_both(&splits.preprocessing, &splits.train, given, &rows)
 }
 
 /// Whether a file is read as CSV, though the run was trained on NumPy's arrays.
