@@ -7,7 +7,7 @@
 //! so on, each with as many listed images as fit in [`SHARD_BYTES`]; those of a skipped image are 0.
 //! `manifest.json` is written last and holds their hashes and that of the files' contents. Each file
 //! is whole or absent; a cache that does not match its manifest, or one of other contents than its key,
-//! is rebuilt.
+//! is rebuilt. One that cannot be read may be whole, so that is an error.
 
 use std::{
     fs::{self, File},
@@ -27,8 +27,12 @@ use crate::ImageShape;
 /// To be raised whenever the same file would become other pixels.
 const VERSION: u32 = 3;
 
-/// A shard is in memory while it is made, and an open file while it is used.
+/// A shard is in memory while it is made.
 const SHARD_BYTES: usize = 256 << 20;
+
+/// The shards of a cache that are open files while it is used; macOS lets a process have 256, and each
+/// split has a cache. The others of a larger cache are opened for each image.
+const MOST_OPEN: usize = 64;
 
 const MANIFEST: &str = "manifest.json";
 
@@ -44,7 +48,21 @@ pub(super) struct Cache {
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
-    file: File,
+    /// Of the first [`MOST_OPEN`].
+    file: Option<File>,
+}
+
+impl Shard {
+    fn new(path: PathBuf, file: File, index: usize) -> Self {
+        Self { path, file: Some(file).filter(|_| index < MOST_OPEN) }
+    }
+
+    fn read(&self, pixels: &mut [u8], offset: u64) -> io::Result<()> {
+        match &self.file {
+            Some(file) => read_at(file, pixels, offset),
+            None => read_at(&File::open(&self.path)?, pixels, offset),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,31 +102,42 @@ fn contents(hashes: Vec<&str>) -> String {
 impl Cache {
     /// Opens a cache if it is whole and its pixels are those of files with these hashes: a file may have
     /// changed after the key was made of it and before it was decoded.
+    ///
+    /// # Errors
+    ///
+    /// Where a file of it is there and cannot be read: it may be whole.
     pub(super) fn open(
         directory: &Path,
         key: &str,
         hashes: &[Option<String>],
         shape: ImageShape,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, ImageFolderError> {
         let images = hashes.len();
-        let manifest = fs::read(directory.join(MANIFEST)).ok()?;
-        let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
+        let path = directory.join(MANIFEST);
+        let Some(manifest) = if_there(fs::read(&path)).map_err(cache_read(&path))? else {
+            return Ok(None);
+        };
+        let Ok(manifest) = serde_json::from_slice::<Manifest>(&manifest) else { return Ok(None) };
         let places_exist = manifest.skipped.iter().all(|&place| place < images);
         let shards = images.div_ceil(images_per_shard(shape));
         if manifest.key != key || !places_exist || manifest.shard_sha256.len() != shards {
-            return None;
+            return Ok(None);
         }
         let kept = kept(hashes, &manifest.skipped).map(String::as_str).collect();
         if manifest.contents_sha256 != contents(kept) {
-            return None;
+            return Ok(None);
         }
         // The key determines a shard's length, so one with the right hash has the right length.
         let shards = manifest.shard_sha256.par_iter().enumerate().map(|(index, sha256)| {
             let path = shard_path(directory, index);
-            let file = File::open(&path).ok()?;
-            (store::sha256_hex_of(&file).ok()? == *sha256).then_some(Shard { path, file })
+            let Some(file) = if_there(File::open(&path)).map_err(cache_read(&path))? else {
+                return Ok(None);
+            };
+            let found = store::sha256_hex_of(&file).map_err(cache_read(&path))?;
+            Ok((found == *sha256).then(|| Shard::new(path, file, index)))
         });
-        Some(Self { shape, shards: shards.collect::<Option<_>>()?, skipped: manifest.skipped })
+        let shards: Option<Vec<Shard>> = shards.collect::<Result<_, ImageFolderError>>()?;
+        Ok(shards.map(|shards| Self { shape, shards, skipped: manifest.skipped }))
     }
 
     /// Decodes all files of a listing into a cache; also returns what was found of them.
@@ -128,7 +157,8 @@ impl Cache {
             let path = shard_path(directory, index);
             store::write_whole(&path, &pixels)?;
             shard_sha256.push(store::sha256_hex(&pixels));
-            shards.push(Shard { file: File::open(&path).map_err(cache_read(&path))?, path });
+            let file = File::open(&path).map_err(cache_read(&path))?;
+            shards.push(Shard::new(path, file, index));
         }
         let passed = pass.finish();
         let skipped: Vec<usize> = passed.bad.iter().map(|&(place, _)| place).collect();
@@ -150,7 +180,7 @@ impl Cache {
         let images_per_shard = images_per_shard(self.shape);
         let shard = &self.shards[place / images_per_shard];
         let offset = (place % images_per_shard) * self.shape.bytes();
-        read_at(&shard.file, pixels, offset as u64).map_err(cache_read(&shard.path))
+        shard.read(pixels, offset as u64).map_err(cache_read(&shard.path))
     }
 }
 
@@ -165,6 +195,14 @@ fn shard_path(directory: &Path, index: usize) -> PathBuf {
 fn cache_read(path: &Path) -> impl FnOnce(io::Error) -> ImageFolderError {
     let path = path.to_owned();
     |source| ImageFolderError::CacheRead { path, source }
+}
+
+/// What is there, if anything is.
+fn if_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Reads from a place in a file that several threads read at once.
@@ -195,6 +233,23 @@ mod tests {
     };
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
+
+    #[test]
+    fn a_cache_of_many_shards_holds_few_files_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let shard = |index: usize| {
+            let path = shard_path(folder.path(), index);
+            fs::write(&path, vec![index as u8; 2 * SHAPE.bytes()]).unwrap();
+            Shard::new(path.clone(), File::open(path).unwrap(), index)
+        };
+        let shards: Vec<Shard> = (0..MOST_OPEN + 2).map(shard).collect();
+        assert_eq!(shards.iter().filter(|shard| shard.file.is_some()).count(), MOST_OPEN);
+        for (index, shard) in shards.iter().enumerate() {
+            let mut pixels = vec![255; SHAPE.bytes()];
+            shard.read(&mut pixels, SHAPE.bytes() as u64).unwrap();
+            assert_eq!(pixels, vec![index as u8; SHAPE.bytes()]);
+        }
+    }
 
     #[test]
     fn the_key_is_another_for_whatever_changes_the_pixels() {

@@ -205,7 +205,10 @@ impl ImageFolderError {
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }
-            Self::CacheRead { .. } => "resume the run, which builds the cache anew".into(),
+            Self::CacheRead { path, .. } => format!(
+                "let the file be read, or delete `{}`; a run that starts or resumes builds the cache anew",
+                path.parent().unwrap_or(path).display()
+            ),
         })
     }
 }

@@ -212,7 +212,7 @@ impl ImageFolder {
         hashes: &[Option<String>],
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Option<OpenCache>, ImageFolderError> {
-        let Some(cache) = Cache::open(directory, key, hashes, self.shape) else { return Ok(None) };
+        let Some(cache) = Cache::open(directory, key, hashes, self.shape)? else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
         progress(hashes.len(), hashes.len());
         let hashes = cache::kept(hashes, &cache.skipped).cloned().collect();

@@ -126,6 +126,25 @@ fn a_cache_of_other_contents_than_its_key_is_built_anew() {
     assert_eq!(brightness(&prepare(&options)), [1, 2]);
 }
 
+/// As where too many files are open: the cache may have taken hours.
+#[test]
+fn a_cache_that_cannot_be_read_is_kept() {
+    for name in ["0000.pixels", "manifest.json"] {
+        let (root, options) = cached_folder();
+        prepare(&options);
+        let path = cache_file(root.path(), name);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = open_image_folder(&options).unwrap().train.prepare(&mut silent).unwrap_err();
+        let expected = format!("the image cache `{}` cannot be read", path.display());
+        assert!(error.to_string().starts_with(&expected), "{error}");
+        let help = format!("or delete `{}`", path.parent().unwrap().display());
+        assert!(error.help().unwrap().contains(&help), "{:?}", error.help());
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        assert_eq!(brightness(&prepare(&options)), [1, 2]);
+    }
+}
+
 #[test]
 fn a_cache_that_cannot_be_locked_is_used() {
     let (root, options) = cached_folder();
