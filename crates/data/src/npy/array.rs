@@ -78,7 +78,7 @@ impl Array {
         moments
     }
 
-    /// The values if they are integers.
+    /// The values if they are integers, or floats that are whole: losses take 0 and 1 as floats.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
         let bytes = &self.bytes;
         match self.dtype {
@@ -91,9 +91,22 @@ impl Array {
                 let (values, _) = bytes.as_chunks();
                 Some(values.iter().map(|&value| i64::from_le_bytes(value)).collect())
             }
-            Dtype::F32 | Dtype::F64 => None,
+            Dtype::F32 => {
+                let (values, _) = bytes.as_chunks();
+                values.iter().map(|&value| whole(f32::from_le_bytes(value).into())).collect()
+            }
+            Dtype::F64 => {
+                let (values, _) = bytes.as_chunks();
+                values.iter().map(|&value| whole(f64::from_le_bytes(value))).collect()
+            }
         }
     }
+}
+
+fn whole(number: f64) -> Option<i64> {
+    /// From here on different integers share a float.
+    const EXACT: f64 = (1u64 << 53) as f64;
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
 fn convert<const SIZE: usize>(

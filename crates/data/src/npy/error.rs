@@ -103,8 +103,8 @@ pub enum NpyError {
         /// The value.
         value: f64,
     },
-    /// Classes that are not integers.
-    #[error("`{}` has values of type float, classes are expected", path.display())]
+    /// Classes that are not whole numbers.
+    #[error("`{}` has values that are not whole, classes are expected", path.display())]
     FloatClasses {
         /// The file.
         path: PathBuf,
@@ -165,7 +165,8 @@ impl NpyError {
                 "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into()
             }
             Self::FloatClasses { .. } => {
-                "write integers: `np.save(path, a.astype(np.int64))`, or remove `data.task`".into()
+                "number the classes: `np.save(path, a.astype(np.int64))`, or remove `data.task`"
+                    .into()
             }
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add samples with other targets".into()

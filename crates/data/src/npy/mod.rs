@@ -32,7 +32,7 @@ const TARGET: &str = "target";
 pub struct NpyOptions {
     /// The folder.
     pub path: PathBuf,
-    /// The kind of prediction. By default integers are classes if at most 20 of them differ, and
+    /// The kind of prediction. By default whole numbers are classes if at most 20 of them differ, and
     /// everything else is a regression.
     pub task: Option<Task>,
     /// The fraction of samples held out for validation, if there are no files for it.

@@ -20,7 +20,7 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// What the user says, else classes if the targets are few integers.
+    /// What the user says, else classes if the targets are few whole numbers.
     pub(super) fn new(targets: &Array, task: Option<Task>) -> Result<Self, DataError> {
         let path = || targets.path.clone();
         let Some(mut classes) = targets.integers() else {

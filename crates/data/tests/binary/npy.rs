@@ -37,6 +37,11 @@ fn floats(values: &[f32], width: usize) -> Vec<u8> {
     npy("<f4", &format!("({}, {width})", values.len() / width), &bytes)
 }
 
+fn wide_floats(values: &[f64]) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    npy("<f8", &format!("({},)", values.len()), &bytes)
+}
+
 fn integers(values: &[i64]) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy("<i8", &format!("({},)", values.len()), &bytes)
@@ -169,6 +174,24 @@ fn arrays_and_csv_make_the_same_table() {
     check_like_csv(floats(values, 1), &texts, None);
 }
 
+/// As binary cross-entropy takes them elsewhere.
+#[test]
+fn whole_floats_are_classes_as_integers_are() {
+    let check = |of: usize, task, expected| {
+        let values: Vec<f64> = (0..40).map(|row| (row % of) as f64).collect();
+        let texts: Vec<String> = values.iter().map(f64::to_string).collect();
+        let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+        let splits = check_like_csv(floats(&narrow, 1), &texts, task);
+        assert_eq!(splits.preprocessing.task(), expected);
+        assert_eq!(check_like_csv(wide_floats(&values), &texts, task), splits);
+    };
+    check(2, None, Task::Binary);
+    check(2, Some(Task::Binary), Task::Binary);
+    check(2, Some(Task::Regression), Task::Regression);
+    check(20, None, Task::Multiclass);
+    check(21, None, Task::Regression);
+}
+
 #[test]
 fn many_integers_that_recur_may_be_classes() {
     let check = |rows: i64, task, expected: &str| {
@@ -241,8 +264,8 @@ fn other_splits_are_encoded_as_the_first() {
     replaced("test_features.npy", floats(&[2.0], 1), error, "a.shape");
     let error = "`test_targets.npy`: row 0 is 3, which is not among the targets to train on";
     replaced("test_targets.npy", integers(&[3]), error, "each class");
-    let error = "`validation_targets.npy` has values of type float, classes are expected";
-    replaced("validation_targets.npy", floats(&[7.0, -1.0], 1), error, "np.int64");
+    let error = "`validation_targets.npy` has values that are not whole, classes are expected";
+    replaced("validation_targets.npy", floats(&[7.0, -0.5], 1), error, "np.int64");
     files.pop();
     check(read, &files, "`FOLDER` has no file `test_targets.npy`", "name the folder");
 }
@@ -366,9 +389,9 @@ fn options_that_do_not_fit() {
         "multiclass",
     );
     check(
-        floats(&[0.0, 1.0, 1.0], 1),
+        floats(&[0.0, 1.0, 0.5], 1),
         |options| options.task = Some(Task::Binary),
-        "`targets.npy` has values of type float, classes are expected",
+        "`targets.npy` has values that are not whole, classes are expected",
         "data.task",
     );
 }
