@@ -13,10 +13,13 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use store::FileLock;
 
 use super::{
     ImageFolderError, Resize,
@@ -33,6 +36,9 @@ const SHARD_BYTES: usize = 256 << 20;
 /// The shards of a cache that are open files while it is used; macOS lets a process have 256, and each
 /// split has a cache. The others of a larger cache are opened for each image.
 const MOST_OPEN: usize = 64;
+
+/// How often a process that waits for another's cache looks at it.
+const POLL: Duration = Duration::from_millis(200);
 
 const MANIFEST: &str = "manifest.json";
 
@@ -173,6 +179,23 @@ impl Cache {
             .map_err(|error| cache_read(&path)(error.into()))?;
         store::write_whole(&path, &json)?;
         Ok((Self { shape, shards, skipped }, passed))
+    }
+
+    /// Waits for a process that builds a cache, whose finished shards are the progress.
+    pub(super) fn lock(
+        directory: &Path,
+        shape: ImageShape,
+        images: usize,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<FileLock, ImageFolderError> {
+        loop {
+            if let Some(lock) = FileLock::take(&directory.join(".lock"))? {
+                return Ok(lock);
+            }
+            let shards = (0..).take_while(|&index| shard_path(directory, index).exists()).count();
+            progress(images.min(shards * images_per_shard(shape)), images);
+            thread::sleep(POLL);
+        }
     }
 
     /// Writes the pixels of the image at a place of the listing.

@@ -5,8 +5,6 @@ use std::{
     sync::OnceLock,
 };
 
-use store::FileLock;
-
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions, Resize,
     cache::{self, Cache},
@@ -197,7 +195,7 @@ impl ImageFolder {
         if let Some(opened) = self.reopen_cache(&directory, &key, hashes, progress)? {
             return Ok(opened);
         }
-        let _lock = FileLock::wait(&directory.join(".lock"))?;
+        let _lock = Cache::lock(&directory, self.shape, hashes.len(), progress)?;
         match self.reopen_cache(&directory, &key, hashes, progress)? {
             Some(opened) => Ok(opened),
             None => Cache::build(&directory, &key, files, self.pass(progress)),

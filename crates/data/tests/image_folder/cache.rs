@@ -259,3 +259,24 @@ fn two_may_build_one_cache_at_once() {
         }
     });
 }
+
+#[test]
+fn what_another_process_builds_is_progress() {
+    let (root, options) = cached_folder();
+    prepare(&options);
+    let mut held = store::FileLock::take(&cache_file(root.path(), ".lock")).unwrap();
+    fs::remove_file(cache_file(root.path(), "manifest.json")).unwrap();
+    let (folder, mut seen) = (open_image_folder(&options).unwrap().train, Vec::new());
+    let mut progress = |done, of| {
+        seen.push((held.is_some(), done, of));
+        if seen.len() == 2 {
+            held = None;
+        } else if held.is_some() {
+            fs::remove_file(cache_file(root.path(), "0000.pixels")).unwrap();
+        }
+    };
+    let (images, _) = folder.prepare(&mut progress).unwrap();
+    assert_eq!(brightness(&images), [1, 2]);
+    assert_eq!(seen[..2], [(true, 2, 2), (true, 0, 2)]);
+    assert_eq!(seen.last(), Some(&(false, 2, 2)));
+}
