@@ -7,6 +7,7 @@ use super::{
     notation::Notation,
     options::{CsvOptions, TargetColumn},
     reader::CsvReader,
+    row::Row,
     schema::no_type_change,
     summary::{Place, Summary, Worn},
 };
@@ -43,7 +44,8 @@ pub(super) fn is_in_first_row(reader: &CsvReader, target: &TargetColumn) -> bool
 }
 
 /// Whether the target, given by its index, has a text in the first row that never comes again in
-/// the column, above numbers or values that do come again.
+/// the column, above numbers or values that do come again. Years may be names too, but numbers with a
+/// fraction are values, and the text above may be a rare class.
 pub(super) fn is_named_by_first_row(
     path: &Path,
     target: &TargetColumn,
@@ -54,7 +56,9 @@ pub(super) fn is_named_by_first_row(
     let Some(target) = place(index, reader.width()) else { return Ok(false) };
     let first = reader.next_row()?;
     let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };
-    if reader.parse(name) != Cell::Text {
+    let is_fraction =
+        |cell| matches!(reader.parse(cell), Cell::Number(number) if number.fract() != 0.0);
+    if reader.parse(name) != Cell::Text || first.iter().flat_map(Row::cells).any(is_fraction) {
         return Ok(false);
     }
     reader.read_numbers(notations, &[]);

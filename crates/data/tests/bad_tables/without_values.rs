@@ -61,3 +61,20 @@ fn a_title_is_neither_a_header_nor_a_row() {
     let (_folder, result) = read(&file("word,,\nx,1,0\ny,2,1\nx,3,0\ny,4,1\n"), header(true));
     assert_eq!(result.unwrap().preprocessing.columns[1].name, "column_1");
 }
+
+/// Nothing but the file's other rows tells a class that occurs once from the column's name.
+#[test]
+fn a_row_of_decimals_with_a_rare_class_is_no_header() {
+    let read = |first: &str, point: &str| {
+        let rows: String =
+            (0..40).map(|i| format!("0.{i};1.{i};{}\n", ["a", "b"][i % 2])).collect();
+        let text = format!("{first};y\n{rows}").replace('.', point);
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
+        let splits = result.unwrap();
+        (splits.preprocessing.header, splits.train.rows())
+    };
+    for point in [".", ","] {
+        assert_eq!(read("0.13;0.85", point), (false, 41));
+        assert_eq!(read("2019;2020", point), (true, 40));
+    }
+}
