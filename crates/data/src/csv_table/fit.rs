@@ -130,7 +130,7 @@ fn encode_targets(
             let score = |&row: &usize| {
                 let value = numbers[row];
                 standardise_target(value, mean, deviation).ok_or_else(|| {
-                    let row = format!("row {}, counted without a header", row + 1);
+                    let row = format!("line {}", records.lines[row]);
                     DataError::FarTarget { path: path.to_owned(), row, value }
                 })
             };
@@ -222,7 +222,8 @@ pub(super) fn notes(
                 notes.extend(learnt.note_if_dropped());
                 continue;
             }
-            ColumnKind::Numeric { mean, .. } => format!("the mean, {mean:.6}"),
+            // A 32-bit float is shown with all its digits, however small it is.
+            ColumnKind::Numeric { mean, .. } => format!("the mean, {:?}", *mean as f32),
             ColumnKind::Categorical { fill, .. } => format!("the most frequent, `{fill}`"),
         };
         if missing > 0 {

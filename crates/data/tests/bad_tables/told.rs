@@ -312,6 +312,30 @@ fn copies_among_the_rows_held_out_are_told() {
     assert!(copied.contains(" of 40 held-out rows are the same as rows to train on"), "{copied}");
 }
 
+#[test]
+fn the_mean_of_small_numbers_has_digits() {
+    let rows: String = (0..30).map(|i| format!("{}e-9,{}\n", i + 1, i % 2)).collect();
+    let (_, notes) = notes(&format!("a,y\n{rows},1\n"));
+    let told = "column `a`: 1 missing value is replaced by the mean, 1.55e-8";
+    assert!(notes.contains(told), "{notes}");
+}
+
+#[test]
+fn a_held_out_target_that_is_far_is_named_by_its_line() {
+    let refused = (2..42).filter(|&far| {
+        let target = |line| if line == far { "1e30".into() } else { format!("{line}e-20") };
+        let rows: String = (2..42).map(|line| format!("{line},{}\n", target(line))).collect();
+        let text = format!("x,y\n{rows}");
+        let (_folder, result) =
+            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+        let error = result.err().map(|error| error.to_string());
+        error
+            .inspect(|error| assert!(error.contains(&format!("of line {far} is")), "{error}"))
+            .is_some()
+    });
+    assert_eq!(refused.count(), 8, "the rows held out");
+}
+
 /// Passengers of one class and sex with as many siblings are not one passenger.
 #[test]
 fn rows_of_few_different_values_coincide_by_chance() {
