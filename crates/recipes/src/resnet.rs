@@ -48,8 +48,9 @@ impl Initialised for Model {
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
-        let depth = self.depth >= 8 && self.depth % 6 == 2;
-        checker.require("model.depth", depth, "6 n + 2, such as 20, 32, 44 or 56");
+        let depth = (8..10_000).contains(&self.depth) && self.depth % 6 == 2;
+        let depths = "6 n + 2 and below 10,000, such as 20, 32, 44 or 56";
+        checker.require("model.depth", depth, depths);
         self.weights.check(checker);
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct SplitFolders {
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError> {
     let mut folders = Vec::new();
-    for entry in listing::entries(path)? {
+    for entry in listing::data_in(path)? {
         if listing::is_folder(&entry)? {
             folders.push(entry);
         }

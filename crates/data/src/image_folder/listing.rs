@@ -20,6 +20,12 @@ const NOT_READ: [&str; 12] =
 /// The folder in which macOS packs what only it can read, under the names of the images.
 const MACOS: &str = "__MACOSX";
 
+/// Where runs lie unless the user names another folder. It may have no run yet.
+const RUNS: &str = "runs";
+
+/// The files by which a run and a cache of decoded images are known.
+const WRITTEN: [&str; 2] = ["config.toml", super::cache::MANIFEST];
+
 /// The images of a split, in the order of their paths.
 #[derive(Debug)]
 pub(super) struct Listing {
@@ -131,7 +137,7 @@ fn list(
 /// images beside them.
 fn classes_in(folder: &Path) -> Result<(Vec<String>, Ignored), ImageFolderError> {
     let (mut classes, mut loose) = (Vec::new(), Ignored::default());
-    for path in entries(folder)? {
+    for path in data_in(folder)? {
         if !is_folder(&path)? {
             if is_image_name(&path) {
                 loose.add(path);
@@ -192,6 +198,23 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
         }
     }
     Ok(entries)
+}
+
+/// As [`entries`], without what training has written there: a folder of pictures may also be the one
+/// in which the user works.
+pub(super) fn data_in(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
+    let mut found = entries(folder)?;
+    found.retain(|entry| !is_of_training(entry));
+    Ok(found)
+}
+
+/// Whether a folder is that of a run or a cache, or holds some, and has no images.
+fn is_of_training(folder: &Path) -> bool {
+    let is_marked = |folder: &Path| WRITTEN.iter().any(|name| folder.join(name).is_file());
+    let holds_marked =
+        || entries(folder).is_ok_and(|within| within.iter().any(|one| is_marked(one)));
+    let is_written = folder.ends_with(RUNS) || is_marked(folder) || holds_marked();
+    is_written && list_class(folder, &mut Ignored::default()).is_ok_and(|images| images.is_empty())
 }
 
 /// Whether a file is named as an image. Only its content tells what it is.

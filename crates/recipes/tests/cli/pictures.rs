@@ -190,6 +190,7 @@ fn mistakes_are_named_before_anything_runs() {
     check("train cnn --set augment.rotate=400", 2, "`augment.rotate` must be");
     check("train cnn --set data.source=idx --set data.path=photos", 3, "photos");
     check("train resnet --set model.depth=21", 2, "`model.depth` must be 6 n + 2");
+    check("plan resnet --set model.depth=600000002", 2, "`model.depth` must be 6 n + 2");
 }
 
 #[test]
@@ -383,6 +384,24 @@ fn pictures_that_are_passed_over_are_told_of_alike_by_train_and_inspect() {
         assert!(trained.stderr.contains(note), "{}", trained.stderr);
         assert!(inspected.contains(note), "{inspected}");
     }
+}
+
+#[test]
+fn one_may_train_in_the_folder_of_the_pictures() {
+    let folder = photos();
+    for class in ["dark", "bright"] {
+        fs::rename(folder.path("photos").join(class), folder.path(class)).unwrap();
+    }
+    fs::remove_dir(folder.path("photos")).unwrap();
+    let here = PHOTOS.replace("data.path=photos", "data.path=.");
+    let train = format!("train cnn {here} --set data.cache=decoded --max-steps 1");
+    folder.run(&train).succeeded();
+    folder.run(&format!("{train} --run-dir mine")).succeeded();
+    folder.run("resume mine --set training.max_steps=2").succeeded();
+    let found = folder.run("data inspect image-folder . --json").succeeded().json();
+    assert_eq!(found["classes"].as_object().map(|classes| classes.len()), Some(2), "{found}");
+    folder.write("runs/a.bmp", bmp(24, [1; 3]));
+    folder.run(&train).refused(3, "`./bright`");
 }
 
 #[test]
