@@ -199,11 +199,12 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
         layer;
     let no_residual = untracked(shift.primitive.clone());
     let parents = [&input, &scale, &shift, residual.as_ref().unwrap_or(&no_residual)];
-    // The state ends with the number of values per channel if the statistics are over several processes.
-    let recording = tape::begin::<B, C, _, 4>(parents, |(saved, over_processes), gradient| {
-        let BatchNorm2dGradients { input, affine, residual } = match over_processes {
+    // The state ends with the number of values per channel if the statistics are over several processes,
+    // and whether those of this batch are among them.
+    let recording = tape::begin::<B, C, _, 4>(parents, |(saved, shared), gradient| {
+        let BatchNorm2dGradients { input, affine, residual } = match shared {
             None => B::fused_batch_norm2d_backward(saved, gradient),
-            Some(count) => batch_statistics::backward(saved, gradient, count),
+            Some((count, counts)) => batch_statistics::backward(saved, gradient, count, counts),
         };
         let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
         [input, scale, shift, residual]
@@ -216,6 +217,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
         residual: residual_tracked,
     };
     let of_batch = stored.is_none();
+    let counts = over_processes;
     let layer = BatchNorm2d::<B> {
         input: input.primitive,
         scale: scale.primitive,
@@ -232,7 +234,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
         OpsKind::Tracked(operation) => {
             let [input, scale, shift] =
                 [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
-            let normalized = match over_processes {
+            let normalized = match counts {
                 Some(counts) if of_batch && batch_statistics::has_others() => {
                     batch_statistics::forward(layer, counts)
                 }
@@ -252,7 +254,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
                 wanted,
             };
             BatchNorm2dOutput {
-                output: operation.finish((saved, over_processes), output),
+                output: operation.finish((saved, over_processes.zip(counts)), output),
                 mean: untracked(mean),
                 variance: untracked(variance),
                 over_processes,

@@ -75,10 +75,12 @@ pub(crate) fn forward<B: Backend>(
 /// gradients of parameters.
 ///
 /// - `count`: values per channel, over all processes
+/// - `counts`: whether this batch is among them
 pub(crate) fn backward<B: Backend>(
     saved: BatchNorm2dSaved<B>,
     gradient: FloatTensor<B>,
     count: usize,
+    Counts(counts): Counts,
 ) -> BatchNorm2dGradients<B> {
     let BatchNorm2dSaved { input, scale, mean, variance, epsilon, wanted, .. } = saved.clone();
     let by_constants = BatchNorm2dSaved {
@@ -90,6 +92,9 @@ pub(crate) fn backward<B: Backend>(
     let affine = gradients.affine.clone().expect("they were asked for");
     let mut sums = to_host::<B>(affine);
     sum_over_processes(&mut sums);
+    if !counts {
+        return gradients; // the statistics do not depend on this batch
+    }
 
     gradients.input = gradients.input.map(|own| {
         let device = tensor::<B, 4>(own.clone()).device();

@@ -198,7 +198,8 @@ pub fn forked<B: Backend>(maps: Tensor<B, 4>) -> [Tensor<B, 4>; 2] {
     [maps.clone(), maps].map(|maps| maps.permute([0, 3, 1, 2]))
 }
 
-/// The sum, `[1]`, in the same order each time, which Burn's `sum` does not promise on a GPU.
+/// The sum, `[1]`, in the same order each time, which Burn's `sum` does not promise on a GPU; where
+/// gradients are recorded it is Burn's.
 pub fn sum<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 1> {
     tensor(B::column_sums(primitive(values)))
 }

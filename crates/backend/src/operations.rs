@@ -1,9 +1,8 @@
 //! The operations that a backend may do better than a composition of Burn's.
 //!
 //! Each has a default body of plain Burn operations, which is correct on every backend and the
-//! reference of the tests; a backend overrides it where that pays. The names of those that compute
-//! begin with `fused_`, because a method named like one of Burn's would be ambiguous in code that is
-//! generic over both.
+//! reference of the tests; a backend overrides it where that pays. Most names begin with `fused_`,
+//! because a method named like one of Burn's would be ambiguous in code that is generic over both.
 
 use burn::tensor::{
     Shape, Tensor, TensorMetadata, TensorPrimitive,

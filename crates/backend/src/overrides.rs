@@ -14,7 +14,8 @@ use std::cell::Cell;
 /// How many operations this thread has called since it began.
 ///
 /// Not counted: default bodies that are good enough for some backends (normalised images, moving
-/// averages), and what the GPU backends compose of Burn's operations themselves.
+/// averages, binary cross-entropy, divergence), and what the GPU backends compose of Burn's operations
+/// themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Done by a backend's own kernels.

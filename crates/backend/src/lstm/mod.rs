@@ -7,7 +7,7 @@
 //! h = sigmoid(o) tanh(c)
 //! ```
 //!
-//! Overrides: Flex (`flex/lstm`), CUDA and WGPU (`cube/lstm.rs`).
+//! Overrides: Flex (`flex/lstm`), CUDA and WGPU (`cube/lstm`).
 
 mod recorded;
 
@@ -17,6 +17,7 @@ use crate::{
     Backend,
     functional::product,
     overrides::note_composed,
+    precision::result,
     primitive::{primitive, tensor, transposed},
 };
 
@@ -104,33 +105,37 @@ pub struct LstmGradients<B: Backend> {
 pub(crate) use recorded::recorded;
 
 /// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
-/// activations, the cells, and the first state's cells and hidden units.
+/// activations, the cells, and the first state's cells and hidden units. Of a layer in 16 bits only what
+/// is multiplied by weights has so few: a cell would lose what many steps add to it.
 pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
     note_composed();
     let input = tensor::<B, 3>(layer.input);
     let [batch, time, inputs] = input.dims();
+    let dtype = input.dtype();
     let recurrent = transposed::<B>(layer.hidden_weight);
     let [width, _] = recurrent.dims();
-    let zeros = || Tensor::zeros([batch, width], (&input.device(), input.dtype()));
+    let zeros = || primitive(Tensor::<B, 2>::zeros([batch, width], (&input.device(), dtype)));
     let (first_cell, first_hidden) = match layer.state {
-        Some(state) => (tensor::<B, 2>(state.cell), tensor::<B, 2>(state.hidden)),
+        Some(state) => (state.cell, state.hidden),
         None => (zeros(), zeros()),
     };
+    let (first_cell, first_hidden) = (result::<B, 2>(first_cell), tensor::<B, 2>(first_hidden));
     let rows = input.clone().reshape([batch * time, inputs]);
-    let from_input = product(rows, transposed::<B>(layer.input_weight))
-        .add(tensor::<B, 1>(layer.bias).unsqueeze())
+    let from_input = product(rows, transposed::<B>(layer.input_weight));
+    let from_input = result::<B, 2>(primitive(from_input))
+        .add(result::<B, 1>(layer.bias).unsqueeze())
         .reshape([batch, time, 4 * width]);
 
     let (mut cell, mut hidden) = (first_cell.clone(), first_hidden.clone());
     let mut steps = [(); 3].map(|()| Vec::with_capacity(time));
     for step in 0..time {
         let from_input = from_input.clone().narrow(1, step, 1).reshape([batch, 4 * width]);
-        let sums = from_input + product(hidden, recurrent.clone());
+        let sums = from_input + result(primitive(product(hidden, recurrent.clone())));
         let sum = |index| sums.clone().narrow(1, index * width, width);
         let [input_gate, forget_gate, output_gate] = [0, 1, 3].map(|index| sigmoid(sum(index)));
         let new = sum(2).tanh();
         cell = forget_gate.clone() * cell + input_gate.clone() * new.clone();
-        hidden = output_gate.clone() * cell.clone().tanh();
+        hidden = (output_gate.clone() * cell.clone().tanh()).cast(dtype);
         let gates = Tensor::cat(vec![input_gate, forget_gate, new, output_gate], 1);
         for (all, one) in steps.iter_mut().zip([&hidden, &gates, &cell]) {
             all.push(one.clone());
@@ -139,7 +144,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     let [outputs, gates, cells] = steps.map(|steps| Tensor::<B, 2>::stack::<3>(steps, 1));
     let saved = [input, outputs.clone(), gates, cells].map(primitive).into_iter();
     let saved = saved.chain([first_cell, first_hidden].map(primitive)).collect();
-    let state = LstmPrimitives { cell: primitive(cell), hidden: primitive(hidden) };
+    let state = LstmPrimitives { cell: primitive(cell.cast(dtype)), hidden: primitive(hidden) };
     (LstmOutput { outputs: primitive(outputs), state }, saved)
 }
 
@@ -158,10 +163,11 @@ pub(crate) fn composed_backward<B: Backend>(
     let (first_cell, first_hidden) = (tensor::<B, 2>(first_cell), tensor::<B, 2>(first_hidden));
     let [_, width] = first_cell.dims();
     let hidden_weight = tensor::<B, 2>(saved.hidden_weight);
+    let dtype = hidden_weight.dtype();
 
-    let of_outputs = gradients.outputs.map(tensor::<B, 3>);
-    let mut of_cell = gradients.cell.map_or_else(|| first_cell.zeros_like(), tensor::<B, 2>);
-    let mut of_hidden = gradients.hidden.map_or_else(|| first_cell.zeros_like(), tensor::<B, 2>);
+    let of_outputs = gradients.outputs.map(result::<B, 3>);
+    let mut of_cell = gradients.cell.map_or_else(|| first_cell.zeros_like(), result::<B, 2>);
+    let mut of_hidden = gradients.hidden.map_or_else(|| first_cell.zeros_like(), result::<B, 2>);
     let at = |all: &Tensor<B, 3>, step| all.clone().narrow(1, step, 1).squeeze_dim::<2>(1);
     // The derivatives of sigmoid and tanh, from their values.
     let sigmoid_slope = |value: &Tensor<B, 2>| value.clone() * (value.clone().neg() + 1.0);
@@ -184,8 +190,8 @@ pub(crate) fn composed_backward<B: Backend>(
             of_hidden * cell_tanh * sigmoid_slope(&o),
         ];
         of_cell = of_cell * f;
-        let of_sum = Tensor::cat(of_gates.to_vec(), 1);
-        of_hidden = product(of_sum.clone(), hidden_weight.clone());
+        let of_sum = Tensor::cat(of_gates.to_vec(), 1).cast(dtype);
+        of_hidden = result(primitive(product(of_sum.clone(), hidden_weight.clone())));
         of_sums.push(of_sum);
     }
     of_sums.reverse();
@@ -198,10 +204,8 @@ pub(crate) fn composed_backward<B: Backend>(
         &saved.shape,
         saved.wanted,
     );
-    let state = saved
-        .wanted
-        .state
-        .then(|| LstmPrimitives { cell: primitive(of_cell), hidden: primitive(of_hidden) });
+    let [of_cell, of_hidden] = [of_cell, of_hidden].map(|of| primitive(of.cast(dtype)));
+    let state = saved.wanted.state.then(|| LstmPrimitives { cell: of_cell, hidden: of_hidden });
     LstmGradients { input, weights, state }
 }
 

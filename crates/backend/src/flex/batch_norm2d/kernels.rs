@@ -82,7 +82,12 @@ impl Walk {
                     step.step(1, start + whole, self.length - whole);
                 }
             }
+            // Of small planes there is no more than this.
             since_pause += self.length - unrolled;
+            if since_pause >= RUN {
+                since_pause = 0;
+                step.pause();
+            }
         }
         step.pause();
     }
