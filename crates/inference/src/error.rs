@@ -68,6 +68,16 @@ pub enum InferenceError {
         /// How many indices there are.
         entries: usize,
     },
+    /// A feature is no number from which anything could be predicted.
+    #[error("row {row}, feature {feature} is {value}")]
+    NotFinite {
+        /// The row, from 0.
+        row: usize,
+        /// The feature, from 0.
+        feature: usize,
+        /// What the model was given.
+        value: f32,
+    },
     /// A tensor that is not a batch of images that the model reads.
     #[error("images of shape {shape:?} do not fit a model that reads images of shape {reads:?}")]
     Shape {
@@ -116,7 +126,7 @@ impl InferenceError {
             Self::Length { inputs, of, .. } => {
                 Some(format!("give {of} values for each of the {inputs}, as the description says"))
             }
-            Self::Index { .. } => {
+            Self::Index { .. } | Self::NotFinite { .. } => {
                 Some("make the features with `TablePreprocessing::encode`".to_owned())
             }
             Self::Shape { .. } => Some("give at least one image, and all in that shape".to_owned()),

@@ -147,8 +147,8 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read rows, or `features` are not whole rows or have the index of an unknown
-    /// category.
+    /// If the model does not read rows, or `features` are not whole rows, not finite, or have the index of
+    /// an unknown category.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let (Preprocessing::Table(table), Network::Mlp(mlp)) =
             (&self.description.preprocessing, &self.network)
@@ -157,7 +157,7 @@ impl<B: Backend> Model<B> {
         };
         let width = table.width().max(1);
         whole_inputs(features.len(), "rows", width)?;
-        check_indices(features, width, &table.indexed())?;
+        check_values(features, width, &table.indexed())?;
         let mut predictions = Vec::with_capacity(features.len() / width);
         for chunk in features.chunks(ROWS_AT_A_TIME * width) {
             let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
@@ -266,12 +266,15 @@ impl<B: Backend> Model<B> {
 /// Checks the features that are indices.
 ///
 /// - `indexed`: those features, each with its number of indices
-fn check_indices(
+fn check_values(
     features: &[f32],
     width: usize,
     indexed: &[(usize, usize)],
 ) -> Result<(), InferenceError> {
     for (row, features) in features.chunks_exact(width).enumerate() {
+        if let Some(feature) = features.iter().position(|value| !value.is_finite()) {
+            return Err(InferenceError::NotFinite { row, feature, value: features[feature] });
+        }
         for &(feature, entries) in indexed {
             let value = features[feature];
             if !(0.0..entries as f32).contains(&value) {

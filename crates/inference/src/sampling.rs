@@ -9,7 +9,7 @@ use crate::InferenceError;
 pub struct Sampling {
     /// Divides the logits, at least 0: below 1 it favours likely tokens, at 0 the likeliest always wins.
     pub temperature: f64,
-    /// Only this many of the likeliest tokens may be chosen.
+    /// Only this many of the likeliest tokens, at least 1, may be chosen.
     pub top_k: Option<usize>,
     /// Only the likeliest tokens whose probabilities together reach this share, above 0 and at most 1,
     /// may be chosen (Holtzman et al., 2020, "nucleus sampling").
@@ -34,6 +34,9 @@ impl Sampling {
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
             return wrong("temperature", self.temperature, "a number of at least 0");
         }
+        if self.top_k == Some(0) {
+            return wrong("top_k", 0.0, "at least 1");
+        }
         match self.top_p {
             Some(share) if !(share > 0.0 && share <= 1.0) => {
                 wrong("top_p", share, "above 0 and at most 1")
@@ -51,7 +54,7 @@ impl Sampling {
         if self.temperature == 0.0 {
             return candidates[0].0;
         }
-        candidates.truncate(self.top_k.unwrap_or(usize::MAX).max(1));
+        candidates.truncate(self.top_k.unwrap_or(usize::MAX));
 
         let largest = candidates[0].1;
         for (_, weight) in &mut candidates {

@@ -178,11 +178,15 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
     }
-    for index in [3.0, -1.0, f32::NAN] {
+    for index in [3.0, -1.0] {
         let error = model.predict_rows(&[0.5, 2.0, 0.5, -0.5, index, 1.0]).unwrap_err();
         let expected = format!("row 1, feature 1: {index} is not a category index from 0 to 2");
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
+    }
+    for value in [f32::NAN, f32::INFINITY] {
+        let error = model.predict_rows(&[0.5, 2.0, 0.5, value, 0.0, 1.0]).unwrap_err();
+        assert_eq!(error.to_string(), format!("row 1, feature 0 is {value}"));
     }
     let model = whole(image());
     let predictions = model.predict_images(&[100; 2 * 18 * 18]).unwrap();
@@ -248,6 +252,8 @@ fn sampling_out_of_its_range_is_refused() {
     check(sampling(f64::NAN), &format!("{least} NaN, and must be a number of at least 0"));
     let nothing = Sampling { top_p: Some(0.0), ..Sampling::default() };
     check(nothing, "the `top_p` of sampling is 0, and must be above 0 and at most 1");
+    let nothing = Sampling { top_k: Some(0), ..Sampling::default() };
+    check(nothing, "the `top_k` of sampling is 0, and must be at least 1");
 }
 
 #[test]

@@ -65,15 +65,18 @@ fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, F
     let mut first_bytes = Vec::new();
     file.by_ref().take(9).read_to_end(&mut first_bytes).map_err(Fault::Io)?;
     file.rewind().map_err(Fault::Io)?;
-    if let Some(format) = Format::of(&first_bytes) {
-        let tensors = pth::read(file, length, format, &wanted)?;
-        return Ok(TensorFile { tensors, ..TensorFile::default() });
-    }
     match first_bytes.as_slice() {
-        [] => Err(Fault::Truncated("it is empty".to_owned())),
-        [header @ .., b'{'] if header.len() == 8 => safetensors(path, header, length, wanted),
-        _ => Err(Fault::Unknown),
+        [] => return Err(Fault::Truncated("it is empty".to_owned())),
+        // First, since the length that a header begins with may look like the begin of a checkpoint,
+        // of which no kind has a brace there.
+        [header @ .., b'{'] if header.len() == 8 => {
+            return safetensors(path, header, length, wanted);
+        }
+        _ => {}
     }
+    let format = Format::of(&first_bytes).ok_or(Fault::Unknown)?;
+    let tensors = pth::read(file, length, format, &wanted)?;
+    Ok(TensorFile { tensors, ..TensorFile::default() })
 }
 
 fn safetensors(
@@ -102,40 +105,4 @@ fn safetensors(
 /// Whether a name is one of a VGG network's features, in torchvision's files and in timm's.
 pub fn is_vgg_feature(name: &str) -> bool {
     name.starts_with("features.")
-}
-
-/// A whole VGG network's weights under torchvision's names, from those or timm's.
-///
-/// timm stores the dense layers as convolutions over the last feature map: `pre_logits.fc1`,
-/// `pre_logits.fc2`, and `head.fc`. The order of their values is the same.
-pub fn vgg_by_torchvisions_names(
-    tensors: BTreeMap<String, StoredTensor>,
-) -> BTreeMap<String, StoredTensor> {
-    const LAYERS: [(&str, &str); 3] = [
-        ("pre_logits.fc1.", "classifier.0."),
-        ("pre_logits.fc2.", "classifier.3."),
-        ("head.fc.", "classifier.6."),
-    ];
-    let rename = |(name, tensor): (String, StoredTensor)| {
-        let renamed = LAYERS.iter().find_map(|(timm, torchvision)| {
-            name.strip_prefix(timm).map(|rest| format!("{torchvision}{rest}"))
-        });
-        match renamed {
-            None => (name, tensor),
-            Some(renamed) => (renamed, dense(tensor)),
-        }
-    };
-    tensors.into_iter().map(rename).collect()
-}
-
-/// The weight of a convolution over a whole map, as that of a dense layer.
-fn dense(tensor: StoredTensor) -> StoredTensor {
-    match tensor.shape() {
-        &[outputs, inputs, height, width] => {
-            let (_, values) = tensor.into_parts();
-            StoredTensor::new(vec![outputs, inputs * height * width], values)
-                .expect("the same number of values")
-        }
-        _ => tensor,
-    }
 }

@@ -81,6 +81,10 @@ pub struct Initializer<B: Backend> {
     device: B::Device,
 }
 
+/// Columns that are made orthogonal together: what they are orthogonal to may be larger than the
+/// processor's caches, and is read once for all of them.
+const AT_ONCE: usize = 16;
+
 impl<B: Backend> Initializer<B> {
     /// Weights drawn from a seed.
     pub fn seeded(seed: u64, device: &B::Device) -> Self {
@@ -184,24 +188,29 @@ impl<B: Backend> Initializer<B> {
         [rows, columns]: [usize; 2],
     ) -> Param<Tensor<B, 2>> {
         let Some(random) = self.random(name) else { return self.unset([rows, columns]) };
+        let draw = |column| -> Vec<f64> {
+            let value = |row| f64::from(random.normal((row * columns + column) as u64));
+            (0..rows).map(value).collect()
+        };
+        let norm = |vector: &[f64]| dot(vector, vector).sqrt();
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns);
-        for column in 0..columns {
-            let draw = |row| f64::from(random.normal((row * columns + column) as u64));
-            let mut vector: Vec<f64> = (0..rows).map(draw).collect();
-            let mut length = dot(&vector, &vector).sqrt();
-            for _ in 0..2 {
-                let before = length;
-                for other in &basis {
-                    let along = dot(&vector, other);
-                    vector.iter_mut().zip(other).for_each(|(value, base)| *value -= along * base);
-                }
-                length = dot(&vector, &vector).sqrt();
-                // Rounding errors count only where little is left; a second round removes them.
-                if length > 0.7 * before {
-                    break;
-                }
+        for first in (0..columns).step_by(AT_ONCE) {
+            let mut vectors: Vec<Vec<f64>> =
+                (first..columns.min(first + AT_ONCE)).map(draw).collect();
+            let lengths: Vec<f64> = vectors.iter().map(|vector| norm(vector)).collect();
+            for other in &basis {
+                vectors.iter_mut().for_each(|vector| make_orthogonal(vector, other));
             }
-            basis.push(vector.into_iter().map(|value| value / length).collect());
+            for (mut vector, before) in vectors.into_iter().zip(lengths) {
+                basis[first..].iter().for_each(|other| make_orthogonal(&mut vector, other));
+                let mut length = norm(&vector);
+                // Rounding errors count only where little is left; a second round removes them.
+                if length <= 0.7 * before {
+                    basis.iter().for_each(|other| make_orthogonal(&mut vector, other));
+                    length = norm(&vector);
+                }
+                basis.push(vector.into_iter().map(|value| value / length).collect());
+            }
         }
         let position = |index: usize| basis[index % columns][index / columns] as f32;
         self.parameter((0..rows * columns).map(position).collect(), [rows, columns])
@@ -266,6 +275,12 @@ pub(crate) fn glorot(fan_in: f64, fan_out: f64) -> f64 {
     (6.0 / (fan_in + fan_out).max(1.0)).sqrt()
 }
 
+/// Takes from a vector what lies along another one of length 1.
+fn make_orthogonal(vector: &mut [f64], other: &[f64]) {
+    let along = dot(vector, other);
+    vector.iter_mut().zip(other).for_each(|(value, base)| *value -= along * base);
+}
+
 /// In eight partial sums, which the processor adds up in parallel.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a, rest_of_a) = a.as_chunks::<8>();
@@ -326,7 +341,7 @@ mod tests {
     fn an_orthogonal_matrix_keeps_lengths() {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
         // Of a square matrix the last columns have little left, and are projected twice.
-        for [rows, columns] in [[12, 5], [40, 40]] {
+        for [rows, columns] in [[12, 5], [40, 40], [70, 33]] {
             let matrix = initializer.orthogonal("weight", [rows, columns]);
             let product = values(matrix.map(|matrix| matrix.clone().transpose().matmul(matrix)));
             for (index, value) in product.into_iter().enumerate() {

@@ -13,22 +13,34 @@ use crate::pth::{
 /// A counter of PyTorch's batch normalisation that nothing needs.
 const COUNTER: &str = "num_batches_tracked";
 
-/// The views by name, of the dictionary itself or of the one under its key `state_dict`.
+/// The keys under which checkpoints that hold more have the weights: Lightning's, that of PyTorch's
+/// tutorial, and that of torchvision's training scripts.
+const NESTED: [&str; 3] = ["state_dict", "model_state_dict", "model"];
+
+/// What `DataParallel` and `DistributedDataParallel` put before all names.
+const PARALLEL: &str = "module.";
+
+/// The views by name, of the dictionary itself or of one that is [`NESTED`] in it.
 pub(super) fn views(
     values: &Values,
     root: Id,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Result<BTreeMap<String, View>, Fault> {
-    let nested = values.entry(root, "state_dict").filter(|&id| values.entries(id).is_some());
+    let nested = NESTED.into_iter().filter_map(|key| values.entry(root, key));
+    let nested = nested.into_iter().find(|&id| values.entries(id).is_some());
     let entries = values.entries(nested.unwrap_or(root)).ok_or_else(|| {
         let what = "it holds no dictionary of tensors (PyTorch's `state_dict`)";
         Fault::Unsupported(what.to_owned())
     })?;
+    let is_parallel =
+        |&(key, _): &(Id, Id)| values.text(key).is_some_and(|name| name.starts_with(PARALLEL));
+    let prefix = if entries.iter().all(is_parallel) { PARALLEL } else { "" };
     let mut views = BTreeMap::new();
     for &(key, value) in entries {
         let name = values
             .text(key)
             .ok_or_else(|| Fault::Unsupported("it holds a tensor without a name".to_owned()))?;
+        let name = name.strip_prefix(prefix).unwrap_or(name);
         if name.ends_with(COUNTER) || !wanted(name) {
             continue;
         }

@@ -15,8 +15,8 @@
 //!   step-150.partial/         being written or removed; never read
 //! ```
 //!
-//! **Writing.** The divergence flag is read from the device: a state that is not finite is never
-//! written. The run's logs are synced, and their lengths noted. The files are written into
+//! **Writing.** The divergence flag is read from the device: a state that has seen a loss or a gradient
+//! that is not finite is never written. The run's logs are synced, and their lengths noted. The files are written into
 //! `step-<N>.partial` and synced one by one, the manifest last; the directory is synced and renamed
 //! to `step-<N>`; `checkpoints` is synced. If power fails between any two of these, every `step-<N>` is
 //! still whole.

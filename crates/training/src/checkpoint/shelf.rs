@@ -25,6 +25,8 @@ pub(crate) struct Shelf {
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     pub(crate) found: Option<(PathBuf, Contents)>,
+    /// How its parameters differ from those of the model, if they do.
+    pub(crate) difference: Option<String>,
     /// Why each newer one cannot be used, a sentence each.
     pub(crate) damaged: Vec<String>,
 }
@@ -51,7 +53,7 @@ impl Shelf {
     /// # Errors
     ///
     /// Where the directory, or a checkpoint that may be whole, cannot be read; where all are damaged;
-    /// and where the newest whole one is of another network or version. Only damaged ones are skipped.
+    /// and where the newest whole one is of another version. Only damaged ones are skipped.
     pub(crate) fn newest(&self, parameters: &[Parameter]) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
@@ -67,11 +69,9 @@ impl Shelf {
             let contents = Contents::from_files(files, &path);
             let contents = contents
                 .map_err(|reason| TrainError::OtherVersion { path: path.clone(), reason })?;
-            if manifest.signature != self.signature {
-                let reason = contents.difference(parameters);
-                return Err(TrainError::OtherRun { path, reason });
-            }
-            return Ok(Newest { found: Some((path, contents)), damaged });
+            let differs = manifest.signature != self.signature;
+            let difference = differs.then(|| contents.difference(parameters));
+            return Ok(Newest { found: Some((path, contents)), difference, damaged });
         }
         if damaged.is_empty() {
             return Ok(Newest::default());

@@ -26,9 +26,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let (path, found) = newest.found.unzip();
         let found = Contents::of_first(found, &group)?;
         let mark = found.as_ref().map(|contents| contents.state.mark.clone());
-        // Before the state, since data that differ may only follow from a setting that does.
+        // First, since a network or data that differ may only follow from a setting that does.
         if let (Some(keeper), Some(mark)) = (self.observer.keeper(), &mark) {
             keeper.check(mark).map_err(TrainError::Observer)?;
+        }
+        if let Some(reason) = newest.difference {
+            return Err(TrainError::OtherRun { path: path.unwrap_or_default(), reason });
         }
         match found {
             None => self.state.lay_out_as_restored(&self.parameters),

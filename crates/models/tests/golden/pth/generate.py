@@ -31,6 +31,9 @@ save_file(expected, "expected.safetensors")
 torch.save(tensors, "zip.pth")
 torch.save(tensors, "protocol_4.pth", pickle_protocol=4)
 torch.save({"state_dict": tensors, "epoch": 3}, "nested.pth")
+parallel = {f"module.{name}": tensor for name, tensor in tensors.items()}
+torch.save({"model_state_dict": parallel, "optimizer_state_dict": {}}, "parallel.pth")
+torch.save({"model": tensors, "epoch": 3}, "scripts.pth")
 torch.save(nn.Linear(2, 2).state_dict(), "linear.pth")
 
 
