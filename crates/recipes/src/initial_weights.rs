@@ -3,7 +3,7 @@
 //! What belongs to them comes along: the normalisation and the size of pictures, the vocabulary of a
 //! text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use backend::{Backend, device};
 use burn::module::Module;
@@ -22,7 +22,9 @@ use store::TensorFile;
 
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker, Config, ImageConfig, TextData},
+    config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
+    paths::last_named,
+    run_directory::INITIAL,
     settings::{NO_FILE, WEIGHTS, leaves},
     weights_file::WeightsFile,
 };
@@ -140,6 +142,35 @@ impl<Model: Initialised> Config<TextData, Model> {
     }
 }
 
+/// Refuses to resume a run with other weights than it began with. It goes on from those that it has
+/// kept, so nothing else would notice.
+///
+/// - `settings`: those that are to change
+///
+/// # Errors
+///
+/// Where they name a file of other weights, or one that cannot be read.
+pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<(), Failure> {
+    let kept = run.join(INITIAL);
+    let Some(named) = last_named(settings, WEIGHTS).filter(|_| kept.is_file()) else {
+        return Ok(());
+    };
+    let read = |path: &Path| WeightsFile::read(path, |_| true).map(|file| fingerprint(&file));
+    if read(&named)? == read(&kept)? {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("the run did not begin with the weights in `{}`", named.display()),
+        "leave `model.weights` as it was, or begin another run: `recipes train RUN/config.toml`",
+    ))
+}
+
+/// A hash of all weights of a file.
+fn fingerprint(file: &WeightsFile) -> String {
+    weights::fingerprint(&file.tensors)
+}
+
 /// The network with the weights that training begins with: `weights`, or its own. Its last layer keeps
 /// its own if the classes of `weights` are others.
 ///
@@ -159,7 +190,11 @@ pub(crate) fn begin<B: Backend, M: Module<B>>(
 }
 
 /// Trained weights.
-pub(crate) struct TrainedWeights(WeightsFile);
+pub(crate) struct TrainedWeights {
+    file: WeightsFile,
+    /// As the settings name them, wherever they were read.
+    named: String,
+}
 
 impl TrainedWeights {
     fn open(weights: &InitialWeights, kept: Option<PathBuf>) -> Result<Option<Self>, Failure> {
@@ -167,23 +202,24 @@ impl TrainedWeights {
             return Ok(None);
         }
         let path = kept.unwrap_or_else(|| weights.0.clone().into());
-        WeightsFile::read(&path, |_| true).map(|file| Some(Self(file)))
+        let file = WeightsFile::read(&path, |_| true)?;
+        Ok(Some(Self { file, named: weights.0.clone() }))
     }
 
     /// As a file, for the run to keep.
     pub(crate) fn file(&self) -> TensorFile {
-        let WeightsFile { tensors, description, .. } = &self.0;
+        let WeightsFile { tensors, description, .. } = &self.file;
         TensorFile { tensors: tensors.clone(), metadata: json!(description) }
     }
 
     /// A hash of them.
     pub(crate) fn hash(&self) -> String {
-        weights::fingerprint(&self.0.tensors)
+        fingerprint(&self.file)
     }
 
     /// The vocabulary that they were trained with.
     fn vocabulary(&self, data: &TextData) -> Result<Vocabulary, Failure> {
-        let WeightsFile { origin, description, .. } = &self.0;
+        let WeightsFile { origin, description, .. } = &self.file;
         let refused = |reason: String, help: &str| {
             let message = format!("the weights in `{}` {reason}", origin.display());
             Err(Failure::new(ExitCode::UserData, message, help))
@@ -214,12 +250,12 @@ impl TrainedWeights {
 
     /// What the user should know.
     pub(crate) fn note(&self, classes: &[String]) -> String {
-        let last_layer = match &self.0.description {
+        let last_layer = match &self.file.description {
             Some(their) if their.classes == classes => "",
             Some(_) => "; its classes are others, so the last layer begins anew",
             None => "; a last layer for another number of classes begins anew",
         };
-        format!("training begins with the weights in `{}`{last_layer}", self.0.origin.display())
+        format!("training begins with the weights in `{}`{last_layer}", self.named)
     }
 
     fn load<B: Backend, M: Module<B>>(
@@ -228,7 +264,7 @@ impl TrainedWeights {
         architecture: &Architecture,
         classes: &[String],
     ) -> Result<M, Failure> {
-        let WeightsFile { origin, tensors, description } = &self.0;
+        let WeightsFile { origin, tensors, description } = &self.file;
         if let Some(their) = description {
             let differ = differences(&their.architecture, architecture);
             if !differ.is_empty() {
@@ -276,7 +312,7 @@ impl TrainedWeights {
     }
 
     fn images(&self) -> Option<&ImagePreprocessing> {
-        match &self.0.description.as_ref()?.preprocessing {
+        match &self.file.description.as_ref()?.preprocessing {
             Preprocessing::Image(images) => Some(images),
             Preprocessing::Table(_) | Preprocessing::Text(_) => None,
         }

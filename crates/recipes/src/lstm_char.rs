@@ -60,7 +60,7 @@ impl Check for Model {
         }
         check_widths("model.embedding", &[self.embedding], checker);
         check_widths("model.hidden", &[self.hidden], checker);
-        checker.require("model.layers", self.layers >= 1, "at least 1");
+        checker.require("model.layers", (1..=1000).contains(&self.layers), "1 to 1000");
         let share = (0.0..1.0).contains(&self.dropout);
         checker.require("model.dropout", share, "at least 0 and below 1");
         if self.dropout > 0.0 && self.layers == 1 {

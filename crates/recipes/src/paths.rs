@@ -89,7 +89,8 @@ pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
         || (as_long && fs::read(&own).is_ok_and(|own| fs::read(data).is_ok_and(|data| own == data)))
 }
 
-fn last_named(layers: &[SettingsLayer], key: &str) -> Option<PathBuf> {
+/// The file that the last of these layers with such a setting names.
+pub(crate) fn last_named(layers: &[SettingsLayer], key: &str) -> Option<PathBuf> {
     layers.iter().rev().find_map(|layer| named(layer, key))
 }
 

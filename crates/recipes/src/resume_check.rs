@@ -110,9 +110,8 @@ impl Runs<'_> {
         progress: &mut dyn FnMut(&str, usize, usize),
     ) -> Result<Option<Summary>, Failure> {
         let mut layers = self.layers.to_vec();
-        let given = layers.iter().rev().find_map(|layer| layer.value("training.max_steps"));
-        let given = given.and_then(|given| given.parse::<u64>().ok());
-        if given.is_none_or(|given| given > self.steps) {
+        let given = layers.iter().rev().find_map(|layer| layer.number("training.max_steps"));
+        if given.flatten().is_none_or(|given| given > self.steps) {
             layers.push(SettingsLayer::max_steps(self.steps));
         }
         let interrupt = self.interrupt.inner();

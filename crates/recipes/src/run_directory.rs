@@ -63,7 +63,7 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    created: bool, // by this process, rather than found empty
+    created: Vec<PathBuf>, // by this process, the innermost first; none where it was found empty
     initial: Option<TensorFile>,
     _lock: FileLock,
     config: Resolved,
@@ -103,7 +103,8 @@ impl RunDirectory {
         began: Instant,
     ) -> Result<Self, Failure> {
         refuse_if_used(&path)?;
-        let created = !path.exists();
+        let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let created = path.ancestors().take_while(is_new).map(Path::to_owned).collect();
         create_directory(&path).map_err(Failure::user_data)?;
         let mut directory = Self::reopen(path, config, environment, began)?;
         directory.created = created;
@@ -125,7 +126,7 @@ impl RunDirectory {
         Ok(Self {
             _lock: lock(&path)?,
             path,
-            created: false,
+            created: Vec::new(),
             initial: None,
             config,
             environment,
@@ -267,10 +268,7 @@ impl Drop for RunDirectory {
         }
         // Still held, so no other process writes here.
         let _ = fs::remove_file(self.path.join(LOCK));
-        if self.created {
-            // The system refuses to remove a directory that has something in it.
-            let _ = fs::remove_dir(&self.path);
-        }
+        remove_empty(&self.created);
     }
 }
 
@@ -447,13 +445,14 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        for path in &self.created {
-            // The system refuses to remove a directory that has something in it.
-            if fs::remove_dir(path).is_err() {
-                return;
-            }
-        }
+        remove_empty(&self.created);
     }
+}
+
+/// Removes folders, the innermost first, up to one that has something in it, which the system refuses to
+/// remove.
+fn remove_empty(folders: &[PathBuf]) {
+    let _ = folders.iter().try_for_each(fs::remove_dir);
 }
 
 /// Writes a file of JSON for people to read, too.

@@ -28,9 +28,10 @@ fn is_plain(word: &str, others: &str) -> bool {
     !word.is_empty() && word.chars().all(plain)
 }
 
-/// A path, likewise; invalid Unicode is replaced.
+/// A path, likewise, that no command takes for an option; invalid Unicode is replaced.
 pub(crate) fn quoted_path(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
+    let path = path.to_string_lossy();
+    if path.starts_with('-') { quoted(&format!("./{path}")) } else { quoted(&path) }
 }
 
 #[cfg(test)]
@@ -44,6 +45,7 @@ mod tests {
         assert_eq!(quoted_on_unix("it's $HOME"), r"'it'\''s $HOME'");
         assert_eq!(quoted_on_unix("~/a"), "'~/a'");
         assert_eq!(quoted_on_unix(""), "''");
+        assert_eq!(quoted_path(Path::new("-x")), "./-x");
         assert_eq!(quoted_on_windows(r"C:\runs\für-1"), r"C:\runs\für-1");
         assert_eq!(quoted_on_windows(r"my runs\a"), r#""my runs\a""#);
         assert_eq!(quoted_on_windows("a,b"), r#""a,b""#);

@@ -22,10 +22,15 @@ use super::{
     predict::PredictArguments,
     report::ReportArguments,
     resume::ResumeArguments,
-    train::{TrainArguments, train_on},
+    train::{TrainArguments, with_data},
     verify_resume::VerifyArguments,
 };
-use crate::{ExitCode, Failure, ProgressMode, config::usual_name, registry, shell::quoted_path};
+use crate::{
+    ExitCode, Failure, ProgressMode,
+    config::usual_name,
+    registry::{self, Recipe},
+    shell::quoted_path,
+};
 
 /// Train neural networks on your own data, on the CPU or a GPU.
 ///
@@ -214,7 +219,9 @@ pub(super) fn at_least<const LEAST: u64>(text: &str) -> Result<u64, String> {
 const TAKE_RECIPES: [&str; 4] = ["train", "plan", "lr-find", "verify-resume"];
 
 /// A mistake on the command line, as a failure of this program.
-pub(super) fn misuse(error: &clap::Error) -> Failure {
+///
+/// - `words`: the command line, without the program
+pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
     let rendered = error.render().to_string();
     let first = rendered.lines().next().unwrap_or_default();
     let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
@@ -237,11 +244,12 @@ pub(super) fn misuse(error: &clap::Error) -> Failure {
         }
     });
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
-    if let Some(setting) = setting_for(error, &rendered) {
+    let recipe = words.iter().find_map(|word| registry::find(word).ok());
+    if let Some(setting) = setting_for(error, &rendered, recipe) {
         let help = format!("settings are given with `--set`: `--set {setting}`");
         return Failure::new(ExitCode::Usage, message, help);
     }
-    if let Some(command) = data_given(error, &rendered) {
+    if let Some(command) = data_given(error, &rendered, recipe) {
         return Failure::new(ExitCode::Usage, message, format!("to train on it: {command}"));
     }
     if let Some(command) = source_left_out(error) {
@@ -268,11 +276,13 @@ fn usage(rendered: &str) -> String {
     format!("usage: `recipes {usage}`; see `recipes {}`", help.join(" "))
 }
 
-/// The command that trains on the data that stand after the name of a recipe.
-fn data_given(error: &clap::Error, rendered: &str) -> Option<String> {
+/// The command on the data that stand after the name of a recipe.
+fn data_given(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> Option<String> {
     let given = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
-    let is_surplus = error.kind() == ErrorKind::UnknownArgument && is_of(rendered, &TAKE_RECIPES);
-    if is_surplus { train_on(Path::new(&given)) } else { None }
+    let command = TAKE_RECIPES.into_iter().find(|command| is_of(rendered, &[command]))?;
+    let is_surplus = error.kind() == ErrorKind::UnknownArgument;
+    let arguments = if is_surplus { with_data(Path::new(&given), recipe) } else { None };
+    arguments.map(|arguments| format!("recipes {command} {arguments}"))
 }
 
 /// The command that inspects the file that stands in place of a source.
@@ -298,7 +308,7 @@ fn is_of(rendered: &str, commands: &[&str]) -> bool {
 
 /// The setting that was given without `--set`, as `--epochs` or `epochs=5`, to a command that takes
 /// settings.
-fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
+fn setting_for(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> Option<String> {
     let option = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
     let takes = is_of(rendered, &TAKE_RECIPES) || is_of(rendered, &["resume"]);
     if error.kind() != ErrorKind::UnknownArgument || !takes {
@@ -311,8 +321,9 @@ fn setting_for(error: &clap::Error, rendered: &str) -> Option<String> {
     }
     let name = bare.unwrap_or(name).replace('-', "_");
     let name = usual_name(&name);
+    let recipes = recipe.map_or(registry::RECIPES, std::slice::from_ref);
     let mut keys: Vec<String> =
-        registry::RECIPES.iter().flat_map(|recipe| recipe.settings().into_keys()).collect();
+        recipes.iter().flat_map(|recipe| recipe.settings().into_keys()).collect();
     keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
     // Where several tables have such a key, `[training]`'s is meant most often.
     let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;
@@ -327,7 +338,7 @@ mod tests {
     fn a_number_that_is_too_small_is_told_the_least() {
         let told = |arguments: &str| {
             let error = Arguments::try_parse_from(arguments.split_whitespace()).unwrap_err();
-            misuse(&error).problems.remove(0).message
+            misuse(&error, &[]).problems.remove(0).message
         };
         let expected =
             "invalid value '10' for '--steps <N>': it is not a whole number of at least 20";
@@ -339,9 +350,10 @@ mod tests {
     #[test]
     fn a_setting_that_is_given_as_an_option_is_known() {
         let help = |arguments: &str| {
-            let words = format!("recipes {arguments}");
-            let error = Arguments::try_parse_from(words.split_whitespace()).unwrap_err();
-            misuse(&error).problems.remove(0).help.unwrap()
+            let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+            let all = std::iter::once("recipes").chain(words.iter().map(String::as_str));
+            let error = Arguments::try_parse_from(all).unwrap_err();
+            misuse(&error, &words).problems.remove(0).help.unwrap()
         };
         assert!(help("train cnn --epochs 5").contains("`--set training.epochs=..`"));
         assert!(help("plan --batch-size=5").contains("`--set training.batch_size=..`"));
@@ -352,6 +364,8 @@ mod tests {
         assert!(help("train mlp data.target=-1").contains("`--set data.target=-1`"));
         assert!(help("train mlp --lr 5").contains("`--set optimizer.learning_rate=..`"));
         assert!(help("train cnn --data photos").contains("`--set data.path=..`"));
+        assert!(help("train resnet --depth 8").contains("`--set model.depth=..`"));
+        assert!(!help("train mlp --depth 8").contains("--set"));
         assert!(!help("predict runs/a --epochs 5").contains("--set"));
         let usage = help("generate runs/a The");
         assert!(usage.starts_with("usage: `recipes generate "), "{usage}");

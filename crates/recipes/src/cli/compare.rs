@@ -4,7 +4,7 @@ use std::{iter, path::PathBuf};
 
 use clap::ValueHint;
 
-use super::output::{Output, aligned, refuse_existing, refuse_other_format};
+use super::output::{Output, aligned, refuse_other_format, refuse_unwritable};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -29,7 +29,7 @@ const LINE: usize = 100;
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
         refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
-        refuse_existing(file, "--output", arguments.force)?;
+        refuse_unwritable(file, "--output", arguments.force)?;
     }
     let runs = Runs::read(&arguments.runs)?;
     let comparison = runs.compare();

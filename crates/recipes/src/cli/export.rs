@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
 
 use super::{
-    output::{Output, refuse_existing, refuse_other_format},
+    output::{Output, refuse_other_format, refuse_unwritable},
     predict::model_of,
 };
 use crate::{ExitCode, Failure};
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     refuse_other_format(&file, "--output", format, &[ending])?;
-    refuse_existing(&file, "--output", arguments.force)?;
+    refuse_unwritable(&file, "--output", arguments.force)?;
     let numbers = arguments.precision.numbers();
     let written = match arguments.format {
         Format::Safetensors => {

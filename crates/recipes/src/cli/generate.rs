@@ -1,6 +1,9 @@
 //! `recipes generate`.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
 
 use backend::{Selected, device};
 use clap::ValueHint;
@@ -12,7 +15,7 @@ use super::{
     output::{Output, print, print_note},
     predict::model_of,
 };
-use crate::{ExitCode, Failure};
+use crate::{ExitCode, Failure, console::printable};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArguments {
@@ -60,9 +63,12 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
         let generated = Generated { prompt: &arguments.prompt, text: pieces.collect() };
         return output.result(&generated, |_| String::new());
     }
-    print(&arguments.prompt)?;
+    // What a text taught may command the terminal.
+    let is_terminal = io::stdout().is_terminal();
+    let show = |text: &str| if is_terminal { print(&printable(text)) } else { print(text) };
+    show(&arguments.prompt)?;
     for piece in pieces {
-        print(&piece)?;
+        show(&piece)?;
     }
     print("\n")
 }

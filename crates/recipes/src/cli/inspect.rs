@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use super::{
     augmented,
-    output::{Output, refuse_existing, refuse_other_format, shortened},
+    output::{Output, refuse_other_format, refuse_unwritable, shortened},
 };
 use crate::{
     Console, ExitCode, Failure, ProgressMode,
@@ -153,7 +153,7 @@ pub(super) fn run(
     let options = augmented::parse(&arguments.augment)?;
     if let Some(path) = &arguments.sheet {
         refuse_other_format(path, "--sheet", "PNG", &["png"])?;
-        refuse_existing(path, "--sheet", arguments.force)?;
+        refuse_unwritable(path, "--sheet", arguments.force)?;
     }
     let (mut inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     arguments::{Common, RecipeParser, at_least},
-    output::{Output, refuse_existing, refuse_other_format},
+    output::{Output, refuse_other_format, refuse_unwritable},
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
@@ -60,7 +60,7 @@ pub(super) fn run(
     }
     if let Some(file) = &arguments.output {
         refuse_other_format(file, "--output", "SVG", &["svg"])?;
-        refuse_existing(file, "--output", arguments.force)?;
+        refuse_unwritable(file, "--output", arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);

@@ -61,8 +61,10 @@ pub fn main() -> process::ExitCode {
             return process::ExitCode::from(exit_code);
         }
         Err(error) => {
-            let failure = arguments::misuse(&error);
-            let json = env::args_os().any(|argument| argument == "--json");
+            let words: Vec<String> =
+                env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            let failure = arguments::misuse(&error, &words);
+            let json = words.iter().any(|word| word == "--json");
             Output::new(json, !group.leads()).failure(&failure);
             return fail(&failure, &group);
         }

@@ -153,10 +153,30 @@ pub(super) fn print_failure(failure: &Failure) {
     }
 }
 
-/// Refuses to overwrite a file, unless that was asked for.
+/// Refuses a file in a folder that does not exist, and to overwrite one, unless that was asked for:
+/// to be called before the work whose result the file is to hold.
 ///
 /// - `option`: the option that names another file
-pub(super) fn refuse_existing(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
+pub(super) fn refuse_unwritable(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!(
+                "`{}` cannot be written: there is no folder `{}`",
+                file.display(),
+                folder.display()
+            ),
+            format!("create the folder, or name another file with `{option}`"),
+        ));
+    }
+    if file.exists() && !file.is_file() {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!("`{}` is no regular file, and would be replaced by one", file.display()),
+            format!("name another file with `{option}`"),
+        ));
+    }
     if force || !file.exists() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     arguments::{Common, RecipeParser},
-    output::{Output, aligned, indented, refuse_existing, refuse_other_format},
+    output::{Output, aligned, indented, refuse_other_format, refuse_unwritable},
     train::recipe_and_layers,
 };
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     if let Some(file) = &arguments.svg {
         refuse_other_format(file, "--svg", "SVG", &["svg"])?;
-        refuse_existing(file, "--svg", arguments.force)?;
+        refuse_unwritable(file, "--svg", arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);

@@ -155,6 +155,7 @@ fn predict_rows(
             ended => ended?,
         };
     }
+    printer.flush()?;
     end(refused)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use serde::Serialize;
 
-use super::output::{Output, print_note, refuse_existing, refuse_other_format};
+use super::output::{Output, print_note, refuse_other_format, refuse_unwritable};
 use crate::{
     Console, Failure, ProgressMode, Summary,
     report::{self, REPORT},
@@ -40,7 +40,7 @@ pub(super) fn run(
     let file = match &arguments.output {
         Some(file) => {
             refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
-            refuse_existing(file, "--output", arguments.force)?;
+            refuse_unwritable(file, "--output", arguments.force)?;
             file.clone()
         }
         None => arguments.run.join(REPORT),

@@ -22,6 +22,7 @@ use super::{
 use crate::{
     Console, Failure, Start, Summary,
     config::SettingsLayer,
+    initial_weights::refuse_others,
     paths::{self, or_moved},
     record::{Record, config_of},
     registry,
@@ -61,13 +62,12 @@ pub(super) fn run(
     if is_finished(directory, &record, group)? {
         return tell_finished(directory, record, output);
     }
-    let mut stopped_early = None;
+    let mut finished = None;
     if group.leads() {
         refuse_if_in_use(directory)?; // before anything is read that takes its time
-        let goes_on = |before: &Summary| {
-            before.status == EndStatus::StoppedEarly && !arguments.settings.is_empty()
-        };
-        stopped_early = of_finished(directory).ok().flatten().filter(goes_on);
+        refuse_others(directory, &SettingsLayer::sets(&arguments.settings))?;
+        let is_to_go_on = arguments.settings.iter().any(|set| set.trim().starts_with("training."));
+        finished = of_finished(directory).ok().flatten().filter(|_| is_to_go_on);
         note_divergence(&record);
     }
 
@@ -90,8 +90,8 @@ pub(super) fn run(
     let ended = Ended::of(ended?, directory);
     if group.leads() {
         EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
-        if let Some(before) = stopped_early {
-            note_still_stopped(directory, &before, &ended.summary);
+        if let Some(before) = finished {
+            note_no_longer(directory, &before, &ended.summary);
         }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
@@ -157,15 +157,19 @@ fn tell_rewriting(directory: &Path, lost: Failure) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says how to go on where a run that had stopped early was resumed, and stopped at the same step.
-fn note_still_stopped(directory: &Path, before: &Summary, now: &Summary) {
-    if now.status != EndStatus::StoppedEarly || now.steps != before.steps {
+/// Says how to go on where a run that had ended was to be made longer, and has as many steps as before:
+/// of what could end it, another setting did.
+fn note_no_longer(directory: &Path, before: &Summary, now: &Summary) {
+    if now.steps != before.steps {
         return;
     }
     let Ok(record) = Record::read(directory) else { return };
+    let (ended, why) = match now.status {
+        EndStatus::StoppedEarly => ("stopped early", "its `training.patience`"),
+        _ => ("ended", "its other settings"),
+    };
     print_note(&format!(
-        "the run had stopped early after step {}, and by its `training.patience` does not go on; to \
-         make it longer: {}",
+        "the run had {ended} after step {}, and by {why} does not go on; to make it longer: {}",
         now.steps,
         longer(directory, &record.settings, now)
     ));

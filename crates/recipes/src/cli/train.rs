@@ -17,8 +17,9 @@ use super::{
     signals::stop_on_signals,
 };
 use crate::{
-    Console, ExitCode, Failure, Start, Summary,
+    Console, ExitCode, Failure, Start, Summary, cnn,
     config::SettingsLayer,
+    lstm_char, mlp,
     numbers::{counted, duration, grouped, listed},
     paths,
     record::Record,
@@ -207,26 +208,29 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
 
 /// Refuses data in place of a recipe, and says how to train on them.
 fn refuse_data(named: &Path) -> Result<(), Failure> {
-    let Some(command) = train_on(named) else { return Ok(()) };
+    let Some(arguments) = with_data(named, None) else { return Ok(()) };
     Err(Failure::new(
         ExitCode::Usage,
         format!("`{}` is neither a recipe nor a configuration", named.display()),
-        format!("to train on it: {command}"),
+        format!("to train on it: recipes train {arguments}"),
     ))
 }
 
-/// The command that trains on a table, a text or a folder of pictures; none for anything else.
-pub(super) fn train_on(path: &Path) -> Option<String> {
+/// The arguments that name a table, a text or a folder of pictures as the data; none for anything else.
+///
+/// - `recipe`: the one to train, if it is for such data
+pub(super) fn with_data(path: &Path, recipe: Option<&Recipe>) -> Option<String> {
     let ending = path.extension().filter(|_| path.is_file());
     let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
-    let start = match ending.as_deref() {
-        Some("csv" | "tsv") => "mlp --set data.source=csv --set data.target=-1",
-        Some("txt") => "lstm-char",
-        _ if path.is_dir() => "cnn --set data.source=image-folder",
+    let (usual, source) = match ending.as_deref() {
+        Some("csv" | "tsv") => (mlp::RECIPE, " --set data.source=csv --set data.target=-1"),
+        Some("txt") => (lstm_char::RECIPE, ""),
+        _ if path.is_dir() => (cnn::RECIPE, " --set data.source=image-folder"),
         _ => return None,
     };
+    let recipe = recipe.filter(|recipe| recipe.task == usual.task).unwrap_or(&usual);
     let setting = quoted(&format!("data.path={}", path.display()));
-    Some(format!("recipes train {start} --set {setting}"))
+    Some(format!("{}{source} --set {setting}", recipe.name))
 }
 
 /// Whether the argument of `train` is a file rather than a recipe's name.

@@ -92,6 +92,15 @@ impl SettingsLayer {
         Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
     }
 
+    /// The whole number to which the layer sets a key, unchecked; none in it where the layer unsets the
+    /// key.
+    pub(crate) fn number(&self, key: &str) -> Option<Option<u64>> {
+        self.table.named(key).map(|node| match node.value {
+            Value::Integer(number) => u64::try_from(number).ok(),
+            _ => None,
+        })
+    }
+
     /// The name of the recipe that a user's file is for.
     ///
     /// # Errors

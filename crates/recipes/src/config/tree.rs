@@ -166,8 +166,13 @@ impl Table {
 
     /// The value of a key such as `training.seed`; the empty string counts as none.
     pub(super) fn given(&self, key: &str) -> Option<&Node> {
+        self.named(key).filter(|node| !node.value.is_unset())
+    }
+
+    /// As [`Table::given`], also where it is the empty string.
+    pub(super) fn named(&self, key: &str) -> Option<&Node> {
         let path: Vec<Step> = key.split('.').map(|name| Step::Key(name.to_owned())).collect();
-        self.at(&path).filter(|node| !node.value.is_unset())
+        self.at(&path)
     }
 
     /// Removes the value at a path, or the list that contains it; `false` if there is none.

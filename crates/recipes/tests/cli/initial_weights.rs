@@ -38,7 +38,7 @@ fn a_run_begins_with_the_weights_of_another() {
     let folder = Folder::new();
     train(&folder, "", "first").succeeded();
     let told = begin(&folder, "--seed 1 --set model.weights=first", "second").succeeded().stderr;
-    assert!(told.contains("begins with the weights in `first/model.safetensors`\n"), "{told}");
+    assert!(told.contains("begins with the weights in `first`\n"), "{told}");
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
 }
 
@@ -87,9 +87,18 @@ fn a_run_keeps_the_weights_that_it_began_with() {
     let begun = "--set data.normalise=measured --set model.weights=first";
     train(&folder, begun, "run").succeeded();
     train(&folder, &format!("{begun} --set training.max_steps=6"), "straight").succeeded();
-    // It may well be trained further, or removed.
-    fs::remove_dir_all(folder.path("first")).unwrap();
-    folder.run("resume run --progress quiet --set training.max_steps=6").succeeded();
+    let longer = "resume run --set training.max_steps=6";
+    let other = format!("{longer} --set model.weights=straight");
+    folder.run(&other).refused(3, "the run did not begin with the weights in `straight`");
+    folder.run(&format!("{longer} --set model.weights=nowhere")).refused(3, "`nowhere`");
+    // They may well be elsewhere, or gone.
+    fs::rename(folder.path("first"), folder.path("moved")).unwrap();
+    let moved = "resume run --set training.max_steps=5 --set model.weights=moved";
+    folder.run(moved).succeeded();
+    assert!(folder.read("run/config.toml").contains("weights = \"moved\""));
+    fs::remove_dir_all(folder.path("moved")).unwrap();
+    let told = folder.run(longer).succeeded().stderr;
+    assert!(!told.contains("begins with the weights"), "told already: {told}");
     check_equal(&model(&folder, "run"), &model(&folder, "straight"), |_| true);
     folder.run("eval run").succeeded();
 }

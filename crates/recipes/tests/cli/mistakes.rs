@@ -78,6 +78,10 @@ fn data_in_place_of_a_recipe_are_told_how_to_train_on_them() {
                  data.path=table.csv";
     assert_eq!(help(&["train", "table.csv"]), table);
     assert_eq!(help(&["train", "mlp", "table.csv"]), table);
+    assert!(
+        help(&["train", "resnet", "photos"]).contains(" resnet --set data.source=image-folder")
+    );
+    assert!(help(&["train", "lstm", "table.csv"]).contains(" mlp --set "));
     assert!(help(&["plan", "./photos"]).contains(" cnn --set data.source=image-folder --set "));
     assert!(help(&["train", "my text.txt"]).contains(" lstm-char --set "));
 }
@@ -157,6 +161,9 @@ fn runs_are_checked() {
     check(&folder, "resume none", 3, "there is no run directory `none`");
     check(&folder, "train mlp --run-dir .", 3, "`.` exists and is not empty");
     check(&folder, "train mlp --run-dir file", 3, "`file` cannot be used as a run directory");
+    let deep = "train mlp --run-dir a/b/c --set training.epochs=1000000000000000000";
+    assert_eq!(folder.run(deep).code, Some(2));
+    assert!(!folder.path("a").exists());
 
     folder.run("train mlp --max-steps 1 --run-dir run").succeeded();
     check(&folder, "train run", 2, "`run` is a run, not a recipe");

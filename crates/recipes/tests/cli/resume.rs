@@ -419,6 +419,18 @@ fn more_epochs_for_a_run_that_stopped_early_say_what_makes_it_longer() {
 }
 
 #[test]
+fn more_epochs_for_a_run_of_so_many_steps_say_what_makes_it_longer() {
+    let folder = Folder::new();
+    folder.run("train mlp --max-steps 30 --progress quiet --run-dir run").succeeded();
+    let ran = folder.run("resume run --set training.epochs=1000 --progress quiet").succeeded();
+    let command = ran.stderr.split("to make it longer: recipes ").nth(1).unwrap().trim();
+    assert_eq!(command, "resume run --set training.max_steps=60");
+    let ran = folder.run(&format!("{command} --progress quiet")).succeeded();
+    assert_eq!(ran.stderr, "");
+    assert_eq!(folder.json("run/summary.json")["steps"], 60);
+}
+
+#[test]
 fn a_model_of_a_run_that_is_not_finished_is_named_as_such() {
     let folder = Folder::new();
     let rows: String = (0..150).map(|row| format!("{},{}\n", row, ["a", "b"][row % 2])).collect();
