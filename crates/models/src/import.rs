@@ -1,13 +1,12 @@
 //! Weights from elsewhere: safetensors of any origin, and PyTorch's checkpoints.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::{BufReader, Read, Seek},
     path::{Path, PathBuf},
 };
 
-use store::{StoreError, StoredTensor, TensorFile};
+use store::{StoreError, TensorFile};
 
 use crate::pth::{self, Fault, Format};
 
