@@ -50,8 +50,7 @@ size_t allocated;
 
 int allocate(void** pointer, size_t bytes) {
     Turn turn(one_at_a_time);
-    static size_t taken = std::stoull(variable("EMULATED_CUDA_TAKEN", "0"));
-    if (allocated + bytes > MEMORY - taken) return OUT_OF_MEMORY;
+    if (allocated + bytes > MEMORY) return OUT_OF_MEMORY;
     void* memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return OUT_OF_MEMORY;

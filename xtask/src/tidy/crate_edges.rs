@@ -109,9 +109,9 @@ fn requested<'a>(dependency: &'a Dependency, used: &'a Package) -> impl Iterator
 
 /// The manifest in the folder that is named after the crate.
 fn manifest<'tree>(tree: &'tree Tree, name: &str) -> Option<&'tree File> {
-    [format!("crates/{name}/Cargo.toml"), format!("{name}/Cargo.toml")]
+    ["crates/", "examples/", ""]
         .iter()
-        .find_map(|path| tree.file(path))
+        .find_map(|folder| tree.file(&format!("{folder}{name}/Cargo.toml")))
 }
 
 /// The line of `manifest` that declares `dependency`, 1 where it is not found.
@@ -138,6 +138,15 @@ mod tests {
 
     /// The findings for a crate with the given `dependencies`, as cargo would print them.
     fn check_crate(name: &str, dependencies: &str, manifest: &str) -> Vec<(usize, String)> {
+        check_crate_in("crates", name, dependencies, manifest)
+    }
+
+    fn check_crate_in(
+        folder: &str,
+        name: &str,
+        dependencies: &str,
+        manifest: &str,
+    ) -> Vec<(usize, String)> {
         let json = format!(
             r#"{{"packages": [
                 {{"name": "backend", "version": "0.1.0", "features": {{"default": ["cpu"], "cpu": []}}}},
@@ -147,7 +156,7 @@ mod tests {
             ]}}"#
         );
         let metadata = serde_json::from_str(&json).unwrap();
-        let path = format!("crates/{name}/Cargo.toml");
+        let path = format!("{folder}/{name}/Cargo.toml");
         check(&Tree::from([(&*path, manifest)]), &metadata)
             .into_iter()
             .inspect(|finding| assert_eq!(finding.path, path))
@@ -166,6 +175,8 @@ mod tests {
             [(5, "`models` may not use `training`".to_owned())]
         );
         assert_eq!(check_crate("recipes", edge, manifest), []);
+        let of_example = check_crate_in("examples", "web_page", edge, manifest);
+        assert_eq!(of_example, [(5, "`web_page` may not use `training`".to_owned())]);
     }
 
     #[test]
