@@ -124,7 +124,8 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let bench = Bench::new(options, peers)?;
     tell_of(&bench);
     let (machine, peaks) = (bench.machine().clone(), *bench.peaks());
-    let mut results = Results { machine, peaks, entries: Vec::new() };
+    let benchmarks = cases.iter().map(|case| case.name.to_owned()).collect();
+    let mut results = Results { machine, peaks, benchmarks, entries: Vec::new() };
     let mut failed = false;
     for case in cases {
         let told = bench.run(case, &mut |entry| {

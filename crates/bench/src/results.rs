@@ -1,8 +1,9 @@
 //! Results and the machine that they hold for, as a file.
 
-use std::{path::Path, process::Command};
+use std::{path::Path, process::Command, time::SystemTime};
 
 use backend::{Peaks, device};
+use humantime::format_rfc3339_seconds;
 use serde::{Deserialize, Serialize};
 
 use crate::{Entry, ON_GPU};
@@ -14,6 +15,8 @@ pub struct Results {
     pub machine: Machine,
     /// What speeds are given as percentages of.
     pub peaks: Peaks,
+    /// The names of the benchmarks that were run.
+    pub benchmarks: Vec<String>,
     /// What was measured, in order.
     pub entries: Vec<Entry>,
 }
@@ -34,6 +37,10 @@ pub struct Machine {
     pub cores: usize,
     /// The commit that was built.
     pub commit: String,
+    /// The compiler's version.
+    pub compiler: String,
+    /// The day, in UTC.
+    pub date: String,
 }
 
 impl Machine {
@@ -48,6 +55,8 @@ impl Machine {
             processor: processor(),
             cores: device::cores(),
             commit: recipes::COMMIT.to_owned(),
+            compiler: env!("BUILD_COMPILER").to_owned(),
+            date: format_rfc3339_seconds(SystemTime::now()).to_string().chars().take(10).collect(),
         }
     }
 }

@@ -22,6 +22,7 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     let results: Results = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     assert!(results.peaks.copy_bytes_per_second > 0.0 && results.machine.cores > 0);
     assert!(!results.machine.device.is_empty() && !results.machine.commit.is_empty());
+    assert!(results.machine.compiler.starts_with("rustc ") && results.machine.date.len() == 10);
     (output, results.entries)
 }
 

@@ -28,7 +28,7 @@ pub(super) fn all(entries: &[Entry]) -> Result<Vec<(String, String)>> {
         charts.push(("ratios.svg".to_owned(), ratios(entries)?));
     }
     for series in series(entries) {
-        charts.push((format!("{}.svg", series.name), growth(&series)?));
+        charts.push((format!("{}.svg", series.title()), growth(&series)?));
     }
     Ok(charts)
 }
@@ -105,6 +105,14 @@ struct Series {
     lines: Vec<(String, Vec<(f64, f64)>)>,
 }
 
+impl Series {
+    /// Its name, with the axis where that is not its end: a benchmark may have several.
+    fn title(&self) -> String {
+        let Self { name, axis, .. } = self;
+        if name.ends_with(axis) { name.clone() } else { format!("{name}-{axis}") }
+    }
+}
+
 /// Entries with names such as `scaling-batch/mlp/batch=64`.
 fn series(entries: &[Entry]) -> Vec<Series> {
     let mut found: Vec<Series> = Vec::new();
@@ -113,20 +121,23 @@ fn series(entries: &[Entry]) -> Vec<Series> {
         let &[name, line, point] = parts.as_slice() else { continue };
         let Some((axis, number)) = point.split_once('=') else { continue };
         let Ok(number) = number.parse::<f64>() else { continue };
-        let index = found.iter().position(|series| series.name == name).unwrap_or_else(|| {
+        let is_same = |series: &Series| series.name == name && series.axis == axis;
+        let index = found.iter().position(is_same).unwrap_or_else(|| {
             let (name, axis) = (name.to_owned(), axis.to_owned());
             found.push(Series { name, axis, lines: Vec::new() });
             found.len() - 1
         });
         let lines = &mut found[index].lines;
         let point = (number, entry.median_seconds);
-        let alone = entries.iter().all(|other| other.backend == entry.backend);
-        let line = if alone { line.to_owned() } else { format!("{line}, {}", entry.backend) };
+        let alone = entries.iter().all(|other| other.machine == entry.machine);
+        let line = if alone { line.to_owned() } else { format!("{line}, {}", entry.machine) };
         match lines.iter_mut().find(|(name, _)| *name == line) {
             Some((_, points)) => points.push(point),
             None => lines.push((line, vec![point])),
         }
     }
+    // A point alone shows no growth.
+    found.retain(|series| series.lines.iter().any(|(_, points)| points.len() > 1));
     found
 }
 
@@ -147,7 +158,7 @@ fn growth(series: &Series) -> Result<String> {
     {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, 420)).into_drawing_area();
         let mut chart = ChartBuilder::on(&area)
-            .caption(format!("{}: seconds of a step", series.name), font(18))
+            .caption(format!("{}: seconds of a step", series.title()), font(18))
             .margin(10)
             .x_label_area_size(45)
             .y_label_area_size(70)
@@ -206,7 +217,16 @@ fn failed<E: std::fmt::Display>(error: E) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::page::tests::RESULTS, *};
+    use super::{
+        super::{
+            page::tests::RESULTS,
+            results::{
+                Machine, shown,
+                tests::{gpu, machine, results},
+            },
+        },
+        *,
+    };
 
     #[test]
     fn each_ratio_is_a_bar_and_each_series_a_chart() {
@@ -231,15 +251,34 @@ mod tests {
     }
 
     #[test]
-    fn another_backend_is_another_bar_and_another_line() {
-        let mut entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let other = |entry: &Entry| Entry { backend: "cuda".to_owned(), ..entry.clone() };
-        let others: Vec<Entry> = entries.iter().map(other).collect();
-        entries.extend(others);
+    fn another_machine_is_another_bar_and_another_line() {
+        let of = |machines: [Machine; 2]| {
+            shown(&machines.map(|machine| results(machine, RESULTS))).unwrap().concat()
+        };
+        let entries = of([machine(), gpu()]);
         let found = series(&entries);
         let names: Vec<&str> = found[0].lines.iter().map(|line| line.0.as_str()).collect();
         assert_eq!(names, ["mlp, cpu", "mlp, cuda"]);
         let bars = ratios(&entries).unwrap();
         assert!(bars.contains("cpu mlp-step") && bars.contains("cuda mlp-step"), "{bars}");
+
+        let entries = of([machine(), Machine { cores: 64, ..machine() }]);
+        let found = series(&entries);
+        let names: Vec<&str> = found[0].lines.iter().map(|line| line.0.as_str()).collect();
+        assert_eq!(names, ["mlp, AMD EPYC(TM) 7B13, 2 cores", "mlp, AMD EPYC(TM) 7B13, 64 cores"]);
+        assert!(ratios(&entries).unwrap().contains("7B13, 64 cores mlp-step"));
+    }
+
+    #[test]
+    fn each_number_of_a_benchmark_has_its_chart() {
+        let entry = |point: &str| {
+            let json =
+                format!(r#"{{"name": "ranks/cnn/{point}", "median_seconds": 1, "spread": 0}}"#);
+            serde_json::from_str(&json).unwrap()
+        };
+        let points = ["threads=2", "strong=1", "strong=2", "strong=4", "weak=2", "weak=4"];
+        let charts = all(&points.map(entry)).unwrap();
+        let files: Vec<&str> = charts.iter().map(|(file, _)| file.as_str()).collect();
+        assert_eq!(files, ["ranks-strong.svg", "ranks-weak.svg"]);
     }
 }

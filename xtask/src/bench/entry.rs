@@ -5,7 +5,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Entry {
     pub(super) name: String,
-    pub(super) backend: String,
+    /// What tells its machine from the others that were measured.
+    #[serde(skip)]
+    pub(super) machine: String,
     pub(super) threads: Option<u64>,
     pub(super) batch: Option<u64>,
     pub(super) median_seconds: f64,
@@ -39,10 +41,10 @@ pub(super) struct Peer {
     pub(super) peak_memory_bytes: Option<f64>,
 }
 
-/// An entry's name, with the backend where there are several.
+/// An entry's name, with its machine where there are several.
 pub(super) fn label(entry: &Entry, entries: &[Entry]) -> String {
-    let alone = entries.iter().all(|other| other.backend == entry.backend);
-    if alone { entry.name.clone() } else { format!("{} {}", entry.backend, entry.name) }
+    let alone = entries.iter().all(|other| other.machine == entry.machine);
+    if alone { entry.name.clone() } else { format!("{} {}", entry.machine, entry.name) }
 }
 
 /// The names of all peers, in the order in which they first appear.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use xshell::{Shell, cmd};
 
-use self::results::{Results, merge};
+use self::results::{Results, merge, shown};
 use crate::metadata::BACKEND_FEATURES;
 
 #[derive(Clone, clap::Args)]
@@ -94,27 +94,28 @@ fn keep(
     folder: &mut Option<String>,
 ) -> anyhow::Result<()> {
     let Some(first) = all.first() else { return Ok(()) };
-    let date = cmd!(shell, "date -u +%F").quiet().read()?;
-    let rustc = cmd!(shell, "rustc --version").quiet().read()?;
+    let date = all.iter().map(|results| &results.machine.date).max().unwrap_or(&first.machine.date);
     let name = options.machine.clone().unwrap_or_else(|| first.machine.short_name());
     let wanted = format!("crates/bench/results/{date}-{name}");
     let folder = folder.get_or_insert_with(|| unused(shell, wanted));
     let at = shell.current_dir().join(&*folder);
     shell.write_file(at.join("results.json"), serde_json::to_string_pretty(all)? + "\n")?;
-    let shown: Vec<_> = all.iter().map(Results::shown).collect::<Result<_, _>>()?;
-    let entries = shown.concat();
+    let shown = shown(all)?;
     let mut charts = Vec::new();
-    for (file, svg) in chart::all(&entries)? {
+    for (file, svg) in chart::all(&shown.concat())? {
         shell.write_file(at.join(&file), svg)?;
         charts.push(file);
     }
-    let command = command(options);
-    let page = page::Page { date: &date, rustc: &rustc, command: &command, charts: &charts };
-    shell.write_file(at.join("README.md"), page.text(all, &entries))?;
+    let command = match options.results.is_empty() {
+        true => command(options),
+        false => all.iter().map(command_there).collect::<Vec<_>>().join("\n"),
+    };
+    let page = page::Page { date, command: &command, charts: &charts };
+    shell.write_file(at.join("README.md"), page.text(all, &shown))?;
     // A selection of benchmarks is no summary of the project.
     if options.arguments.is_empty() {
         for (results, entries) in all.iter().zip(&shown) {
-            if let Some(table) = page::summary(&date, &results.machine, entries, folder) {
+            if let Some(table) = page::summary(&results.machine, entries, folder) {
                 update_readme(shell, Path::new("README.md"), &results.machine.title(), &table)?;
             }
         }
@@ -173,18 +174,19 @@ fn arguments(options: &Options) -> Vec<String> {
     all
 }
 
-/// The command that measures again.
+/// The command that measures again on the machine from which results were brought.
+fn command_there(results: &Results) -> String {
+    let Results { machine, benchmarks, .. } = results;
+    let feature = &machine.backend;
+    let names = benchmarks.join(" ");
+    format!("cargo run --release --package bench --features {feature} -- run {names}")
+}
+
+/// The command that measures again here.
 fn command(options: &Options) -> String {
     let mut command = "cargo xtask bench".to_owned();
     if let Some(machine) = &options.machine {
         command.extend([" --machine ", machine]);
-    }
-    if !options.results.is_empty() {
-        command.push_str(" --results");
-        for path in &options.results {
-            command.extend([" ", &path.display().to_string()]);
-        }
-        return command;
     }
     if options.backends != ["cpu"] {
         command.extend([" --backends ", &options.backends.join(",")]);
@@ -204,7 +206,7 @@ fn command(options: &Options) -> String {
 mod tests {
     use super::{
         page::tests::RESULTS,
-        results::tests::{machine, results},
+        results::tests::{gpu, machine, results},
         *,
     };
 
@@ -250,8 +252,21 @@ mod tests {
         assert_eq!(command(&options), format!("cargo xtask bench {given}"));
         let passed = ["mlp-step", "cnn-step", "--peer", "python3", "--rounds", "3"];
         assert_eq!(arguments(&options), passed);
-        let results = vec![PathBuf::from("a.json"), PathBuf::from("b.json")];
-        let from = Options { results, ..plain() };
-        assert_eq!(command(&from), "cargo xtask bench --results a.json b.json");
+    }
+
+    #[test]
+    fn results_of_another_machine_are_of_its_day_and_measured_again_there() {
+        let shell = Shell::new().unwrap();
+        let root = shell.create_temp_dir().unwrap();
+        shell.change_dir(root.path());
+        let options = Options { results: vec![PathBuf::from("steps.json")], ..plain() };
+        let options = Options { arguments: vec!["mlp-step".to_owned()], ..options };
+        let mut folder = None;
+        keep(&shell, &options, &[results(gpu(), RESULTS)], &mut folder).unwrap();
+        let folder = folder.unwrap();
+        assert_eq!(folder, "crates/bench/results/2026-11-21-nvidia-h200");
+        let page = shell.read_file(format!("{folder}/README.md")).unwrap();
+        let command = "--features cuda -- run mlp-step scaling-batch\n```\n";
+        assert!(page.ends_with(command) && !page.contains("steps.json"), "{page}");
     }
 }

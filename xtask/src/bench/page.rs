@@ -10,8 +10,7 @@ use super::{
 /// What the page shows besides the results.
 pub(super) struct Page<'a> {
     pub(super) date: &'a str,
-    pub(super) rustc: &'a str,
-    /// The command that measures again.
+    /// The command that measures again, or one for each machine.
     pub(super) command: &'a str,
     /// The files of the charts beside it.
     pub(super) charts: &'a [String],
@@ -19,8 +18,11 @@ pub(super) struct Page<'a> {
 
 impl Page<'_> {
     /// The page: the results' limits first, the command last.
-    pub(super) fn text(&self, all: &[Results], entries: &[Entry]) -> String {
-        let Self { date, rustc, command, charts } = self;
+    ///
+    /// - `shown`: the entries of each
+    pub(super) fn text(&self, all: &[Results], shown: &[Vec<Entry>]) -> String {
+        let Self { date, command, charts } = self;
+        let entries = &shown.concat();
         let versions: BTreeSet<String> = entries
             .iter()
             .flat_map(|entry| &entry.peers)
@@ -32,8 +34,7 @@ impl Page<'_> {
         let charts =
             charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
         let charts: String = charts.collect();
-        let (refused, against, table) =
-            (refused(entries), against_cpu(all, entries), table(entries));
+        let (refused, against, table) = (refused(entries), against_cpu(all, shown), table(entries));
         format!(
             "# Results of {date}\n\
              \n\
@@ -41,7 +42,6 @@ impl Page<'_> {
              ratios differ. `results.json` beside this page holds every number.\n\
              \n\
              {devices}\
-             - compiler: {rustc}\n\
              {versions}\
              \n\
              A time is the median with its spread, of a step unless stated otherwise. A ratio is the\n\
@@ -72,7 +72,8 @@ impl Page<'_> {
 
 /// A device and its peaks.
 fn device(results: &Results) -> String {
-    let Machine { device, driver, processor, cores, commit, backend, .. } = &results.machine;
+    let Machine { device, driver, processor, cores, commit, compiler, date, backend } =
+        &results.machine;
     let driver = driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
     let peaks = &results.peaks;
     let billions = |number: f64| format!("{:.0}", number / 1e9);
@@ -80,6 +81,7 @@ fn device(results: &Results) -> String {
         cell(peaks.bf16_multiply_adds_per_second, |speed| format!(", {} of bf16", billions(speed)));
     format!(
         "- {backend}: {device}{driver}; processor: {processor}, {cores} cores; commit: {commit};\n  \
+         measured on {date}; compiler: {compiler};\n  \
          peak: {} billion multiply-adds a second{bf16}; copies: {} GB/s\n",
         billions(peaks.multiply_adds_per_second),
         billions(peaks.copy_bytes_per_second),
@@ -99,35 +101,36 @@ fn refused(entries: &[Entry]) -> String {
     if lines.is_empty() { lines } else { lines + "\n" }
 }
 
-/// How much faster each GPU is than the CPU, where both were measured.
-fn against_cpu(all: &[Results], entries: &[Entry]) -> String {
-    let on_gpu = |entry: &&Entry| {
-        let runs = |results: &&Results| results.machine.backend == entry.backend;
-        all.iter().find(runs).is_some_and(|results| results.machine.on_gpu())
-    };
+/// How much faster each GPU is than the CPU beside it, where both were measured.
+fn against_cpu(all: &[Results], shown: &[Vec<Entry>]) -> String {
     let mut rows = String::new();
-    for entry in entries.iter().filter(on_gpu) {
-        let same = |other: &&Entry| other.backend == "cpu" && other.name == entry.name;
-        let Some(cpu) = entries.iter().find(same).filter(|cpu| cpu.batch == entry.batch) else {
-            continue;
+    for (gpu, on_gpu) in all.iter().zip(shown).filter(|(results, _)| results.machine.on_gpu()) {
+        let place = |machine: &Machine| (machine.processor.clone(), machine.cores);
+        let is_beside = |(results, _): &(&Results, &Vec<Entry>)| {
+            results.machine.backend == "cpu" && place(&results.machine) == place(&gpu.machine)
         };
-        let ratio = cpu.median_seconds / entry.median_seconds.max(1e-9);
-        let (of_cpu, of_gpu) = (time(cpu.median_seconds), time(entry.median_seconds));
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(
-            rows,
-            "| {} | {} | {of_gpu} | {of_cpu} | {ratio:.1} |",
-            entry.name, entry.backend
-        );
+        let Some((_, on_cpu)) = all.iter().zip(shown).find(is_beside) else { continue };
+        for entry in on_gpu {
+            let same = |other: &&Entry| other.name == entry.name && other.batch == entry.batch;
+            let Some(cpu) = on_cpu.iter().find(same) else { continue };
+            let ratio = cpu.median_seconds / entry.median_seconds.max(1e-9);
+            let (of_cpu, of_gpu) = (time(cpu.median_seconds), time(entry.median_seconds));
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(
+                rows,
+                "| {} | {} | {of_gpu} | {of_cpu} | {ratio:.1} |",
+                entry.name, entry.machine
+            );
+        }
     }
     if rows.is_empty() {
         return rows;
     }
-    format!("| name | backend | GPU | CPU | CPU / GPU |\n|---|---|--:|--:|--:|\n{rows}\n")
+    format!("| name | machine | GPU | CPU | CPU / GPU |\n|---|---|--:|--:|--:|\n{rows}\n")
 }
 
 fn table(entries: &[Entry]) -> String {
-    let mut table = "| name | backend | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | peers: time, ratio, memory |\n\
+    let mut table = "| name | machine | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | peers: time, ratio, memory |\n\
                      |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
         .to_owned();
     let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
@@ -139,7 +142,7 @@ fn table(entries: &[Entry]) -> String {
         let peers: Vec<String> = entry.peers.iter().map(of).collect();
         let cells = [
             entry.name.clone(),
-            entry.backend.clone(),
+            entry.machine.clone(),
             cell(entry.threads, |threads| threads.to_string()),
             cell(entry.batch, |batch| batch.to_string()),
             time(entry.median_seconds),
@@ -158,12 +161,7 @@ fn table(entries: &[Entry]) -> String {
 
 /// README's table of a device, with a column for each peer: the entries that have peers and were
 /// measured with all cores, but no series; none where there are no such entries.
-pub(super) fn summary(
-    date: &str,
-    machine: &Machine,
-    entries: &[Entry],
-    folder: &str,
-) -> Option<String> {
+pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Option<String> {
     let compared: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.peers.iter().any(|peer| !peer.version.is_empty()))
@@ -184,8 +182,9 @@ pub(super) fn summary(
         })
         .collect();
     let mut text = format!(
-        "{date}, {}{}, commit {:.7}: median time, and in brackets the peer's time divided by ours.\n\n\
+        "{}, {}{}, commit {:.7}: median time, and in brackets the peer's time divided by ours.\n\n\
          | what | ours | {} |\n|---|--:|{}\n",
+        machine.date,
         machine.title(),
         cell(machine.driver.as_ref(), |driver| format!(", driver {driver}")),
         machine.commit,
@@ -218,26 +217,28 @@ fn cell<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::results::tests::{gpu, machine, results};
+    use crate::bench::results::{
+        shown,
+        tests::{gpu, machine, results},
+    };
 
     pub(crate) const RESULTS: &str = r#"[
-        {"name": "mlp-step", "backend": "cpu", "threads": 2, "batch": 40,
+        {"name": "mlp-step", "threads": 2, "batch": 40,
          "median_seconds": 5.61e-5, "spread": 2e-6, "samples_per_second": 713012.5, "flops": 20000,
          "percent_of_peak": 3.25, "percent_of_bandwidth": 1.5, "peak_memory_bytes": 30000000,
          "peers": [
          {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "ratio": 1.783,
          "peak_memory_bytes": 60000000},
          {"name": "tensorflow", "version": "2.21", "median_seconds": 2e-4, "ratio": 3.565}]},
-        {"name": "start", "backend": "cpu", "median_seconds": 1.5, "spread": 0.04,
+        {"name": "start", "median_seconds": 1.5, "spread": 0.04,
          "refused": [{"name": "pytorch bf16", "reason": "it computes something else"}]},
-        {"name": "scaling-batch/mlp/batch=1", "backend": "cpu", "median_seconds": 1e-5, "spread": 0.0},
-        {"name": "scaling-batch/mlp/batch=64", "backend": "cpu", "median_seconds": 4e-5, "spread": 0.0}
+        {"name": "scaling-batch/mlp/batch=1", "median_seconds": 1e-5, "spread": 0.0},
+        {"name": "scaling-batch/mlp/batch=64", "median_seconds": 4e-5, "spread": 0.0}
     ]"#;
 
     #[test]
     fn an_entry_is_a_row_and_what_it_lacks_stays_empty() {
-        let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let table = table(&entries);
+        let table = table(&shown(&[results(machine(), RESULTS)]).unwrap().concat());
         let rows: Vec<_> = table.lines().skip(2).take(2).collect();
         assert_eq!(
             rows,
@@ -252,14 +253,15 @@ pub(super) mod tests {
     #[test]
     fn the_page_ends_with_the_command_that_was_given() {
         let results = results(machine(), RESULTS);
-        let entries = results.shown().unwrap();
         let charts = ["ratios.svg".to_owned()];
         let command = "cargo xtask bench";
-        let page = Page { date: "2026-11-21", rustc: "1.95", command, charts: &charts };
-        let page = page.text(&[results], &entries);
+        let page = Page { date: "2026-11-21", command, charts: &charts };
+        let all = [results];
+        let page = page.text(&all, &shown(&all).unwrap());
         assert!(page.starts_with("# Results of 2026-11-21\n"));
         let device = "- cpu: AMD EPYC(TM) 7B13 (2 threads); processor: AMD EPYC(TM) 7B13, 2 cores;";
         assert!(page.contains(device), "{page}");
+        assert!(page.contains("  measured on 2026-11-21; compiler: rustc 1.95.0;\n"), "{page}");
         assert!(page.contains("  peak: 200 billion multiply-adds a second; copies: 10 GB/s\n"));
         assert!(page.contains("- pytorch: 2.15\n- tensorflow: 2.21\n"));
         assert!(page.contains("![ratios](ratios.svg)"));
@@ -271,10 +273,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_gpu_is_set_against_the_cpu() {
-        let on_gpu = RESULTS.replace(r#""cpu""#, r#""cuda""#).replace("5.61e-5", "1.122e-5");
-        let all = [results(gpu(), &on_gpu), results(machine(), RESULTS)];
-        let entries = [all[0].shown().unwrap(), all[1].shown().unwrap()].concat();
-        let against = against_cpu(&all, &entries);
+        let on_gpu = RESULTS.replace("5.61e-5", "1.122e-5");
+        let elsewhere = Machine { cores: 64, ..machine() };
+        let all = [gpu(), elsewhere.clone(), machine()].map(|machine| {
+            results(machine.clone(), if machine.on_gpu() { &on_gpu } else { RESULTS })
+        });
+        let against = against_cpu(&all, &shown(&all).unwrap());
         assert!(against.contains("| mlp-step | cuda | 11.2 µs | 56.1 µs | 5.0 |\n"), "{against}");
     }
 
@@ -282,7 +286,7 @@ pub(super) mod tests {
     fn readme_shows_what_has_peers() {
         let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
         let folder = "crates/bench/results/x";
-        let text = summary("2026-11-21", &machine(), &entries, folder).unwrap();
+        let text = summary(&machine(), &entries, folder).unwrap();
         let begins = "2026-11-21, AMD EPYC(TM) 7B13, 2 cores, commit 0123abc: median time";
         assert!(text.starts_with(begins), "{text}");
         let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
@@ -295,11 +299,11 @@ pub(super) mod tests {
             ]
         );
         assert!(!text.contains("start"));
-        let of_gpu = summary("2026-11-21", &gpu(), &entries, folder).unwrap();
+        let of_gpu = summary(&gpu(), &entries, folder).unwrap();
         assert!(of_gpu.starts_with("2026-11-21, NVIDIA H200, cuda, driver 580.65, commit 0123abc"));
-        assert!(summary("2026-11-21", &machine(), &entries[1..], folder).is_none());
+        assert!(summary(&machine(), &entries[1..], folder).is_none());
         // Times of 2 threads say nothing about a machine of 4 cores.
         let larger = Machine { cores: 4, ..machine() };
-        assert!(summary("2026-11-21", &larger, &entries, folder).is_none());
+        assert!(summary(&larger, &entries, folder).is_none());
     }
 }

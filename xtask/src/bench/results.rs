@@ -12,6 +12,8 @@ use super::entry::Entry;
 pub(super) struct Results {
     pub(super) machine: Machine,
     pub(super) peaks: Peaks,
+    /// The names of those that were run, by which they are run again.
+    pub(super) benchmarks: Vec<String>,
     /// With the keys that no page shows, too.
     pub(super) entries: Vec<serde_json::Value>,
 }
@@ -26,6 +28,8 @@ pub(super) struct Machine {
     pub(super) processor: String,
     pub(super) cores: usize,
     pub(super) commit: String,
+    pub(super) compiler: String,
+    pub(super) date: String,
 }
 
 /// What the device can do at best.
@@ -49,11 +53,27 @@ impl Results {
     }
 
     /// What a page shows of the entries.
-    pub(super) fn shown(&self) -> anyhow::Result<Vec<Entry>> {
-        let read = |entry: &serde_json::Value| serde_json::from_value(entry.clone());
-        let entries = self.entries.iter().map(read).collect::<Result<_, _>>();
+    ///
+    /// - `machine`: what tells theirs from others
+    fn shown(&self, machine: &str) -> anyhow::Result<Vec<Entry>> {
+        let read = |entry: &serde_json::Value| {
+            let entry: Entry = serde_json::from_value(entry.clone())?;
+            Ok(Entry { machine: machine.to_owned(), ..entry })
+        };
+        let entries = self.entries.iter().map(read).collect::<Result<_, serde_json::Error>>();
         entries.context("`bench` wrote results that xtask cannot read")
     }
+}
+
+/// What a page shows of the entries of each machine, which is called by its backend, or by its title
+/// where another has the same backend.
+pub(super) fn shown(all: &[Results]) -> anyhow::Result<Vec<Vec<Entry>>> {
+    let shown = |results: &Results| {
+        let Machine { backend, .. } = &results.machine;
+        let sharing = all.iter().filter(|other| other.machine.backend == *backend).count();
+        results.shown(&if sharing == 1 { backend.clone() } else { results.machine.title() })
+    };
+    all.iter().map(shown).collect()
 }
 
 impl Machine {
@@ -102,6 +122,11 @@ pub(super) fn merge(all: Vec<Results>) -> anyhow::Result<Vec<Results>> {
                 None => known.entries.push(entry),
             }
         }
+        for name in results.benchmarks {
+            if !known.benchmarks.contains(&name) {
+                known.benchmarks.push(name);
+            }
+        }
         known.machine = results.machine;
         known.peaks = results.peaks;
     }
@@ -120,6 +145,8 @@ pub(super) mod tests {
             processor: "AMD EPYC(TM) 7B13".to_owned(),
             cores: 2,
             commit: "0123abc".to_owned(),
+            compiler: "rustc 1.95.0".to_owned(),
+            date: "2026-11-21".to_owned(),
         }
     }
 
@@ -140,13 +167,26 @@ pub(super) mod tests {
             upload_bytes_per_second: 1e9,
             download_bytes_per_second: 1e9,
         };
-        Results { machine, peaks, entries: serde_json::from_str(entries).unwrap() }
+        let benchmarks = vec!["mlp-step".to_owned(), "scaling-batch".to_owned()];
+        Results { machine, peaks, benchmarks, entries: serde_json::from_str(entries).unwrap() }
     }
 
     #[test]
     fn a_folder_is_named_in_plain_letters() {
         assert_eq!(machine().short_name(), "amd-epyc-tm-7b13-2-cores");
         assert_eq!(gpu().short_name(), "nvidia-h200");
+    }
+
+    /// So that its page can be written again.
+    #[test]
+    fn kept_results_are_readable() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for folder in ["2026-11-23-amd-epyc-2-cores", "2026-11-27-nvidia-h200"] {
+            let kept = root.join("crates/bench/results").join(folder).join("results.json");
+            let all: Vec<Results> = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+            assert!(folder.starts_with(&all[0].machine.date) && !all[0].benchmarks.is_empty());
+            assert!(!shown(&all).unwrap().concat().is_empty());
+        }
     }
 
     #[test]
@@ -162,6 +202,7 @@ pub(super) mod tests {
         let found: Vec<_> = merged[0].entries.iter().map(|entry| entry["x"].as_u64()).collect();
         assert_eq!(found, [Some(3), Some(1), Some(3)]);
         assert_eq!(merged[1].entries[0]["x"], 2);
+        assert_eq!(merged[0].benchmarks, ["mlp-step", "scaling-batch"]);
     }
 
     #[test]
