@@ -29,7 +29,8 @@ pub(crate) struct Options {
     #[arg(long, value_parser = ["wgpu", "cuda"], default_value = "wgpu")]
     pub(crate) backend: String,
     /// The recipes to run, in exact arithmetic; with `-fast`, a few steps in fast arithmetic
-    #[arg(long, value_delimiter = ',', default_values = CASES.map(|case| case.0))]
+    #[arg(long, value_parser = CASES.map(|case| case.0), value_delimiter = ',',
+        default_values = CASES.map(|case| case.0))]
     pub(crate) recipes: Vec<String>,
     /// First compare kernels with the CPU's; this takes minutes to build, and on a GPU in software to run
     #[arg(long)]
@@ -313,7 +314,21 @@ fn holds_something(folder: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    #[test]
+    fn an_unknown_recipe_is_refused_before_anything_is_built() {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            options: Options,
+        }
+        let parse = |recipes| Program::try_parse_from(["gpu-check", "--recipes", recipes]);
+        assert_eq!(parse("mlp,cnn-fast").unwrap().options.recipes, ["mlp", "cnn-fast"]);
+        assert!(parse("mlp,none").is_err());
+    }
 
     #[cfg(unix)]
     #[test]
