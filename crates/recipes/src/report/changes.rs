@@ -5,7 +5,15 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{backbone::Model, record::Record, registry, vgg};
+use crate::{
+    backbone,
+    config::{Config, TableData},
+    mlp,
+    record::Record,
+    registry,
+    settings::leaves,
+    vgg,
+};
 
 /// A setting with its value in the recipe and in the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,19 +27,29 @@ pub(super) struct Change {
 pub(super) fn changes(record: &Record) -> Vec<Change> {
     let Ok(recipe) = registry::find(&record.recipe) else { return Vec::new() };
     let mut usual = recipe.settings();
-    usual.extend(chosen(record).into_iter().flatten());
+    usual.extend(chosen(record).unwrap_or_default());
     between(&usual, &record.settings)
 }
 
-/// What a pretrained backbone takes, which a run has on file where the user left it open.
-fn chosen(record: &Record) -> Option<[(String, Value); 2]> {
-    if record.recipe != vgg::RECIPE.name {
-        return None;
+/// What a recipe chooses where the user left it open, which a run has on file: what a pretrained
+/// backbone takes, and what suits the source of a table.
+fn chosen(record: &Record) -> Option<BTreeMap<String, Value>> {
+    if record.recipe == vgg::RECIPE.name {
+        let settings: Value = toml::from_str(&record.config).ok()?;
+        let network = backbone::Model::deserialize(&settings["model"]).ok()?.network(None).ok()?;
+        let named = [("data.size", network.size), ("data.channels", network.channels)];
+        return Some(named.map(|(key, value)| (key.to_owned(), value.into())).into());
     }
-    let settings: Value = toml::from_str(&record.config).ok()?;
-    let network = Model::deserialize(&settings["model"]).ok()?.network(None).ok()?;
-    let named = [("data.size", network.size), ("data.channels", network.channels)];
-    Some(named.map(|(key, value)| (key.to_owned(), value.into())))
+    if record.recipe == mlp::RECIPE.name {
+        let mut config: Config<TableData, mlp::Model> = toml::from_str(&record.config).ok()?;
+        (config.data.order, config.data.validation, config.model.hidden) = (None, None, None);
+        let mut chosen = leaves(&serde_json::to_value(mlp::with_choices_made(config)).ok()?);
+        chosen.retain(|key, _| {
+            ["data.order", "data.validation", "model.hidden"].contains(&key.as_str())
+        });
+        return Some(chosen);
+    }
+    None
 }
 
 fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) -> Vec<Change> {
@@ -65,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::leaves;
+    use crate::config::SettingsLayer;
 
     #[test]
     fn only_what_was_changed_is_told() {
@@ -92,6 +110,29 @@ mod tests {
         let keys = |changes: Vec<Change>| changes.into_iter().map(|change| change.key);
         assert_eq!(keys(told("64", "vgg-small")).collect::<Vec<_>>(), ["data.size"]);
         assert_eq!(keys(told("224", "vgg16")).collect::<Vec<_>>(), ["model.backbone"]);
+    }
+
+    #[test]
+    fn what_suits_the_source_of_a_table_is_no_change() {
+        let told = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+            let config = mlp::RECIPE.resolve(SettingsLayer::sets(&set)).unwrap();
+            let config = toml::to_string(&mlp::with_choices_made(config)).unwrap();
+            let settings = leaves(&toml::from_str(&config).unwrap());
+            let recipe = "mlp".to_owned();
+            let changes = changes(&Record { recipe, config, settings, ..Record::default() });
+            changes.into_iter().map(|change| change.key).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[]), [""; 0]);
+        assert_eq!(told(&["data.order=shuffled"]), ["data.order"]);
+        let table = ["data.source=csv", "data.path=a.csv", "data.target=-1"];
+        let named = ["data.path", "data.source", "data.target"];
+        assert_eq!(told(&table), named);
+        let split = [&table[..], &["data.validation_path=b.csv"]].concat();
+        assert_eq!(
+            told(&split),
+            ["data.path", "data.source", "data.target", "data.validation_path"]
+        );
     }
 
     #[test]

@@ -85,7 +85,9 @@ impl HeldOut {
     }
 
     /// A trivial guess that is about as good or better, if one is: `not clearly better than guessing`.
-    pub(super) fn no_better_than(&self) -> Option<String> {
+    ///
+    /// - `balanced`: whether classes were to count alike, however few samples they have
+    pub(super) fn no_better_than(&self, balanced: bool) -> Option<String> {
         let told = |is_worse: bool, guess: String| {
             let compared = if is_worse { "worse than" } else { "not clearly better than" };
             format!("{compared} {guess}")
@@ -103,6 +105,9 @@ impl HeldOut {
             let is_worse = explained < -AS_GOOD_AS_GUESSING;
             return (explained <= AS_GOOD_AS_GUESSING).then(|| told(is_worse, guess));
         }
+        if balanced && report.per_class.iter().filter(|class| class.samples > 0).count() > 1 {
+            return self.no_better_recall().map(|(is_worse, guess)| told(is_worse, guess));
+        }
         let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
         let (count, of) = (commonest.samples as f64, report.samples as f64);
         let share = count / of;
@@ -116,6 +121,24 @@ impl HeldOut {
                 false => "the only class that was held out".to_owned(),
             };
             told(accuracy < share - margin, format!("always guessing `{class}`, {which}"))
+        })
+    }
+
+    /// Whether the mean recall of the classes is worse than that of guessing, and what it is; none
+    /// where it is clearly better. Whatever is guessed, it is that of guessing among them.
+    fn no_better_recall(&self) -> Option<(bool, String)> {
+        let per_class = self.report().per_class.iter();
+        let found: Vec<(f64, f64)> =
+            per_class.filter_map(|class| Some((class.recall?, class.samples as f64))).collect();
+        let classes = found.len() as f64;
+        let mean = found.iter().map(|(recall, _)| recall).sum::<f64>() / classes;
+        let chance = 1.0 / classes;
+        // Two standard errors of a mean of shares, each of its own number of samples.
+        let variances = found.iter().map(|(_, samples)| chance * (1.0 - chance) / samples);
+        let margin = 2.0 * variances.sum::<f64>().sqrt() / classes;
+        (mean <= chance + margin).then(|| {
+            let recall = format!("their mean recall is {}", percent(mean));
+            (mean < chance - margin, format!("guessing among the {classes} classes: {recall}"))
         })
     }
 }
@@ -146,7 +169,7 @@ mod tests {
     #[test]
     fn guessing_is_found_out() {
         let guess =
-            |accuracy| held_out(&[("accuracy", accuracy)], &[400, 600], None).no_better_than();
+            |accuracy| held_out(&[("accuracy", accuracy)], &[400, 600], None).no_better_than(false);
         let expected =
             "not clearly better than always guessing `1`, the most common class (60.0 %)";
         assert_eq!(guess(0.57).as_deref(), Some(expected));
@@ -154,13 +177,13 @@ mod tests {
         assert_eq!(guess(0.55).as_deref(), Some(worse));
         assert_eq!(guess(0.63).as_deref(), Some(expected), "within two standard errors");
         assert_eq!(guess(0.64), None);
-        let only = held_out(&[("accuracy", 1.0)], &[0, 1000], None).no_better_than().unwrap();
+        let only = held_out(&[("accuracy", 1.0)], &[0, 1000], None).no_better_than(false).unwrap();
         assert_eq!(
             only,
             "not clearly better than always guessing `1`, the only class that was held out"
         );
 
-        let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than();
+        let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than(false);
         let mean = "predicting the mean of the held-out values";
         assert_eq!(regression(-0.1), Some(format!("worse than {mean}")));
         assert_eq!(regression(0.01), Some(format!("not clearly better than {mean}")));
@@ -168,11 +191,29 @@ mod tests {
 
         let text = |perplexity| {
             let metrics = [("accuracy", 0.5), ("perplexity", perplexity)];
-            held_out(&metrics, &[], Some(65)).no_better_than()
+            held_out(&metrics, &[], Some(65)).no_better_than(false)
         };
         assert_eq!(text(64.9).unwrap(), "not clearly better than guessing among the 65 tokens");
         assert_eq!(text(80.0).unwrap(), "worse than guessing among the 65 tokens");
         assert_eq!(text(4.4), None);
         assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 held-out tokens");
+    }
+
+    #[test]
+    fn balanced_classes_are_judged_by_their_recall() {
+        let told = |balanced, recalls: [f64; 2]| {
+            let mut held_out = held_out(&[("accuracy", 0.8)], &[900, 100], None);
+            for (class, recall) in held_out.examined.report.per_class.iter_mut().zip(recalls) {
+                class.recall = Some(recall);
+            }
+            held_out.no_better_than(balanced)
+        };
+        let worse = "worse than always guessing `0`, the most common class (90.0 %)";
+        assert_eq!(told(false, [0.8, 0.8]).as_deref(), Some(worse));
+        assert_eq!(told(true, [0.8, 0.8]), None);
+        let guesses = "not clearly better than guessing among the 2 classes: their mean recall is";
+        assert_eq!(told(true, [0.88, 0.16]), Some(format!("{guesses} 52.0 %")));
+        assert!(told(true, [0.1, 0.1]).unwrap().starts_with("worse than guessing among the 2"));
+        assert_eq!(held_out(&[("accuracy", 0.8)], &[], None).no_better_than(true), None);
     }
 }

@@ -7,6 +7,7 @@
 // What is reported.
 mod changes;
 mod curves;
+mod facts;
 mod held_out;
 mod times;
 mod trend;
@@ -51,21 +52,24 @@ pub(crate) fn write(
     progress: &mut Progress<'_>,
 ) -> Result<(Verdict, Option<String>), Failure> {
     let record = Record::read(run)?;
-    let measured = record.summary.is_some().then(|| HeldOut::of(run, progress));
+    let measured = held_out(&record).map(|_| HeldOut::of(run, progress));
     let failure = measured.as_ref().and_then(|measured| measured.as_ref().err());
-    let note = failure.and_then(|failure| unmeasured(&record, failure));
+    let note = failure.map(|failure| unmeasured(run, failure));
     Ok((write_page(&record, measured.as_ref(), None, file)?, note))
 }
 
-/// What a page lacks since the model could not be evaluated again, and what to do; none where
-/// nothing was held out.
-fn unmeasured(record: &Record, failure: &Failure) -> Option<String> {
-    record::held_out(record.summary.as_ref()?)?;
-    Some(format!(
+/// What a page lacks since the model could not be evaluated again, and what to do.
+fn unmeasured(run: &Path, failure: &Failure) -> String {
+    format!(
         "the page lacks the confusion matrix and the mistakes, since the model could not be \
          evaluated again: {failure}; `recipes eval {}` says what to do",
-        quoted_path(&record.directory)
-    ))
+        quoted_path(run)
+    )
+}
+
+/// The summary of a finished run that held something out: only such a one can be evaluated again.
+fn held_out(record: &Record) -> Option<&Summary> {
+    record.summary.as_ref().filter(|summary| record::held_out(summary).is_some())
 }
 
 /// Writes the report of a run that has just ended, however it did: an older page may say that it is
@@ -79,7 +83,7 @@ pub(crate) fn write_at_the_end(
     ended: &Result<Summary, Failure>,
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
-    let worth = record.summary.as_ref().is_some_and(measures_at_the_end);
+    let worth = held_out(&record).is_some_and(measures_at_the_end);
     let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ()));
     write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
 }
@@ -105,4 +109,43 @@ fn write_page(
     let page = page::page(record, &verdict, measured);
     store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
     Ok(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        run_directory::{CONFIG, SUMMARY},
+        summary::example,
+    };
+
+    #[test]
+    fn a_run_that_held_nothing_out_is_not_evaluated_again() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(CONFIG), "recipe = \"mlp\"\n").unwrap();
+        let written = |validation: Value| {
+            let summary = example(&json!({ "seconds_training": 1.0, "validation": validation }));
+            let json = serde_json::to_vec(&summary).unwrap();
+            fs::write(folder.path().join(SUMMARY), json).unwrap();
+            let file = folder.path().join(REPORT);
+            let (_, note) = write(folder.path(), &file, &mut |_, _, _| ()).unwrap();
+            let page = fs::read_to_string(&file).unwrap();
+            write_at_the_end(folder.path(), &Ok(summary)).unwrap();
+            (note, page, fs::read_to_string(&file).unwrap())
+        };
+        let (note, page, at_the_end) = written(Value::Null);
+        assert_eq!(note, None);
+        assert!(
+            ![page, at_the_end].iter().any(|page| page.contains("valuat")),
+            "a model is missed"
+        );
+        // It has no model.
+        let (note, page, at_the_end) = written(json!({"loss": 0.5}));
+        assert!(note.is_some() && page.contains("Not evaluated again: "), "{page}");
+        assert!(at_the_end.contains("Evaluating the model again for its mistakes would take long"));
+    }
 }

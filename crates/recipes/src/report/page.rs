@@ -9,15 +9,16 @@ use serde_json::Value;
 use super::{
     changes::{Change, changes},
     curves::{curves, values},
+    facts::facts,
     held_out::{HeldOut, Written},
     times::{Spent, times},
-    verdict::{Verdict, is_beyond},
+    verdict::Verdict,
 };
 use crate::{
     Failure,
     chart::{self, Chart},
     evaluation::{EvaluationReport, Mistake, Sample},
-    numbers::{counted, duration, grouped, measure, percent, size},
+    numbers::{counted, grouped, measure, percent},
     record::{Record, SampleRecord},
     run_directory::{CONFIG, ordered},
     shell::quoted_path,
@@ -58,6 +59,25 @@ struct Page<'a> {
     command: String,
     /// Why the command does not quite repeat the run.
     deviates: Option<String>,
+}
+
+impl Page<'_> {
+    /// A text in pieces, and whether each is code, which stands in backticks. One within a word is of
+    /// the word, such as a path.
+    fn pieces(text: &str) -> Vec<(bool, &str)> {
+        let opens = |&place: &usize| !text[..place].ends_with(char::is_alphanumeric);
+        let closes = |&place: &usize| !text[place + 1..].starts_with(char::is_alphanumeric);
+        let mut marks = text.match_indices('`').map(|(place, _)| place);
+        let (mut pieces, mut told) = (Vec::new(), 0);
+        while let Some(open) = marks.find(opens)
+            && let Some(close) = marks.find(closes)
+        {
+            pieces.extend([(false, &text[told..open]), (true, &text[open + 1..close])]);
+            told = close + 1;
+        }
+        pieces.push((false, &text[told..]));
+        pieces
+    }
 }
 
 /// What was measured on held-out data.
@@ -122,14 +142,16 @@ pub(super) fn page(
 ) -> String {
     let held_out = measured.and_then(|measured| measured.as_ref().ok());
     let shown = record.directory.display();
-    let unmeasured = match (measured, &record.summary) {
-        (Some(Ok(_)), _) | (_, None) => None,
-        (Some(Err(failure)), _) => Some(format!("Not evaluated again: {failure}.")),
-        (None, Some(_)) => Some(format!(
-            "Evaluating the model again for its mistakes would take long; \
-             `recipes report {}` does so.",
-            quoted_path(&record.directory)
-        )),
+    let unmeasured = match measured {
+        Some(Ok(_)) => None,
+        Some(Err(failure)) => Some(format!("Not evaluated again: {failure}.")),
+        None => super::held_out(record).map(|_| {
+            format!(
+                "Evaluating the model again for its mistakes would take long; \
+                 `recipes report {}` does so.",
+                quoted_path(&record.directory)
+            )
+        }),
     };
     let page = Page {
         style: chart::STYLE,
@@ -176,64 +198,6 @@ fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
     let count = all.len().min(most);
     let last = all.len().saturating_sub(1);
     (0..count).map(|index| &all[index * last / (count - 1).max(1)]).collect()
-}
-
-fn facts(record: &Record) -> Vec<(&'static str, String)> {
-    let environment = |key: &str| record.environment[key].as_str().map(str::to_owned);
-    let mut facts = vec![("recipe", record.recipe.clone())];
-    if let Some(device) = environment("device") {
-        facts.push(("device", device));
-    }
-    let done = |done: u64, of: Option<u64>| match of {
-        Some(of) if of != done => format!("{} of {}", grouped(done as f64), grouped(of as f64)),
-        _ => grouped(done as f64),
-    };
-    let planned = record.planned;
-    let epochs = record.summary.as_ref().map_or(record.epochs.len(), |summary| summary.epochs);
-    let last = record.steps.last().map_or(0, |step| step.step);
-    let last = record.end.map_or(last, |end| end.step);
-    let steps = record.summary.as_ref().map_or(last, |summary| summary.steps);
-    facts.push(("epochs", done(epochs as u64, planned.map(|plan| plan.epochs as u64))));
-    facts.push(("steps", done(steps, planned.map(|plan| plan.steps))));
-    if let Some(seed) = record.settings.get("training.seed") {
-        facts.push(("seed", seed.to_string()));
-    }
-    if let Some(summary) = &record.summary {
-        let count = |count: usize| grouped(count as f64);
-        let parameters = match summary.trainable_parameters {
-            trained if trained == summary.parameters => count(trained),
-            trained => {
-                format!("{}, {} of them trained", count(summary.parameters), count(trained))
-            }
-        };
-        facts.extend([
-            ("parameters", parameters),
-            ("samples seen", grouped(summary.samples as f64)),
-            ("samples/s", grouped(summary.samples_per_second())),
-            ("time", duration(summary.seconds)),
-        ]);
-    }
-    if let Some(last) = record.epochs.last() {
-        let memory = last.memory_bytes.map(|bytes| ("memory", size(bytes)));
-        let of_peak = |percent| {
-            let share = match is_beyond(percent) {
-                true => "more than 100 %, see above".to_owned(),
-                false => format!("{percent:.0} %"),
-            };
-            ("of the device's peak", share)
-        };
-        facts.extend(memory);
-        facts.extend(last.percent_of_peak.map(of_peak));
-    }
-    if record.resumed > 0 {
-        facts.push(("resumed", counted(record.resumed as u64, "time")));
-    }
-    if let Some(started) = environment("started") {
-        // Without seconds: `2026-01-31 12:00 UTC`.
-        let minute = started.replace('T', " ").chars().take(16).collect::<String>() + " UTC";
-        facts.push((if record.resumed > 0 { "last started" } else { "started" }, minute));
-    }
-    facts
 }
 
 fn measures(held_out: &HeldOut) -> Measures<'_> {
@@ -367,7 +331,7 @@ fn environment(environment: &Value) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{EarlierLength, EpochRecord};
+    use crate::{record::EarlierLength, summary::example};
 
     fn report() -> EvaluationReport {
         EvaluationReport {
@@ -428,13 +392,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_peak_is_no_plain_number() {
-        let share = |percent| {
-            let epoch = EpochRecord { percent_of_peak: Some(percent), ..EpochRecord::default() };
-            facts(&Record { epochs: vec![epoch], ..Record::default() }).pop().unwrap()
+    fn a_page_promises_mistakes_only_of_what_was_held_out() {
+        let verdict = Verdict { sentence: String::new(), notes: Vec::new() };
+        let shown = |validation: Value| {
+            let summary = example(&serde_json::json!({ "validation": validation }));
+            let record = Record { summary: Some(summary), ..Record::default() };
+            page(&record, &verdict, None).contains("for its mistakes would take long")
         };
-        assert_eq!(share(85.0), ("of the device's peak", "85 %".to_owned()));
-        assert_eq!(share(135.0).1, "more than 100 %, see above");
+        assert!(shown(serde_json::json!({"loss": 0.5})) && !shown(Value::Null));
     }
 
     #[test]
@@ -456,6 +421,20 @@ mod tests {
             page(&record, &verdict, None).contains("before (100 steps, until step 60), so")
         };
         assert!(shown("one_cycle") && !shown("step"));
+    }
+
+    #[test]
+    fn a_backtick_within_a_word_is_no_mark_of_code() {
+        let code = |text| {
+            let pieces = Page::pieces(text).into_iter();
+            let all: String = pieces.clone().map(|(_, piece)| piece).collect();
+            let code = pieces.filter(|(is_code, _)| *is_code).map(|(_, piece)| piece);
+            (code.collect::<Vec<_>>(), all)
+        };
+        assert_eq!(code("run `a b`, or `c`."), (vec!["a b", "c"], "run a b, or c.".to_owned()));
+        assert_eq!(code("`a`b.csv` is no file; `c`").0, ["a`b.csv", "c"]);
+        assert_eq!(code("a`b.csv is no file; `c`").0, ["c"]);
+        assert_eq!(code("of `a"), (vec![], "of `a".to_owned()));
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub(super) fn verdict(
             best(record, summary),
         ),
     };
-    if let Some(guess) = measured.and_then(HeldOut::no_better_than) {
+    let balanced = record.setting("data.class_weights") == Some("balanced");
+    if let Some(guess) = measured.and_then(|measured| measured.no_better_than(balanced)) {
         notes.push(format!("That is {guess}."));
     }
     notes.extend(overfits(record));

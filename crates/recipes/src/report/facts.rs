@@ -1,0 +1,99 @@
+//! The facts that stand below the verdict.
+
+use super::verdict::is_beyond;
+use crate::{
+    numbers::{counted, duration, grouped, size},
+    record::Record,
+};
+
+/// Each with its name.
+pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let environment = |key: &str| record.environment[key].as_str().map(str::to_owned);
+    let mut facts = vec![("recipe", record.recipe.clone())];
+    if let Some(device) = environment("device") {
+        facts.push(("device", device));
+    }
+    let done = |done: u64, of: Option<u64>| match of {
+        Some(of) if of != done => format!("{} of {}", grouped(done as f64), grouped(of as f64)),
+        _ => grouped(done as f64),
+    };
+    let epochs = record.summary.as_ref().map_or(record.epochs.len(), |summary| summary.epochs);
+    let last = record.steps.last().map_or(0, |step| step.step);
+    let last = record.end.map_or(last, |end| end.step);
+    let steps = record.summary.as_ref().map_or(last, |summary| summary.steps);
+    // The steps may be limited to fewer than the epochs have: at the end nothing remains.
+    let planned = record.planned.filter(|plan| plan.steps != steps);
+    facts.push(("epochs", done(epochs as u64, planned.map(|plan| plan.epochs as u64))));
+    facts.push(("steps", done(steps, planned.map(|plan| plan.steps))));
+    if let Some(seed) = record.settings.get("training.seed") {
+        facts.push(("seed", seed.to_string()));
+    }
+    if let Some(summary) = &record.summary {
+        let count = |count: usize| grouped(count as f64);
+        let parameters = match summary.trainable_parameters {
+            trained if trained == summary.parameters => count(trained),
+            trained => {
+                format!("{}, {} of them trained", count(summary.parameters), count(trained))
+            }
+        };
+        facts.extend([
+            ("parameters", parameters),
+            ("samples seen", grouped(summary.samples as f64)),
+            ("samples/s", grouped(summary.samples_per_second())),
+            ("time", duration(summary.seconds)),
+        ]);
+    }
+    if let Some(last) = record.epochs.last() {
+        let memory = last.memory_bytes.map(|bytes| ("memory", size(bytes)));
+        let of_peak = |percent| {
+            let share = match is_beyond(percent) {
+                true => "more than 100 %, see above".to_owned(),
+                false => format!("{percent:.0} %"),
+            };
+            ("of the device's peak", share)
+        };
+        facts.extend(memory);
+        facts.extend(last.percent_of_peak.map(of_peak));
+    }
+    if record.resumed > 0 {
+        facts.push(("resumed", counted(record.resumed as u64, "time")));
+    }
+    if let Some(started) = environment("started") {
+        // Without seconds: `2026-01-31 12:00 UTC`.
+        let minute = started.replace('T', " ").chars().take(16).collect::<String>() + " UTC";
+        facts.push((if record.resumed > 0 { "last started" } else { "started" }, minute));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        record::{EpochRecord, Length},
+        summary::example,
+    };
+
+    #[test]
+    fn more_than_the_peak_is_no_plain_number() {
+        let share = |percent| {
+            let epoch = EpochRecord { percent_of_peak: Some(percent), ..EpochRecord::default() };
+            facts(&Record { epochs: vec![epoch], ..Record::default() }).pop().unwrap()
+        };
+        assert_eq!(share(85.0), ("of the device's peak", "85 %".to_owned()));
+        assert_eq!(share(135.0).1, "more than 100 %, see above");
+    }
+
+    #[test]
+    fn a_run_whose_steps_were_limited_is_complete_without_its_epochs() {
+        let told = |steps: u64, planned_steps: u64| {
+            let summary = example(&serde_json::json!({"epochs": 1, "steps": steps}));
+            let planned = Some(Length { epochs: 20, steps: planned_steps });
+            let facts = facts(&Record { planned, summary: Some(summary), ..Record::default() });
+            ["epochs", "steps"]
+                .map(|fact| facts.iter().find(|found| found.0 == fact).unwrap().1.clone())
+        };
+        assert_eq!(told(5, 5), ["1", "5"]);
+        assert_eq!(told(5, 100), ["1 of 20", "5 of 100"], "it stopped early");
+    }
+}
