@@ -69,6 +69,7 @@ mod resume_check;
 mod chart;
 pub mod cli;
 mod console;
+mod names;
 mod numbers;
 mod text_chart;
 

@@ -18,7 +18,7 @@ use crate::{
 
 const DATA: &str = "data.path";
 /// The settings that name files.
-const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHTS];
+pub(crate) const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHTS];
 
 /// A run's own settings, with the paths that lead to its files from here.
 ///

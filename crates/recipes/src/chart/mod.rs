@@ -7,7 +7,7 @@ mod scale;
 use askama::Template;
 
 use self::scale::Scale;
-use crate::{console::printable, numbers::significant};
+use crate::{console::printable, names::shortened, numbers::significant};
 
 /// The style sheet of charts.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -34,11 +34,14 @@ pub(crate) struct Line {
 
 // In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
+/// Where the axis down stands, unless its numbers are long.
 const LEFT: f64 = 82.0;
+/// The room before those numbers, for its label, and the gap behind them.
+const LABEL: f64 = 22.0;
+const TICK_GAP: f64 = 6.0;
 const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = TOP + 200.0;
-const MIDDLE: f64 = (LEFT + RIGHT) / 2.0;
 const CENTRE: f64 = (TOP + BOTTOM) / 2.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
@@ -63,6 +66,8 @@ struct Drawing<'a> {
     title: &'a str,
     x_label: &'a str,
     y_label: &'a str,
+    /// Where the axis down stands.
+    left: f64,
     height: f64,
     /// Where across, where the middle of the text is, and what stands there.
     x_ticks: Vec<(f64, f64, &'a str)>,
@@ -80,9 +85,17 @@ struct DrawnLine {
     loose: bool,
     /// Whether the points on the line are marked.
     marked: bool,
-    /// Where its name stands below the chart, if there are several lines: the left end and the
-    /// height of the row.
-    legend: Option<(f64, f64)>,
+    /// If there are several lines.
+    legend: Option<Legend>,
+}
+
+/// A line's name below the chart.
+#[derive(Clone, Debug)]
+struct Legend {
+    left: f64,
+    centre: f64,
+    /// Cut in the middle where it is longer than a row.
+    name: String,
 }
 
 struct DrawnPoint {
@@ -116,30 +129,25 @@ impl Chart {
         };
         let y = Scale::rounded(y);
         let legend = self.legend();
-        let end = legend.last().map(|(_, centre)| centre + LEGEND_ROW / 2.0 + 6.0);
+        let end = legend.last().map(|last| last.centre + LEGEND_ROW / 2.0 + 6.0);
+        let widest = y.ticks().iter().map(|tick| width_of(&tick.text)).fold(0.0, f64::max);
+        let left = LEFT.max(LABEL + widest + TICK_GAP);
         let drawn = |(index, points): (usize, &Vec<(f64, f64)>)| DrawnLine {
             name: printable(&self.lines[index].name),
             colour: colour(index),
-            points: points.iter().map(|&point| DrawnPoint::of(point, &x, &y)).collect(),
+            points: points.iter().map(|&point| DrawnPoint::of(point, left, &x, &y)).collect(),
             loose: self.lines[index].loose,
             marked: points.len() <= MOST_MARKED && !is_scatter,
-            legend: legend.get(index).copied(),
+            legend: legend.get(index).cloned(),
         };
         let drawing = Drawing {
             style,
             title: &self.title,
             x_label: &self.x_label,
             y_label: &self.y_label,
+            left,
             height: end.unwrap_or(BOTTOM + AXIS_HEIGHT),
-            x_ticks: x
-                .ticks()
-                .iter()
-                .map(|tick| {
-                    let (place, text) = (across(&x, tick.value), tick.text.as_str());
-                    let half: f64 = text.chars().map(width_of).sum::<f64>() / 2.0;
-                    (place, place.min(WIDTH - half), text)
-                })
-                .collect(),
+            x_ticks: x_ticks(&x, left),
             y_ticks: y
                 .ticks()
                 .iter()
@@ -166,52 +174,80 @@ impl Chart {
         if line.loose || points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
 
-    /// Where the names of the lines stand, in rows below the chart: the left end and the height of
-    /// each; nothing for a single line.
-    fn legend(&self) -> Vec<(f64, f64)> {
+    /// The names of the lines, in rows below the chart; nothing for a single line.
+    fn legend(&self) -> Vec<Legend> {
         if self.lines.len() < 2 {
             return Vec::new();
         }
         let (mut left, mut centre) = (LEFT, BOTTOM + AXIS_HEIGHT + LEGEND_ROW / 2.0);
         let place = |line: &Line| {
-            let letters: f64 = printable(&line.name).chars().map(width_of).sum();
-            let width = MARK + letters + GAP;
+            let name = fitting(&printable(&line.name), WIDTH - LEFT - MARK);
+            let width = MARK + width_of(&name) + GAP;
             if left > LEFT && left + width > WIDTH {
                 (left, centre) = (LEFT, centre + LEGEND_ROW);
             }
-            let place = (left, centre);
+            let legend = Legend { left, centre, name };
             left += width;
-            place
+            legend
         };
         self.lines.iter().map(place).collect()
     }
 }
 
 impl DrawnPoint {
-    fn of(point: (f64, f64), x: &Scale, y: &Scale) -> Self {
+    fn of(point: (f64, f64), left: f64, x: &Scale, y: &Scale) -> Self {
         let value = format!("{}, {}", significant(point.0, DIGITS), significant(point.1, DIGITS));
-        Self { x: across(x, point.0), y: down(y, point.1), value }
+        Self { x: across(x, point.0, left), y: down(y, point.1), value }
     }
 }
 
-fn across(scale: &Scale, value: f64) -> f64 {
-    LEFT + scale.place(value) * (RIGHT - LEFT)
+/// The ticks across, as the template draws them; where their texts would touch, every second one, or
+/// fewer.
+fn x_ticks(x: &Scale, left: f64) -> Vec<(f64, f64, &str)> {
+    let touch = |pair: &[(f64, f64, &str)]| {
+        let [(_, middle, text), (_, next_middle, next)] = pair else { return false };
+        middle + (width_of(text) + width_of(next)) / 2.0 + TICK_GAP > *next_middle
+    };
+    let every = |step: usize| -> Vec<_> {
+        let ticks = x.ticks().iter().step_by(step);
+        ticks
+            .map(|tick| {
+                let (place, text) = (across(x, tick.value, left), tick.text.as_str());
+                (place, place.min(WIDTH - width_of(text) / 2.0), text)
+            })
+            .collect()
+    };
+    let fits = |ticks: &Vec<(f64, f64, &str)>| !ticks.windows(2).any(touch);
+    (1..).map(every).find(fits).unwrap_or_default()
+}
+
+/// The longest form of a name with so much room.
+fn fitting(name: &str, room: f64) -> String {
+    let fits = |name: &String| width_of(name) <= room;
+    let letters = name.chars().count();
+    (0..=letters).rev().map(|most| shortened(name, most)).find(fits).unwrap_or_default()
+}
+
+/// - `left`: where the axis down stands
+fn across(scale: &Scale, value: f64, left: f64) -> f64 {
+    left + scale.place(value) * (RIGHT - left)
 }
 
 fn down(scale: &Scale, value: f64) -> f64 {
     TOP + (1.0 - scale.place(value)) * (BOTTOM - TOP)
 }
 
-/// The width of a letter in the widest of the usual fonts.
-fn width_of(letter: char) -> f64 {
-    match letter {
+/// The width of a text in the widest of the usual fonts.
+fn width_of(text: &str) -> f64 {
+    let width = |letter: char| match letter {
         'i' | 'j' | 'l' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '\'' | '/' | '|' => 4.5,
         'f' | 't' | 'r' | '-' | '(' | ')' | '[' | ']' | '!' => 5.3,
         'm' | 'w' | 'M' | 'W' | '%' | '@' => 13.0,
         'A'..='Z' => 10.2,
         '\0'..='~' => 8.4,
         _ => 13.0,
-    }
+    };
+    text.chars().map(width).sum()
 }
 
 /// The CSS classes of a line's colour.
@@ -259,7 +295,8 @@ mod tests {
     #[test]
     fn points_lie_where_their_values_are() {
         let svg = chart(vec![line("a", &[(0.0, 0.0), (5.0, 0.5), (10.0, 1.0)])]).inline();
-        assert_eq!(places(&svg), [(LEFT, BOTTOM), (MIDDLE, CENTRE), (RIGHT, TOP)]);
+        let middle = (LEFT + RIGHT) / 2.0;
+        assert_eq!(places(&svg), [(LEFT, BOTTOM), (middle, CENTRE), (RIGHT, TOP)]);
     }
 
     #[test]
@@ -311,11 +348,55 @@ mod tests {
         let places = chart.legend();
         // As wide as in DejaVu Sans.
         for (index, width) in [(0, 65.0), (1, 74.1)] {
-            let end = places[index].0 + MARK + width;
-            assert!(places[index + 1].0 >= end + 8.0, "{places:?}");
+            let end = places[index].left + MARK + width;
+            assert!(places[index + 1].left >= end + 8.0, "{places:?}");
         }
         let svg = chart.inline();
-        assert!(svg.contains(&format!("x=\"{:.1}\"", places[1].0 + MARK)), "{svg}");
+        assert!(svg.contains(&format!("x=\"{:.1}\"", places[1].left + MARK)), "{svg}");
+    }
+
+    #[test]
+    fn a_name_that_is_longer_than_a_row_keeps_both_its_ends() {
+        let name = |seed: u32| format!("{}{seed}", "resnet-on-our-pictures-".repeat(4));
+        let chart = chart([1, 2].map(|seed| line(&name(seed), &[(0.0, 1.0)])).into());
+        for (legend, seed) in chart.legend().iter().zip(["1", "2"]) {
+            assert!(
+                legend.name.starts_with("resnet-") && legend.name.ends_with(seed),
+                "{legend:?}"
+            );
+            assert!(legend.left + MARK + width_of(&legend.name) <= WIDTH, "{legend:?}");
+        }
+        let whole = format!("<title>{}</title>", name(1));
+        assert!(chart.inline().contains(&whole), "{}", chart.inline());
+        assert!(fitting(&"模".repeat(60), 300.0).chars().count() < 25);
+    }
+
+    #[test]
+    fn long_numbers_of_the_axes_have_room() {
+        let points: Vec<(f64, f64)> =
+            (0..9).map(|x| (1.7e9 + 500.0 * f64::from(x), 1.7e9 - 480.0 * f64::from(x))).collect();
+        let svg = chart(vec![line("a", &points)]).inline();
+        let texts = |class: &str| -> Vec<(f64, String)> {
+            let tick = |text: &str| {
+                let (place, rest) = text.split_once("x=\"")?.1.split_once('"')?;
+                let text = rest.split_once('>')?.1.split_once('<')?.0;
+                Some((place.parse().ok()?, text.to_owned()))
+            };
+            svg.split("<text ").filter(|text| text.contains(class)).filter_map(tick).collect()
+        };
+        let across = texts("text-anchor=\"middle\" x=");
+        let across = &across[..across.len() - 1]; // the label
+        assert!(across.len() > 1 && across[0].1.contains("e9"), "{across:?}");
+        for pair in across.windows(2) {
+            let room = pair[1].0 - pair[0].0;
+            assert!((width_of(&pair[0].1) + width_of(&pair[1].1)) / 2.0 < room, "{across:?}");
+        }
+        let down = texts("text-anchor=\"end\"");
+        assert!(
+            down.len() > 2 && down.iter().all(|(x, text)| x - width_of(text) > LABEL - 0.1),
+            "{down:?}"
+        );
+        assert!((places(&svg)[0].0 - down[0].0 - TICK_GAP).abs() < 0.1, "{svg}");
     }
 
     #[test]

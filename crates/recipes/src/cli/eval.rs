@@ -22,6 +22,7 @@ use super::{
 use crate::{
     Console, Failure, ProgressMode,
     evaluation::{ClassScores, EvaluationReport, examine},
+    names::shortened,
     numbers::{counted, measure, percent},
     report::MOST_IN_MATRIX,
     shell::quoted_path,
@@ -100,7 +101,8 @@ fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) ->
     text.push('\n');
     text += &indented(&scores(&report.per_class));
     if report.classes.len() <= MOST_CLASSES {
-        let names: Vec<String> = report.classes.iter().map(|class| shortened(class)).collect();
+        let names: Vec<String> =
+            report.classes.iter().map(|class| shortened(class, LONGEST_NAME)).collect();
         text += &confusion(&names, &report.confusion);
     } else {
         text += &without_confusion(report.classes.len(), arguments);
@@ -126,20 +128,9 @@ fn scores(classes: &[ClassScores]) -> String {
     let mut rows = vec![["class", "samples", "precision", "recall", "F1"].map(str::to_owned)];
     rows.extend(classes.iter().map(|ClassScores { class, samples, precision, recall, f1 }| {
         let [precision, recall, f1] = [precision, recall, f1].map(|&value| share(value));
-        [shortened(class), samples.to_string(), precision, recall, f1]
+        [shortened(class, LONGEST_NAME), samples.to_string(), precision, recall, f1]
     }));
     aligned(&rows, 1)
-}
-
-/// The name, or its two ends: names that are long often begin, or end, alike.
-fn shortened(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    let (first, last) = (LONGEST_NAME / 2, (LONGEST_NAME - 1) / 2);
-    let (first, last) = (&letters[..first], &letters[letters.len() - last..]);
-    first.iter().chain(&['…']).chain(last).collect()
 }
 
 /// Counts as a table: a row for each true class, a column for each predicted one. Where the class
@@ -178,11 +169,9 @@ mod tests {
             confusion(&classes(&["0", "1"]), &[vec![5, 0], vec![1234, 7]]),
             "\n  true   predicted as\n  class     0     1\n  0         5     0\n  1      1234     7\n"
         );
-        let long = "a class whose name would fill a line of its own, or at least one half of it";
-        let long = shortened(long);
-        assert_eq!(long, "a class whose name w…east one half of it");
+        let long = "a class whose name w…east one half of it";
         assert_eq!(
-            confusion(&classes(&["cat", &long]), &[vec![5, 0], vec![1, 7]]),
+            confusion(&classes(&["cat", long]), &[vec![5, 0], vec![1, 7]]),
             format!(
                 "\n  true{:39}  predicted as\n  class{:38}  #1  #2\n  #1 cat{:37}   5   0\n  \
                  #2 {long}   1   7\n",

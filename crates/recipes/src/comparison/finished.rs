@@ -1,15 +1,21 @@
 //! A finished run, and which others differ from it in their seed at most.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{self, Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
 use super::differences::remove_ignored;
 use crate::{
     Summary,
+    paths::PATHS,
     record::Record,
     registry::{self, Recipe},
     run_directory::ordered,
+    settings::{NO_FILE, WEIGHTS},
 };
 
 /// The setting that may differ within a row.
@@ -22,7 +28,7 @@ pub(super) struct Finished {
     pub(super) record: Record,
     pub(super) summary: Summary,
     /// Without the seed and what its source ignores; with the device, the backend, the number of ranks,
-    /// and the earlier lengths that its learning rates followed.
+    /// and the earlier lengths that its learning rates followed. Paths are those from here.
     pub(super) settings: BTreeMap<String, Value>,
 }
 
@@ -34,6 +40,13 @@ impl Finished {
         settings.remove(SEED);
         settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
         remove_ignored(&mut settings);
+        for key in PATHS {
+            if let Some(Value::String(path)) = settings.get_mut(key)
+                && (key != WEIGHTS || !NO_FILE.contains(&path.as_str()))
+            {
+                *path = from_here(&record, path).display().to_string();
+            }
+        }
         settings.insert("device".to_owned(), json!(summary.device));
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
@@ -63,6 +76,18 @@ impl Finished {
             metrics.map(move |(name, value)| (format!("{split}_{name}"), value))
         };
         self.summary.splits().flat_map(named).collect()
+    }
+}
+
+/// A path that a run was given, so that two spellings of one path are equal.
+fn from_here(record: &Record, path: &str) -> PathBuf {
+    let started_in = record.environment["folder"].as_str().unwrap_or_default();
+    let path = Path::new(started_in).join(path);
+    let whole = fs::canonicalize(&path).or_else(|_| path::absolute(&path)).unwrap_or(path);
+    let here = env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
+    match whole.strip_prefix(here) {
+        Ok(below) if below != Path::new("") => below.to_owned(),
+        _ => whole,
     }
 }
 
@@ -163,6 +188,28 @@ mod tests {
         assert_eq!(compared("constant").rows.len(), 1);
         let differences = compared("cosine").differences;
         assert_eq!(differences[EARLIER_LENGTH], [Value::Null, json!("20 steps, until step 10")]);
+    }
+
+    #[test]
+    fn one_path_has_one_spelling() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.csv"), "").unwrap();
+        let whole = |name: &str| folder.path().join(name).display().to_string();
+        let rows = |paths: [&str; 2]| {
+            let run = |place: usize| {
+                let Finished { mut record, summary, .. } = run("a", place as u64, 0.1, 0.5);
+                record.settings.insert("data.path".to_owned(), json!(paths[place]));
+                record.settings.insert("model.weights".to_owned(), json!("none"));
+                record.environment = json!({ "folder": folder.path() });
+                Finished::of(record, summary)
+            };
+            let runs = [0, 1].map(run);
+            assert_eq!(runs[0].settings["model.weights"], "none");
+            Runs { finished: runs.into(), notes: Vec::new() }.compare().rows.len()
+        };
+        assert_eq!(rows(["a.csv", &whole("a.csv")]), 1);
+        assert_eq!(rows(["./gone.csv", &whole("gone.csv")]), 1);
+        assert_eq!(rows(["a.csv", "gone.csv"]), 2);
     }
 
     #[test]

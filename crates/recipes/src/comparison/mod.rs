@@ -18,6 +18,7 @@ use self::{differences::differences, finished::Finished, row::Row};
 use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
+    names::shortened,
     record::{End, Record},
     report::{overlaid, shown},
     shell::quoted_path,
@@ -79,9 +80,11 @@ impl Runs {
                         epoch that was kept";
             notes.push(note.to_owned());
         }
-        if groups.iter().any(|group| group.iter().any(|run| run.data() != group[0].data())) {
-            let note = "with another seed other samples are held out or drawn, so the spread includes \
-                        that of the data";
+        let spread = |group: &Vec<&Finished>| group.iter().any(|run| run.data() != group[0].data());
+        let pairs = pairs(&rows).any(|(row, other)| row.has_samples_of_other_seeds(other));
+        if groups.iter().any(spread) || pairs {
+            let note = "with another seed other samples are held out or drawn, so the differences \
+                        between seeds include those of the data";
             notes.push(note.to_owned());
         }
         Comparison { rows, differences, notes }
@@ -156,6 +159,15 @@ struct Page<'a> {
     charts: Vec<String>,
 }
 
+/// The most letters of a run's name on the page.
+const LONGEST_NAME: usize = 40;
+
+impl Page<'_> {
+    fn short(name: &str) -> String {
+        shortened(name, LONGEST_NAME)
+    }
+}
+
 /// Why a run has no results.
 fn why(record: &Record) -> String {
     let shown = record.directory.display();
@@ -192,14 +204,12 @@ impl Comparison {
     }
 
     /// The first metric of held-out data, a loss, and the runs where it is lowest, more than one where
-    /// they are equal; none where they learnt different tasks or data, whose losses say nothing of each
-    /// other.
+    /// they are equal; none where there is one row, or they learnt different tasks or data, whose
+    /// losses say nothing of each other.
     pub(crate) fn best(&self) -> Option<(String, Vec<String>)> {
-        let is_other = |row: &Row| row.task() != self.rows[0].task();
-        let other_data = |place: usize| {
-            self.rows[..place].iter().any(|row| row.has_other_data(&self.rows[place]))
-        };
-        if self.rows.iter().any(is_other) || (1..self.rows.len()).any(other_data) {
+        let are_alike =
+            |(row, other): (&Row, &Row)| row.learnt_the_same(other) && !row.has_other_data(other);
+        if self.rows.len() < 2 || !pairs(&self.rows).all(are_alike) {
             return None;
         }
         let metric = self.metrics().into_iter().find(|name| !name.starts_with("train_"))?;
@@ -233,6 +243,12 @@ impl Comparison {
         };
         self.rows.iter().map(cells).collect()
     }
+}
+
+/// Each row with each later one.
+fn pairs(rows: &[Row]) -> impl Iterator<Item = (&Row, &Row)> {
+    let with_later = |(place, row)| rows[place + 1..].iter().map(move |other| (row, other));
+    rows.iter().enumerate().flat_map(with_later)
 }
 
 /// A setting for display.
@@ -338,6 +354,37 @@ mod tests {
     }
 
     #[test]
+    fn data_at_two_paths_are_the_same_where_their_hashes_are() {
+        let settings = ["a.csv", "b.csv"].map(|path| [("data.path", json!(path))]);
+        let best_on = |data| best(settings.each_ref().map(|set| &set[..]), data, [0.5, 0.25]);
+        assert_eq!(best_on(["one", "one"]), ["runs/b"]);
+        assert!(best_on(["one", "other"]).is_empty());
+    }
+
+    #[test]
+    fn one_row_has_no_winner() {
+        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        assert_eq!((comparison.rows.len(), comparison.best()), (1, None));
+    }
+
+    #[test]
+    fn rows_of_other_seeds_are_told_to_have_other_samples() {
+        let notes = |seeds: [u64; 2], data: [&str; 2]| {
+            let mut runs = [run("a", seeds[0], 0.1, 0.5), run("b", seeds[1], 0.2, 0.6)];
+            for (run, data) in runs.iter_mut().zip(data) {
+                run.record.environment = json!({ "data": data });
+            }
+            let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+            assert_eq!(comparison.rows.len(), 2);
+            comparison.notes
+        };
+        assert_eq!(notes([0, 0], ["one", "one"]), [""; 0]);
+        assert_eq!(notes([0, 1], ["one", "one"]), [""; 0]);
+        assert!(notes([0, 1], ["one", "other"])[0].starts_with("with another seed other samples"));
+    }
+
+    #[test]
     fn runs_with_the_same_lowest_loss_are_all_named() {
         let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
         let best = best(settings.each_ref().map(|set| &set[..]), ["one", "one"], [0.5, 0.5]);
@@ -369,5 +416,20 @@ mod tests {
         assert!(page.contains(">a</text>") && page.contains(">b</text>"), "{page}");
         assert!(page.contains("55.00 ± 7.07 %") && !page.contains("http"), "{page}");
         assert!(page.contains("left out: &#60;x&#62;"), "{page}");
+    }
+
+    #[test]
+    fn a_page_cuts_long_names_in_the_middle() {
+        let name = |rate: f64| format!("{}-learning-rate-{rate}", "a-long-beginning".repeat(4));
+        let runs = [0.1, 0.2].map(|rate| run(&name(rate), 0, rate, 0.5));
+        let runs = Runs { finished: runs.into(), notes: Vec::new() };
+        let page = runs.page(&runs.compare());
+        let whole = format!("runs/{}", name(0.1));
+        let short = shortened(&whole, LONGEST_NAME);
+        assert!(short.ends_with("learning-rate-0.1"), "{short}");
+        for of in ["td", "th"] {
+            let cell = format!("<{of} title=\"{whole}\">{short}</{of}>");
+            assert!(page.contains(&cell), "{cell}: {page}");
+        }
     }
 }

@@ -11,20 +11,19 @@ use crate::{
     spread::Spread,
 };
 
-/// The settings that say what is learnt.
-const TASK: [&str; 11] = [
+/// The settings that say what is learnt, beside the paths of the data.
+const TASK: [&str; 8] = [
     "data.source",
     "data.drawing",
     "data.labels",
-    "data.path",
     "data.target",
     "data.task",
     "data.tokens",
     "data.validation",
-    "data.validation_path",
-    "data.test_path",
     "data.vocabulary",
 ];
+/// Where the data are.
+const DATA: [&str; 3] = ["data.path", "data.validation_path", "data.test_path"];
 
 /// The settings of `[data]` on which the hash of the samples does not depend, and which may therefore
 /// differ where the hashes are compared.
@@ -64,15 +63,50 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What was to be learnt: the kind of network, and the settings that say of which data.
-    pub(super) fn task(&self) -> (&str, Vec<Option<&Value>>) {
+    /// What was to be learnt: the kind of network, and the settings that say what of.
+    fn task(&self) -> (&str, [Option<&Value>; TASK.len()]) {
         let recipe = self.recipe.as_str();
         let kind = registry::find(recipe).map_or(recipe, |found| match found.task {
             // Losses are those of words, or of characters.
             "text generation" => recipe,
             task => task,
         });
-        (kind, TASK.map(|key| self.settings.get(key)).into())
+        (kind, TASK.map(|key| self.settings.get(key)))
+    }
+
+    /// Whether both had the same task, on data at the same paths or with the same hash.
+    pub(super) fn learnt_the_same(&self, other: &Self) -> bool {
+        let are_at = |row: &Self, key: &str| row.settings.get(key).cloned();
+        let same_paths = || DATA.iter().all(|key| are_at(self, key) == are_at(other, key));
+        let same_data = || {
+            let mut equal = self.compared_data(other).peekable();
+            equal.peek().is_some() && equal.all(|equal| equal)
+        };
+        self.task() == other.task() && (same_paths() || same_data())
+    }
+
+    /// Whether the samples of a run here and one there are the same, for each two of which that is
+    /// known, and whose seeds do not choose others.
+    fn compared_data(&self, other: &Self) -> impl Iterator<Item = bool> {
+        let any_seed = !seed_chooses_samples(&self.settings);
+        self.known_data().flat_map(move |(seed, data)| {
+            let alike = other.known_data().filter(move |&(other, _)| any_seed || seed == other);
+            alike.map(move |(_, other)| data == other)
+        })
+    }
+
+    /// The seed of each run and the hash of its samples, where it is known.
+    fn known_data(&self) -> impl Iterator<Item = (u64, &Value)> {
+        self.seeds.iter().copied().zip(&self.data).filter(|(_, data)| !data.is_null())
+    }
+
+    /// Whether rows that learnt the same share no seed, and each chose its own samples.
+    pub(super) fn has_samples_of_other_seeds(&self, other: &Self) -> bool {
+        let is_other = |(_, data)| other.known_data().any(|(_, other)| data != other);
+        self.learnt_the_same(other)
+            && seed_chooses_samples(&self.settings)
+            && !self.seeds.iter().any(|seed| other.seeds.contains(seed))
+            && self.known_data().any(is_other)
     }
 
     /// Whether a run here had other samples than one there, though both name the same: those that the
@@ -85,17 +119,9 @@ impl Row {
             let keys = row.settings.iter().filter(|(key, _)| is_of_data(key) || *key == EMBEDDING);
             keys.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
-        if self.task() != other.task() || (!is_text && asked(self) != asked(other)) {
-            return false;
-        }
-        let any_seed = !seed_chooses_samples(&self.settings);
-        let runs = |row: &'_ Self| row.seeds.clone().into_iter().zip(row.data.clone());
-        runs(self).any(|(seed, data)| {
-            runs(other).any(|(other_seed, other)| {
-                let known = !data.is_null() && !other.is_null();
-                known && (any_seed || seed == other_seed) && data != other
-            })
-        })
+        self.learnt_the_same(other)
+            && (is_text || asked(self) == asked(other))
+            && self.compared_data(other).any(|equal| !equal)
     }
 
     /// - `group`: at least one run, each with another seed
