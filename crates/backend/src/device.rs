@@ -100,7 +100,7 @@ pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
     #[cfg(feature = "cube")]
     {
         OPENED.get_or_init(|| found.0.clone());
-        refusals::watch(capacity::largest_buffer());
+        refusals::watch();
     }
     Ok(found)
 }

@@ -6,8 +6,6 @@ use std::path::Path;
 pub use processor::{memory_bytes, memory_in_use};
 
 #[cfg(feature = "cube")]
-pub(super) use graphics::largest_buffer;
-#[cfg(feature = "cube")]
 pub use graphics::{memory_bytes, memory_in_use};
 
 /// The most memory of the host that this process had since it began, where the system tells.
@@ -174,11 +172,6 @@ mod graphics {
     #[cfg(not(feature = "cuda"))]
     pub fn memory_bytes() -> Option<u64> {
         None
-    }
-
-    /// Bytes of the largest buffer that CubeCL asks that device for.
-    pub(in crate::device) fn largest_buffer() -> u64 {
-        Selected::client(&opened()).properties().memory.max_page_size
     }
 
     /// Bytes of [that memory](memory_bytes) that this program has now: what CubeCL has reserved for
