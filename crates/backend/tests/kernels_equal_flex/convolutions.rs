@@ -106,12 +106,12 @@ fn convolution_in_either_arithmetic() {
     });
 }
 
-/// Borders within tiles and beyond, one image at a time and all at once; at last as many channels as it is
-/// tried for on tensor cores.
+/// Borders within tiles and beyond; five tiles of sixteen an image at a time, and all at once; at last as
+/// many channels as it is tried for on tensor cores.
 #[test]
 fn convolution_by_winograds_algorithm() {
     let mut cases = vec![
-        ([3, 5, 7, 8], [6, 5, 3, 3], [1, 1], 0),
+        ([3, 5, 7, 8], [6, 5, 3, 3], [1, 1], 5 * 16 * (6 + 5) * 4),
         ([2, 4, 6, 9], [3, 4, 3, 3], [0, 2], usize::MAX),
         ([1, 2, 3, 3], [1, 2, 3, 3], [0, 0], 0),
     ];

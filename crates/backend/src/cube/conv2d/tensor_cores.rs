@@ -84,7 +84,7 @@ impl Key {
         let [stride, padding, dilation] = self.moves;
         let options = Conv2dOptions { stride, padding, dilation, groups: 1, relu: false };
         let [outputs, inputs, ..] = self.weight;
-        outputs.min(inputs) >= MANY && winograd::takes(self.weight, &options)
+        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, &options)
     }
 }
 
@@ -217,4 +217,23 @@ fn strategy(tile_kind: AcceleratedTileKind) -> Strategy {
 fn arguments(options: &Conv2dOptions) -> ConvolutionArgs<2> {
     let Conv2dOptions { stride, padding, dilation, .. } = *options;
     ConvolutionArgs { stride, padding, dilation }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn winograds_algorithm_is_tried_only_on_what_it_can_count() {
+        let tried = |maps, channels| {
+            let weight = [64, channels, 3, 3];
+            let moves = [[1, 1]; 3];
+            Key { dtype: DType::F32, maps, weight, moves, bias: true }
+                .has_many_channels()
+        };
+        assert!(tried([256, 256, 256], 64));
+        assert!(!tried([256, 256, 256], 32), "few channels");
+        assert!(!tried([256, 256, 256], 128), "2^31 numbers, and more where they are padded");
+        assert!(!tried([1, 1, 1], 1 << 22), "kernels");
+    }
 }

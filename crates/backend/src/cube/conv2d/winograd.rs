@@ -17,6 +17,7 @@ use burn_cubecl::{
 use crate::{
     cube::{
         buffers::{elementwise, empty},
+        can_be_counted,
         product::product,
     },
     functional::Conv2dOptions,
@@ -28,14 +29,25 @@ const SIDE: usize = 4;
 /// Numbers along the side of a kernel, and outputs along that of a tile.
 const KERNEL: usize = 3;
 const STEP: usize = 2;
-/// Bytes for the tiles of images that are done at a time, at least one: more hardly keep a large device
-/// busier.
+/// Bytes for the tiles that are done at a time: more hardly keep a large device busier. There are fewer
+/// numbers in them than units can count.
 pub(super) const ROOM: usize = 1 << 28;
 
 /// Whether it computes convolutions with a weight of this shape, and the gradients of their inputs.
-pub(super) fn takes([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
+///
+/// - `maps`: batch, height and width, or the most that they can be
+pub(super) fn takes(
+    [batch, height, width]: [usize; 3],
+    [outputs, inputs, rows, columns]: [usize; 4],
+    options: &Conv2dOptions,
+) -> bool {
     let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
-    [rows, columns] == [3, 3]
+    // What units count over: maps that have been padded, and all matrices of kernels.
+    let numbers = |counts: [usize; 4]| counts.into_iter().fold(1, usize::saturating_mul);
+    let of_maps = numbers([batch, height + 2, width + 2, inputs.max(outputs)]);
+    let of_kernels = numbers([MATRICES, inputs, outputs, 1]);
+    can_be_counted(of_maps.max(of_kernels))
+        && [rows, columns] == [3, 3]
         && [stride, dilation] == [[1, 1]; 2]
         && padding.iter().all(|&places| places <= 2)
         && groups == 1
@@ -43,7 +55,7 @@ pub(super) fn takes([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) 
 
 /// Convolution without ReLU, of maps of f32.
 ///
-/// - `room`: about how many bytes of tiles are kept at a time
+/// - `room`: how many bytes of tiles are kept at a time, of one tile at least
 pub fn forward<R: CubeRuntime>(
     input: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -65,13 +77,14 @@ pub fn input_gradient<R: CubeRuntime>(
     correlate(gradient, kernels(weight, true), None, padding.map(|places| 2 - places), room)
 }
 
-/// Rows and columns of maps, and of their tiles.
+/// Rows and columns of maps, and of their tiles, and the channels.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 struct Sizes {
     height: usize,
     width: usize,
     tiles_down: FastDivmod<usize>,
     tiles_across: FastDivmod<usize>,
+    channels: FastDivmod<usize>,
     /// The first of the tiles that are done.
     first: usize,
 }
@@ -153,8 +166,8 @@ fn transform_maps(
 ) {
     let i = ABSOLUTE_POS;
     if i < matrices.len() / MATRICES {
-        let channel = i % channels;
-        let begin = sizes.begin(i / channels);
+        let (tile, channel) = sizes.channels.div_mod(i);
+        let begin = sizes.begin(tile);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for down in 0..SIDE {
@@ -237,8 +250,8 @@ fn transform_back(
     let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
     if i < elements {
-        let channel = i % channels;
-        let begin = sizes.begin(i / channels);
+        let (tile, channel) = sizes.channels.div_mod(i);
+        let begin = sizes.begin(tile);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for matrix in 0..MATRICES {
@@ -299,16 +312,17 @@ fn correlate<R: CubeRuntime>(
     let outputs = kernels.meta.shape()[2];
     let [out_height, out_width] = [height + 2 * padding[0] - 2, width + 2 * padding[1] - 2];
     let [down, across] = [out_height, out_width].map(|places| places.div_ceil(STEP));
-    let sizes = |height, width, first_image| {
-        SizesLaunch::new(height, width, down, across, first_image * down * across)
+    let sizes = |[height, width]: [usize; 2], channels, first_tile| {
+        SizesLaunch::new(height, width, down, across, channels, first_tile)
     };
-    let of_image = down * across * MATRICES * (inputs + outputs) * size_of::<f32>();
-    let at_a_time = (room / of_image).clamp(1, batch);
+    let all = batch * down * across;
+    let fit = (room / (MATRICES * (inputs + outputs) * size_of::<f32>())).clamp(1, all);
+    let at_a_time = all.div_ceil(all.div_ceil(fit));
     let correlated = empty(&maps, [batch, out_height, out_width, outputs]);
     let has_bias = bias.is_some();
     let bias = bias.map_or_else(|| maps.clone(), into_contiguous); // or what is not looked at
-    for first in (0..batch).step_by(at_a_time) {
-        let tiles = at_a_time.min(batch - first) * down * across;
+    for first in (0..all).step_by(at_a_time) {
+        let tiles = at_a_time.min(all - first);
         let matrices = empty(&maps, [MATRICES, tiles, inputs]);
         let (count, cube) = elementwise(&maps.client, tiles * inputs);
         transform_maps::launch::<R>(
@@ -317,7 +331,7 @@ fn correlate<R: CubeRuntime>(
             cube,
             maps.clone().into_array_arg(),
             matrices.clone().into_array_arg(),
-            sizes(height, width, first),
+            sizes([height, width], inputs, first),
             inputs,
             padding[0],
             padding[1],
@@ -331,7 +345,7 @@ fn correlate<R: CubeRuntime>(
             sums.into_array_arg(),
             bias.clone().into_array_arg(),
             correlated.clone().into_array_arg(),
-            sizes(out_height, out_width, first),
+            sizes([out_height, out_width], outputs, first),
             outputs,
             has_bias,
         );
