@@ -77,6 +77,11 @@ fn convolution_in_either_arithmetic() {
         // As many outputs as tensor cores compute at once, of one channel and of several.
         ([2, 1, 9, 8], [32, 1, 3, 3], square(1)),
         ([2, 10, 9, 8], [32, 10, 3, 3], with(1, 1, 1, 1, false)),
+        ([1, 12, 5, 6], [96, 12, 3, 3], square(1)),
+        // Tiles that fit ResNet's layers, several parts of them.
+        ([3, 16, 12, 11], [16, 16, 3, 3], square(1)),
+        // The three channels of pictures.
+        ([2, 3, 9, 8], [16, 3, 3, 3], square(1)),
         // One result; then few outputs and many places, in parts of which the last is smaller.
         ([1, 1, 3, 5], [1, 1, 3, 5], with(1, 0, 1, 1, false)),
         ([3, 3, 31, 29], [5, 3, 3, 3], with(1, 1, 1, 1, true)),
