@@ -86,7 +86,8 @@ where
             let on_tensor_cores = tensor_cores::takes(&gradient, options);
             let beyond = reads_beyond(of_weight, options);
             let goes_forward = match options.stride {
-                [1, 1] => beyond || padding_is_missed(of_weight, options),
+                // Those that are tried on tensor cores multiply one stage after another.
+                [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
                 _ => on_tensor_cores,
             };
             if goes_forward && can_go_forward(of_weight, options) {
