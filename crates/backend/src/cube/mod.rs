@@ -35,7 +35,7 @@ mod buffers;
 mod lanes;
 mod layout;
 
-pub use self::conv2d::winograd;
+pub use self::conv2d::{by_accelerator, winograd};
 
 use burn::tensor::{
     DType, Shape, TensorMetadata,

@@ -1,7 +1,8 @@
 //! Convolutions, and what is done with their maps at once.
 
 use backend::{
-    Arithmetic, Backend, Conv2dParents, NAME, Selected, functional::Conv2dOptions, winograd,
+    Arithmetic, Backend, Conv2dParents, NAME, Selected, by_accelerator, functional::Conv2dOptions,
+    winograd,
 };
 use burn::{
     backend::Flex,
@@ -140,6 +141,39 @@ fn convolution_by_winograds_algorithm() {
             let found = winograd::input_gradient(gradient, weight, padding, room);
             assert_close(&format!("input, {what}"), found, of_input, relative);
         });
+    }
+}
+
+/// Channels that fill its tiles and some that do not, an odd number of stages, borders on each side, steps,
+/// gaps in the kernel, and more places than a tile has.
+#[test]
+fn convolution_by_the_tensor_memory_accelerator() {
+    let with = |stride, padding, dilation| Conv2dOptions {
+        stride,
+        padding,
+        dilation,
+        ..Default::default()
+    };
+    let cases = [
+        ([2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1], [1, 1])),
+        ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2], [1, 2])),
+        ([3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0], [1, 1])),
+        ([2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0], [1, 1])),
+    ];
+    let arithmetic = Arithmetic::Fast;
+    for (input, weight, options) in cases {
+        let [output, ..] = convolved::<Flex>(input, weight, &options, arithmetic);
+        let tensors = operands::<Selected>(input, weight, arithmetic);
+        let [of_input, of_weight, bias] = tensors;
+        let found = by_accelerator(of_input, of_weight, Some(bias), &options);
+        if found.is_empty() {
+            eprintln!("skipped: the device has no tensor memory accelerator");
+            return;
+        }
+        for (kernel, found) in found.into_iter().enumerate() {
+            let what = format!("kernel {kernel}, {input:?}, {weight:?}, {options:?}");
+            assert_close(&what, found, output.clone(), of_products(1e-4));
+        }
     }
 }
 

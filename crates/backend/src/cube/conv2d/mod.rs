@@ -20,6 +20,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
+pub use self::tensor_cores::by_accelerator;
 use super::{
     places,
     product::{fills_an_odd_number, is_exact},

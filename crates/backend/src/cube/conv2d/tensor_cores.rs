@@ -1,16 +1,20 @@
 //! Convolutions of f32 on tensor cores, by those of cubek's kernels that are worth a try.
 //!
-//! Burn's autotune tries eight, each of which takes half a second to compile. Those that copy
-//! asynchronously or by the tensor memory accelerator were slower at every shape of the recipes' (H200),
-//! and the direct kernel wherever there are more than a few channels. Where there are many, Winograd's
-//! algorithm ([`winograd`]) is tried as well.
+//! Burn's autotune tries eight, each of which takes half a second to compile. Of those, at the shapes of the
+//! recipes on an H200, the direct kernel was slower wherever there are more than a few channels, and those
+//! that copy by the tensor memory accelerator were faster at some shapes of 32 channels and more. They are
+//! tried there, and with them one that Burn does not try, whose planes copy or multiply; it was not timed.
+//! Where there are many channels, Winograd's algorithm ([`winograd`]) is tried as well.
 
 use std::fmt;
 
 use burn::tensor::DType;
 use burn_cubecl::{
     CubeRuntime, CubeTuneId,
-    cubecl::tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+    cubecl::{
+        features::Tma,
+        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+    },
     kernel::{
         conv::{ConvStrategy, conv_forward},
         into_contiguous,
@@ -21,7 +25,10 @@ use burn_cubecl::{
 use cubek::{
     convolution::{
         AcceleratedTileKind::{self, Cmma, Mma},
-        ConvAlgorithm, ConvolutionArgs, ConvolutionInputs, Strategy, launch_ref,
+        ConvAlgorithm::{
+            self, SimpleAsyncTma, SimpleSyncCyclic, SimpleSyncStrided, SpecializedTma,
+        },
+        ConvolutionArgs, ConvolutionInputs, Strategy, launch_ref,
     },
     std::InputBinding,
 };
@@ -32,10 +39,21 @@ use crate::{
     conv2d::burn_options,
     cube::{
         buffers::empty,
+        can_be_counted,
         product::{has_tensor_cores, of_one_type},
+        subsample,
     },
     functional::Conv2dOptions,
 };
+
+/// How a kernel copies, and by which instructions it multiplies.
+type Kernel = (ConvAlgorithm, AcceleratedTileKind);
+
+const CMMA: Kernel = (SimpleSyncCyclic, Cmma);
+const MMA: Kernel = (SimpleSyncStrided, Mma);
+/// Those that copy by the tensor memory accelerator.
+const ACCELERATED: [Kernel; 3] =
+    [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
 
 /// Whether they take numbers of this type.
 pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOptions) -> bool {
@@ -51,6 +69,8 @@ struct Key {
     weight: [usize; 4],
     moves: [[usize; 2]; 3],
     bias: bool,
+    /// Whether the device has a tensor memory accelerator.
+    accelerator: bool,
 }
 
 impl AutotuneKey for Key {}
@@ -75,7 +95,24 @@ impl Key {
             weight: weight.meta.shape().dims(),
             moves: [options.stride, options.padding, options.dilation],
             bias,
+            accelerator: maps.client.properties().features.tma.contains(Tma::Base),
         }
+    }
+
+    /// Whether the tensor memory accelerator takes the maps, which wants rows of 16 bytes and has eight bits
+    /// for a window's borders and three for its steps, and may pay.
+    fn is_accelerated(&self) -> bool {
+        const SOME: usize = 32;
+        const BORDER: usize = 127;
+        const STEP: usize = 8;
+        let [stride, padding, dilation] = self.moves;
+        let [_, inputs, rows, columns] = self.weight;
+        let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
+        self.accelerator
+            && inputs >= SOME
+            && inputs.is_multiple_of(4)
+            && padding.into_iter().chain(reaches).all(|places| places <= BORDER)
+            && stride.into_iter().all(|places| places <= STEP)
     }
 
     /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
@@ -93,6 +130,11 @@ fn with_many_channels(key: &Key) -> i8 {
     if key.has_many_channels() { 1 } else { -1 }
 }
 
+/// The priority of what is tried only there.
+fn with_an_accelerator(key: &Key) -> i8 {
+    if key.is_accelerated() { 1 } else { -1 }
+}
+
 /// Input, weight, bias, and how the convolution moves.
 type Forward<R> = (CubeTensor<R>, CubeTensor<R>, Option<CubeTensor<R>>, Conv2dOptions);
 
@@ -105,32 +147,70 @@ pub(super) fn forward<R: CubeRuntime>(
 ) -> CubeTensor<R> {
     static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
     let candidates = TUNER.init(|| {
-        let key = |(input, weight, bias, options): &Forward<R>| {
-            Key::of(input, weight, options, bias.is_some())
-        };
         let direct = |(input, weight, bias, options): Forward<R>| {
             conv_forward(input, weight, bias, burn_options(&options), ConvStrategy::Direct)
                 .map_err(|error| format!("{error:?}"))
         };
-        let by = |tile| move |inputs: Forward<R>| forward_by(tile, inputs);
+        let by = |kernel| move |inputs: Forward<R>| forward_by(kernel, inputs);
         let by_winograd = |(input, weight, bias, options): Forward<R>| {
             Ok::<_, String>(winograd::forward(input, weight, bias, options.padding, winograd::ROOM))
         };
         let all = TuneGroup::new("all", |_: &Key| 1);
-        TunableSet::new(key, |_: &Key, inputs: &Forward<R>| inputs.clone())
+        let set = TunableSet::new(key_of::<R>, |_: &Key, inputs: &Forward<R>| inputs.clone())
             .with(Tunable::new("direct", direct).group(&all, |_| 1))
-            .with(Tunable::new("cmma", by(Cmma)).group(&all, |_| 1))
-            .with(Tunable::new("mma", by(Mma)).group(&all, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&all, with_many_channels))
+            .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
+            .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
+            .with(Tunable::new("winograd", by_winograd).group(&all, with_many_channels));
+        ACCELERATED.into_iter().fold(set, |set, kernel| {
+            // Tiles depend on the number of maps, so what fits at some may not at others.
+            let fitting = move |inputs: Forward<R>| {
+                forward_by(kernel, inputs.clone()).or_else(|_| direct(inputs))
+            };
+            let name = format!("{}_{}", kernel.0, kernel.1);
+            set.with(Tunable::new(&name, fitting).group(&all, with_an_accelerator))
+        })
     });
+    let [input, weight] = in_fours([input, weight]);
     let (id, client) = (CubeTuneId::new(&input.client, &input.device), input.client.clone());
     // What ReLU follows is the same convolution.
     let options = Conv2dOptions { relu: false, ..*options };
     TUNER.execute(&id, &client, candidates, (input, weight, bias, options))
 }
 
+fn key_of<R: CubeRuntime>((input, weight, bias, options): &Forward<R>) -> Key {
+    Key::of(input, weight, options, bias.is_some())
+}
+
+/// Maps and weight, with a channel of zeros more where one is missing for kernels to read four at a time, as
+/// of pictures; it was not timed. Where more are missing, up to three quarters of a copy would be zeros.
+fn in_fours<R: CubeRuntime>(operands: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
+    let channels = operands[0].meta.shape()[1];
+    let can_grow =
+        |maps: &CubeTensor<R>| can_be_counted(maps.meta.num_elements() / channels * (channels + 1));
+    if channels % 4 == 3 && operands.iter().all(can_grow) {
+        return operands.map(|maps| subsample::forward(maps, 1, channels + 1));
+    }
+    operands
+}
+
+/// Convolution without ReLU by each kernel that copies by the tensor memory accelerator, if that takes the
+/// maps: for tests.
+pub fn by_accelerator<R: CubeRuntime>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+    options: &Conv2dOptions,
+) -> Vec<CubeTensor<R>> {
+    let inputs = (input, weight, bias, *options);
+    if !key_of(&inputs).is_accelerated() {
+        return Vec::new();
+    }
+    let by = |kernel| forward_by(kernel, inputs.clone()).expect("the kernel takes the maps");
+    ACCELERATED.map(by).into()
+}
+
 fn forward_by<R: CubeRuntime>(
-    tile: AcceleratedTileKind,
+    kernel: Kernel,
     (input, weight, bias, options): Forward<R>,
 ) -> Result<CubeTensor<R>, String> {
     let [batch, _, height, width] = input.meta.shape().dims();
@@ -145,7 +225,7 @@ fn forward_by<R: CubeRuntime>(
         bias: bias.map(|bias| InputBinding::new(bias.binding(), element)),
         out: maps.clone().binding(),
     };
-    launch_ref(&strategy(tile), &client, inputs, arguments(&options), of_one_type(maps.dtype))
+    launch_ref(&strategy(kernel), &client, inputs, arguments(&options), of_one_type(maps.dtype))
         .map_err(|error| format!("{error:?}"))?;
     Ok(permute_nhwc_to_nchw(maps))
 }
@@ -165,7 +245,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         let key = |(gradient, weight, _, options): &Backward<R>| {
             Key::of(gradient, weight, options, false)
         };
-        let by = |tile| move |inputs: Backward<R>| input_gradient_by(tile, inputs);
+        let by = |kernel| move |inputs: Backward<R>| input_gradient_by(kernel, inputs);
         let direct = |(gradient, weight, size, options): Backward<R>| {
             Ok::<_, String>(super::input_gradient(gradient, weight, size, &options))
         };
@@ -177,8 +257,8 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         // Only where neither of them runs.
         let otherwise = TuneGroup::new("direct", |_: &Key| 0);
         TunableSet::new(key, |_: &Key, inputs: &Backward<R>| inputs.clone())
-            .with(Tunable::new("cmma", by(Cmma)).group(&on_tensor_cores, |_| 1))
-            .with(Tunable::new("mma", by(Mma)).group(&on_tensor_cores, |_| 1))
+            .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
+            .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("winograd", by_winograd).group(&on_tensor_cores, with_many_channels))
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
     });
@@ -188,7 +268,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
 }
 
 fn input_gradient_by<R: CubeRuntime>(
-    tile: AcceleratedTileKind,
+    kernel: Kernel,
     (gradient, weight, [batch, channels, height, width], options): Backward<R>,
 ) -> Result<CubeTensor<R>, String> {
     let of_input = empty(&gradient, [batch, height, width, channels]);
@@ -196,8 +276,14 @@ fn input_gradient_by<R: CubeRuntime>(
     let [out_grad, weights] = [gradient, weight].map(channels_last);
     let inputs =
         ConvolutionInputs::BackwardData { out_grad, weights, in_grad: of_input.clone().binding() };
-    launch_ref(&strategy(tile), &client, inputs, arguments(&options), of_one_type(of_input.dtype))
-        .map_err(|error| format!("{error:?}"))?;
+    launch_ref(
+        &strategy(kernel),
+        &client,
+        inputs,
+        arguments(&options),
+        of_one_type(of_input.dtype),
+    )
+    .map_err(|error| format!("{error:?}"))?;
     Ok(permute_nhwc_to_nchw(of_input))
 }
 
@@ -206,11 +292,7 @@ fn channels_last<R: CubeRuntime>(maps: CubeTensor<R>) -> InputBinding<R> {
     InputBinding::new(into_contiguous(permute_nchw_to_nhwc(maps)).binding(), element)
 }
 
-fn strategy(tile_kind: AcceleratedTileKind) -> Strategy {
-    let algorithm = match tile_kind {
-        Cmma => ConvAlgorithm::SimpleSyncCyclic,
-        Mma => ConvAlgorithm::SimpleSyncStrided,
-    };
+fn strategy((algorithm, tile_kind): Kernel) -> Strategy {
     Strategy::Inferred { algorithm, tile_kind }
 }
 
@@ -228,7 +310,7 @@ mod tests {
         let tried = |maps, channels| {
             let weight = [64, channels, 3, 3];
             let moves = [[1, 1]; 3];
-            Key { dtype: DType::F32, maps, weight, moves, bias: true }
+            Key { dtype: DType::F32, maps, weight, moves, bias: true, accelerator: false }
                 .has_many_channels()
         };
         assert!(tried([256, 256, 256], 64));
