@@ -12,7 +12,10 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::buffers::{elementwise, empty, empty_of};
+use super::{
+    buffers::{elementwise, empty, empty_of},
+    extent::{Extent, ExtentLaunch},
+};
 
 /// The winner of a window where ReLU left nothing above zero, so that no gradient goes through it.
 const NONE: u32 = 4;
@@ -33,17 +36,16 @@ fn pool<E: Float>(
     output: &mut Array<E>,
     winners: &mut Array<i32>,
     size: Size,
+    windows: &Extent,
     #[comptime] rectified: bool,
     #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
     if i < output.len() {
         let Size { height, width, channels } = size;
-        let channel = i % channels;
-        let column = i / channels % (width / 2);
-        let row = i / channels / (width / 2) % (height / 2);
-        let image = i / channels / (width / 2) / (height / 2);
-        let first = ((image * height + 2 * row) * width + 2 * column) * channels + channel;
+        let window = windows.position(i);
+        let line = window.image * height + 2 * window.row;
+        let first = (line * width + 2 * window.column) * channels + window.channel;
         // What ReLU keeps is above zero; without it the first value leads.
         let mut largest = 0.0f32;
         let mut winner = NONE.runtime();
@@ -56,7 +58,7 @@ fn pool<E: Float>(
             let beside = (place / 2) as usize * width + (place % 2) as usize;
             let mut value = f32::cast_from(maps[first + beside * channels]);
             if rectified {
-                value += f32::cast_from(bias[channel]);
+                value += f32::cast_from(bias[window.channel]);
             }
             // A NaN wins, and stays.
             if value > largest || value.is_nan() {
@@ -69,32 +71,40 @@ fn pool<E: Float>(
     }
 }
 
-/// A unit for each value before pooling.
+/// A unit for each window, and for each part of one that rows or columns of an odd number leave, whose
+/// values have no gradient.
 #[cube(launch)]
 fn differentiate<E: Float>(
     winners: &Array<i32>,
     gradient: &Array<E>,
     of_maps: &mut Array<E>,
     size: Size,
+    windows: &Extent,
+    units: usize,
     #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
-    if i < of_maps.len() {
+    if i < units {
         let Size { height, width, channels } = size;
-        let channel = i % channels;
-        let column = i / channels % width;
-        let row = i / channels / width % height;
-        let image = i / channels / width / height;
+        let window = windows.position(i);
+        let mut winner = i32::cast_from(NONE.runtime());
         let mut value = E::from_int(0);
-        // The last of an odd number of rows or columns is in no window.
-        if row / 2 < height / 2 && column / 2 < width / 2 {
-            let window = (image * (height / 2) + row / 2) * (width / 2) + column / 2;
-            let window = window * channels + channel;
-            if winners[window] == (row % 2 * 2 + column % 2) as i32 {
-                value = gradient[window];
+        if window.row < height / 2 && window.column < width / 2 {
+            let line = window.image * (height / 2) + window.row;
+            let pooled = (line * (width / 2) + window.column) * channels + window.channel;
+            winner = winners[pooled];
+            value = gradient[pooled];
+        }
+        let (top, left) = (2 * window.row, 2 * window.column);
+        #[unroll]
+        for place in 0..4usize {
+            let (row, column) = (top + place / 2, left + place % 2);
+            if row < height && column < width {
+                let pixel = (window.image * height + row) * width + column;
+                of_maps[pixel * channels + window.channel] =
+                    select(winner == place as i32, value, E::from_int(0));
             }
         }
-        of_maps[i] = value;
     }
 }
 
@@ -121,6 +131,7 @@ pub(super) fn forward<R: CubeRuntime>(
         output.clone().into_array_arg(),
         winners.clone().into_array_arg(),
         SizeLaunch::new(height, width, channels),
+        ExtentLaunch::new(height / 2, width / 2, channels),
         rectified,
         element,
     );
@@ -136,7 +147,9 @@ pub(super) fn backward<R: CubeRuntime>(
     let [winners, gradient] =
         [winners, gradient].map(|maps| into_contiguous(permute_nchw_to_nhwc(maps)));
     let of_maps = empty(&gradient, [batch, height, width, channels]);
-    let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
+    let [down, across] = [height, width].map(|side| side.div_ceil(2));
+    let units = batch * down * across * channels;
+    let (count, cube) = elementwise(&gradient.client, units);
     differentiate::launch::<R>(
         &of_maps.client,
         count,
@@ -145,6 +158,8 @@ pub(super) fn backward<R: CubeRuntime>(
         gradient.into_array_arg(),
         of_maps.clone().into_array_arg(),
         SizeLaunch::new(height, width, channels),
+        ExtentLaunch::new(down, across, channels),
+        units,
         of_maps.dtype.into(),
     );
     permute_nhwc_to_nchw(of_maps)

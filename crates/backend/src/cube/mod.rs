@@ -32,6 +32,7 @@ mod update;
 
 // What kernels are made of.
 mod buffers;
+mod extent;
 mod lanes;
 mod layout;
 

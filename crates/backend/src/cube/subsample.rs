@@ -3,13 +3,16 @@
 
 use burn_cubecl::{
     CubeRuntime,
-    cubecl::{self, prelude::*},
+    cubecl::{self, prelude::*, std::FastDivmod},
     kernel::into_contiguous,
     ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
     tensor::CubeTensor,
 };
 
-use super::buffers::{elementwise, empty};
+use super::{
+    buffers::{elementwise, empty},
+    extent::{Extent, ExtentLaunch},
+};
 use crate::subsample::middle;
 
 /// Large maps with few channels, small ones with many.
@@ -23,7 +26,6 @@ struct Sizes {
     many: usize,
     /// Where the few stand among the many.
     first: usize,
-    stride: usize,
 }
 
 #[cube(launch)]
@@ -31,55 +33,52 @@ fn choose<E: Float>(
     large: &Array<E>,
     small: &mut Array<E>,
     sizes: Sizes,
+    result: &Extent,
+    stride: usize,
     #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
     if i < small.len() {
-        let Sizes { height, width, few, many, first, stride } = sizes;
-        let (rows, columns) = (height.div_ceil(stride), width.div_ceil(stride));
-        let channel = i % many;
-        let column = i / many % columns * stride;
-        let row = i / many / columns % rows * stride;
-        let image = i / many / columns / rows;
+        let Sizes { height, width, few, many: _, first } = sizes;
+        let of = result.position(i);
         let mut value = E::from_int(0);
-        if channel >= first && channel < first + few {
-            value = large[((image * height + row) * width + column) * few + channel - first];
+        if of.channel >= first && of.channel < first + few {
+            let line = of.image * height + of.row * stride;
+            value = large[(line * width + of.column * stride) * few + of.channel - first];
         }
         small[i] = value;
     }
 }
 
+/// - `rows`, `columns`: of the small maps
 #[cube(launch)]
 fn put_back<E: Float>(
     small: &Array<E>,
     large: &mut Array<E>,
     sizes: Sizes,
+    result: &Extent,
+    stride: FastDivmod<usize>,
+    rows: usize,
+    columns: usize,
     #[define(E)] _element: StorageType,
 ) {
     let i = ABSOLUTE_POS;
     if i < large.len() {
-        let Sizes { height, width, few, many, first, stride } = sizes;
-        let (rows, columns) = (height.div_ceil(stride), width.div_ceil(stride));
-        let channel = i % few;
-        let column = i / few % width;
-        let row = i / few / width % height;
-        let image = i / few / width / height;
+        let of = result.position(i);
+        let (row, below) = stride.div_mod(of.row);
+        let (column, beyond) = stride.div_mod(of.column);
         let mut value = E::from_int(0);
         // Both remainders are zero where a place was chosen.
-        if row % stride + column % stride == 0 {
-            let place = (image * rows + row / stride) * columns + column / stride;
-            value = small[place * many + first + channel];
+        if below + beyond == 0 {
+            let place = (of.image * rows + row) * columns + column;
+            value = small[place * sizes.many + sizes.first + of.channel];
         }
         large[i] = value;
     }
 }
 
-fn sizes<R: CubeRuntime>(
-    [few, height, width]: [usize; 3],
-    many: usize,
-    stride: usize,
-) -> SizesLaunch<R> {
-    SizesLaunch::new(height, width, few, many, middle(few, many).start, stride)
+fn sizes<R: CubeRuntime>([few, height, width]: [usize; 3], many: usize) -> SizesLaunch<R> {
+    SizesLaunch::new(height, width, few, many, middle(few, many).start)
 }
 
 pub(super) fn forward<R: CubeRuntime>(
@@ -98,7 +97,9 @@ pub(super) fn forward<R: CubeRuntime>(
         cube,
         maps.into_array_arg(),
         chosen.clone().into_array_arg(),
-        sizes([inputs, height, width], channels, stride),
+        sizes([inputs, height, width], channels),
+        ExtentLaunch::new(rows, columns, channels),
+        stride,
         chosen.dtype.into(),
     );
     permute_nhwc_to_nchw(chosen)
@@ -111,7 +112,7 @@ pub(super) fn backward<R: CubeRuntime>(
     stride: usize,
 ) -> CubeTensor<R> {
     let gradient = into_contiguous(permute_nchw_to_nhwc(gradient));
-    let channels = gradient.meta.shape()[3];
+    let [_, rows, columns, channels] = gradient.meta.shape().dims();
     let of_maps = empty(&gradient, [batch, height, width, inputs]);
     let (count, cube) = elementwise(&gradient.client, of_maps.meta.num_elements());
     put_back::launch::<R>(
@@ -120,7 +121,11 @@ pub(super) fn backward<R: CubeRuntime>(
         cube,
         gradient.into_array_arg(),
         of_maps.clone().into_array_arg(),
-        sizes([inputs, height, width], channels, stride),
+        sizes([inputs, height, width], channels),
+        ExtentLaunch::new(height, width, inputs),
+        stride,
+        rows,
+        columns,
         of_maps.dtype.into(),
     );
     permute_nhwc_to_nchw(of_maps)
