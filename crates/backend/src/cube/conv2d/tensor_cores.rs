@@ -60,7 +60,9 @@ pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOption
     options.groups == 1 && maps.dtype == DType::F32 && has_tensor_cores(maps)
 }
 
-/// What the choice of a kernel depends on; the size of maps and their number up to the next power of two.
+/// What the choice of a kernel depends on; the size of maps and their number up to the next power of two. Both
+/// tuners have a name, and so a file for their choices: a convolution and the gradient of an input may have
+/// equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
     dtype: DType,
@@ -145,7 +147,7 @@ pub(super) fn forward<R: CubeRuntime>(
     bias: Option<CubeTensor<R>>,
     options: &Conv2dOptions,
 ) -> CubeTensor<R> {
-    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("forward");
     let candidates = TUNER.init(|| {
         let direct = |(input, weight, bias, options): Forward<R>| {
             conv_forward(input, weight, bias, burn_options(&options), ConvStrategy::Direct)
@@ -240,7 +242,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
     size: [usize; 4],
     options: &Conv2dOptions,
 ) -> CubeTensor<R> {
-    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("input-gradient");
     let candidates = TUNER.init(|| {
         let key = |(gradient, weight, _, options): &Backward<R>| {
             Key::of(gradient, weight, options, false)
