@@ -36,7 +36,7 @@ use crate::{
 ///
 /// Without a command, the default recipe is trained.
 #[derive(Debug, Parser)]
-#[command(name = "recipes", version, arg_required_else_help = false)]
+#[command(name = "recipes", bin_name = "recipes", version, arg_required_else_help = false)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
