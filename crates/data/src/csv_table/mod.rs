@@ -3,9 +3,9 @@
 //! The training file is read twice, a row at a time, so its text is never in memory: the first
 //! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
 //! the indices of categories. (One more pass comes first where numbers may have a decimal comma, and
-//! one if only the whole target column shows whether the first row is a header.) Then the rows are split, the statistics of the training rows
-//! become the preprocessing (`fit`), and files of validation and test rows are encoded with it
-//! (`apply`), as rows to predict are later.
+//! one if only the whole target column shows whether the first row is a header.) Then the rows are
+//! split, the statistics of the training rows become the preprocessing (`fit`), and files of
+//! validation and test rows are encoded with it (`apply`), as rows to predict are later.
 
 // From the file to the numbers.
 mod decimal_comma;

@@ -89,8 +89,8 @@ impl ImageFolderSplits {
 ///
 /// Images may lie in folders below their class folder. Hidden files and folders, `__MACOSX`, and
 /// files that are not named as images are passed over, and so are other folders beside those of
-/// splits, and the folders of runs and caches. A folder is a split only if it holds folders, so a class of images alone may be called
-/// `train`.
+/// splits, and the folders of runs and caches. A folder is a split only if it holds folders, so a class
+/// of images alone may be called `train`.
 ///
 /// # Errors
 ///

@@ -16,10 +16,10 @@
 //! ```
 //!
 //! **Writing.** The divergence flag is read from the device: a state that has seen a loss or a gradient
-//! that is not finite is never written. The run's logs are synced, and their lengths noted. The files are written into
-//! `step-<N>.partial` and synced one by one, the manifest last; the directory is synced and renamed
-//! to `step-<N>`; `checkpoints` is synced. If power fails between any two of these, every `step-<N>` is
-//! still whole.
+//! that is not finite is never written. The run's logs are synced, and their lengths noted. The files
+//! are written into `step-<N>.partial` and synced one by one, the manifest last; the directory is synced
+//! and renamed to `step-<N>`; `checkpoints` is synced. If power fails between any two of these, every
+//! `step-<N>` is still whole.
 //!
 //! **Keeping.** The new directory is read back and verified. Only then are older ones removed, down
 //! to the `keep` newest and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial`
