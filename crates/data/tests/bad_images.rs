@@ -5,6 +5,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -18,6 +19,10 @@ use proptest::{prelude::*, sample::Index};
 use tempfile::TempDir;
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };
+
+fn silent(_done: usize, _total: usize) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 fn golden(file: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/images");
@@ -235,7 +240,7 @@ fn a_file_that_vanishes_is_named() {
     let error = listed.read(1, &mut vec![0; SHAPE.bytes()]).unwrap_err();
     assert!(error.to_string().starts_with(&start), "{error}");
     assert!(error.help().unwrap().ends_with("or train with `data.on_bad_image = \"skip\"`"));
-    let error = listed_too.load(&mut |_, _| {}).unwrap_err().to_string();
+    let error = listed_too.load(&mut silent).unwrap_err().to_string();
     assert!(error.starts_with(&start), "{error}");
 }
 
@@ -251,7 +256,7 @@ mod unix {
         let name = <OsStr as unix::ffi::OsStrExt>::from_bytes(b"\xff.png");
         fs::write(root.path().join("b").join(name), golden("wide.png")).unwrap();
         let options = ImageFolderOptions::new(root.path(), [8, 8]);
-        let (images, _) = open_image_folder(&options).unwrap().train.load(&mut |_, _| {}).unwrap();
+        let (images, _) = open_image_folder(&options).unwrap().train.load(&mut silent).unwrap();
         assert_eq!(images.labels(), [0, 1, 1]);
 
         fs::create_dir(root.path().join(name)).unwrap();
@@ -274,7 +279,7 @@ mod unix {
         unix::fs::symlink(root.path().join("a"), linked.path().join("a")).unwrap();
         let found = image_files_in(linked.path()).unwrap();
         assert_eq!(found, ["a/1.png", "a/2.png"].map(|file| linked.path().join(file)));
-        let error = train.load(&mut |_, _| {}).unwrap_err().to_string();
+        let error = train.load(&mut silent).unwrap_err().to_string();
         assert!(error.contains("b/2.png` cannot be read"), "{error}");
     }
 
@@ -334,7 +339,7 @@ mod unix {
             return eprintln!("SKIPPED: this user may read everything");
         }
         let train = open_image_folder(&ImageFolderOptions::new(root.path(), [8, 8])).unwrap().train;
-        let error = train.load(&mut |_, _| {}).unwrap_err();
+        let error = train.load(&mut silent).unwrap_err();
         assert!(error.to_string().contains("b/1.png` cannot be read"), "{error}");
     }
 }

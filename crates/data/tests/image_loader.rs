@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
+    ops::ControlFlow,
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
@@ -258,7 +259,7 @@ fn a_file_that_vanishes_is_named() {
         }
     }
     let images = open_image_folder(&ImageFolderOptions::new(folder.path(), [4, 4])).unwrap().train;
-    let (images, _) = images.prepare(&mut |_, _| {}).unwrap();
+    let (images, _) = images.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
     let loader = open(images, 8, Residency::Host, 2).unwrap();
     assert_eq!(loader.batches(0, 0).filter_map(Result::ok).count(), 3);
 

@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     io::{Write, stderr},
+    ops::ControlFlow,
     time::{Duration, Instant},
 };
 
@@ -248,8 +249,11 @@ impl Console {
     }
 
     /// Is told of preparation, as [`Console::on_preparation`] is.
-    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
-        |task: &str, done, of| self.on_preparation(task, done, of)
+    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) -> ControlFlow<()> {
+        |task: &str, done, of| {
+            self.on_preparation(task, done, of);
+            ControlFlow::Continue(())
+        }
     }
 
     /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use data::DataError;
+use data::{DataError, image_folder::ImageFolderError};
 use inference::{InferenceError, InputKind};
 use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
@@ -72,7 +72,11 @@ impl From<Problems> for Failure {
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
-        Self::of(ExitCode::UserData, &error, error.help())
+        let exit_code = match error {
+            DataError::ImageFolder(ImageFolderError::Stopped) => ExitCode::Interrupted,
+            _ => ExitCode::UserData,
+        };
+        Self::of(exit_code, &error, error.help())
     }
 }
 

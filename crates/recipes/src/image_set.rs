@@ -1,6 +1,6 @@
 //! Images as a recipe trains on them: read, brought to one shape, and split.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use data::{
     DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, SharedFiles,
@@ -11,8 +11,8 @@ use data::{
     hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages, SkipReport,
-        open_image_folder, shared_images,
+        self, ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        SkipReport, open_image_folder, shared_images,
     },
     refuse_shared,
 };
@@ -31,8 +31,9 @@ const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
 
-/// Is told what happens before the first step: the task, how much is done, and of how much.
-pub type Progress<'a> = dyn FnMut(&str, usize, usize) + 'a;
+/// Is told what happens before the first step: the task, how much is done, and of how much. Answers
+/// whether to go on.
+pub type Progress<'a> = dyn FnMut(&str, usize, usize) -> ControlFlow<()> + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
 pub struct ImageSet {
@@ -394,7 +395,7 @@ fn decode(
 /// Decodes images into memory where they fit, otherwise once to find the bad ones.
 pub(crate) fn load_or_prepare(
     folder: ImageFolder,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut image_folder::Progress<'_>,
 ) -> Result<(PreparedImages, SkipReport), DataError> {
     if bytes_of(&folder) <= IN_MEMORY_BYTES {
         folder.load(progress)

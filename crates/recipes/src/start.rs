@@ -1,6 +1,6 @@
 //! What a recipe needs to begin a run, or to resume one.
 
-use std::{path::PathBuf, rc::Rc, time::Instant};
+use std::{ops::ControlFlow, path::PathBuf, rc::Rc, time::Instant};
 
 use backend::{
     device::{self, Device},
@@ -108,9 +108,15 @@ impl<'a> Start<'a> {
         batching.shared(self.group.share())
     }
 
-    /// [`Start::prepare`] as a function.
-    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) {
-        |task, done, of| self.prepare(task, done, of)
+    /// [`Start::prepare`] as a function, which answers whether the user wants to go on.
+    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) -> ControlFlow<()> {
+        |task, done, of| {
+            self.prepare(task, done, of);
+            match self.interrupt.requested() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
     }
 
     /// Refuses to go on under other settings than the run has on file, if it has any.

@@ -48,11 +48,12 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         device: &B::Device,
     ) -> Result<Self, Failure> {
         let weights = config.open_weights(start.initial_weights())?;
-        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress())?;
+        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress());
+        start.stop_if_asked()?;
+        let images = images?;
         config.data.choose_size();
         let config = &*config;
         let ImageConfig { data, augment, training, .. } = config;
-        start.stop_if_asked()?;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
         let mut preprocessing = images.preprocessing(data)?;

@@ -53,8 +53,9 @@ fn train<B: AutodiffBackend>(
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
     config.choose_arithmetic::<B>(device)?;
-    let mut images = ImageSet::read(data, seed, &mut start.progress())?;
+    let images = ImageSet::read(data, seed, &mut start.progress());
     start.stop_if_asked()?;
+    let mut images = images?;
     start.keep_apart(&images.shared)?;
     let classes = images.classes().to_vec();
 
@@ -155,7 +156,9 @@ fn frozen_and_trained<B: AutodiffBackend>(
     let ImageConfig { data, model: settings, training, .. } = config;
     let pretrained = start.group.clone().first_of_host_first(|| {
         Pretrained::<B::InnerBackend>::open(settings, backbone, &mut start.progress(), device)
-    })?;
+    });
+    start.stop_if_asked()?;
+    let pretrained = pretrained?;
     let Some(pretrained) = pretrained else {
         let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
         let frozen = Frozen::new(blank.split(0).0, images.preprocessing(data)?, device);

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use store::FileLock;
 
 use super::{
-    ImageFolderError, Resize,
-    pass::{Pass, Passed},
+    ImageFolderError, Progress, Resize,
+    pass::{Pass, Passed, go_on},
 };
 use crate::ImageShape;
 
@@ -186,14 +186,14 @@ impl Cache {
         directory: &Path,
         shape: ImageShape,
         images: usize,
-        progress: &mut dyn FnMut(usize, usize),
+        progress: &mut Progress<'_>,
     ) -> Result<FileLock, ImageFolderError> {
         loop {
             if let Some(lock) = FileLock::take(&directory.join(".lock"))? {
                 return Ok(lock);
             }
             let shards = (0..).take_while(|&index| shard_path(directory, index).exists()).count();
-            progress(images.min(shards * images_per_shard(shape)), images);
+            go_on(progress(images.min(shards * images_per_shard(shape)), images))?;
             thread::sleep(POLL);
         }
     }
@@ -250,6 +250,8 @@ fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::{
         super::{OnBadImage, pass},
         *,
@@ -285,7 +287,9 @@ mod tests {
         let missing = folder.path().join("missing.png");
         let files = [file("1.png", "one"), file("2.png", "two")];
         let key = |files: &[PathBuf], shape, resize| {
-            let hashes = pass::hash_all(files, OnBadImage::Skip, &mut |_, _| {}).unwrap();
+            let hashes =
+                pass::hash_all(files, OnBadImage::Skip, &mut |_, _| ControlFlow::Continue(()))
+                    .unwrap();
             super::key(&hashes, shape, resize)
         };
         let first = key(&files, SHAPE, Resize::Crop);

@@ -152,6 +152,9 @@ pub enum ImageFolderError {
         /// What the system says.
         source: io::Error,
     },
+    /// Whoever was told of the progress asked to stop.
+    #[error("stopped before all images were read")]
+    Stopped,
 }
 
 impl ImageFolderError {
@@ -205,6 +208,7 @@ impl ImageFolderError {
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }
+            Self::Stopped => return None,
             Self::CacheRead { path, .. } => format!(
                 "let the file be read, or delete `{}`; a run that starts or resumes builds the cache anew",
                 path.parent().unwrap_or(path).display()

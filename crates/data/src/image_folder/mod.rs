@@ -48,7 +48,7 @@ pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
     source::{
-        ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image,
+        ImageFolder, PreparedImages, Progress, SkipReport, SkippedImage, decode_image, read_image,
         shared_images,
     },
 };
@@ -101,6 +101,8 @@ impl ImageFolderSplits {
 /// # Examples
 ///
 /// ```
+/// use std::ops::ControlFlow;
+///
 /// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder}};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -110,7 +112,7 @@ impl ImageFolderSplits {
 /// #     image::GrayImage::from_pixel(40, 30, image::Luma([grey])).save(path)?;
 /// # }
 /// let splits = open_image_folder(&ImageFolderOptions::new(folder.path(), [16, 16]))?;
-/// let (images, report) = splits.train.load(&mut |_done, _total| {})?;
+/// let (images, report) = splits.train.load(&mut |_done, _total| ControlFlow::Continue(()))?;
 /// assert_eq!(images.classes(), ["black", "white"]);
 /// assert_eq!((images.labels().len(), report.skipped.len()), (2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

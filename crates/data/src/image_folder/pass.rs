@@ -1,12 +1,15 @@
 //! A pass over the files: decoded in parallel, judged in the order of the listing.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use rayon::prelude::*;
 use store::sha256_hex;
 
 use super::{
-    BadImage, ImageFolderError, OnBadImage, Resize,
+    BadImage, ImageFolderError, OnBadImage, Progress, Resize,
     decode::{decode_pixels, open_file, read_file},
 };
 use crate::ImageShape;
@@ -27,7 +30,7 @@ pub(super) struct Pass<'a> {
     done: usize,
     bad: Vec<(usize, BadImage)>,
     hashes: Vec<String>, // of the good files
-    progress: &'a mut dyn FnMut(usize, usize),
+    progress: &'a mut Progress<'a>,
 }
 
 /// What a pass found.
@@ -39,13 +42,13 @@ pub(super) struct Passed {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass over `total` files; `progress` is told how many are done, and of how many.
+    /// A pass over `total` files.
     pub(super) fn new(
         shape: ImageShape,
         resize: Resize,
         on_bad_image: OnBadImage,
         total: usize,
-        progress: &'a mut dyn FnMut(usize, usize),
+        progress: &'a mut Progress<'a>,
     ) -> Self {
         Self {
             shape,
@@ -111,8 +114,15 @@ impl<'a> Pass<'a> {
             }
             self.done += 1;
         }
-        (self.progress)(self.done, self.total);
-        Ok(())
+        go_on((self.progress)(self.done, self.total))
+    }
+}
+
+/// An error where progress was answered by a stop.
+pub(super) fn go_on(flow: ControlFlow<()>) -> Result<(), ImageFolderError> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(ImageFolderError::Stopped),
     }
 }
 
@@ -120,7 +130,7 @@ impl<'a> Pass<'a> {
 pub(super) fn hash_all(
     files: &[PathBuf],
     on_bad_image: OnBadImage,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut Progress<'_>,
 ) -> Result<Vec<Option<String>>, ImageFolderError> {
     let mut hashes = Vec::with_capacity(files.len());
     for block in files.chunks(block()) {
@@ -133,7 +143,7 @@ pub(super) fn hash_all(
                 (found, _) => hashes.push(found.ok()),
             }
         }
-        progress(hashes.len(), files.len());
+        go_on(progress(hashes.len(), files.len()))?;
     }
     Ok(hashes)
 }

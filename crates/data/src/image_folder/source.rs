@@ -1,6 +1,7 @@
 //! The images of a split: listed, then checked or decoded.
 
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -10,9 +11,13 @@ use super::{
     cache::{self, Cache},
     decode::{decode_pixels, read_pixels},
     listing::{Ignored, Listing},
-    pass::{self, Pass, Passed},
+    pass::{self, Pass, Passed, go_on},
 };
 use crate::{DataError, ImageShape, ImageSource, SharedFiles, images::allocate, shared};
+
+/// Is told how many images are done, and of how many; answers whether to go on. An answer to stop ends
+/// the work with [`ImageFolderError::Stopped`].
+pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
 
 /// The images of a split, as they were listed.
 ///
@@ -107,7 +112,7 @@ impl ImageFolder {
     ///
     /// Where the folder for caches cannot be made; where a file cannot be read, unless bad images are
     /// skipped.
-    pub fn hash(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<(), DataError> {
+    pub fn hash(&self, progress: &mut Progress<'_>) -> Result<(), DataError> {
         if let Some(cache) = &self.options.cache {
             store::create_directory(cache).map_err(ImageFolderError::from)?;
         }
@@ -115,10 +120,7 @@ impl ImageFolder {
         Ok(())
     }
 
-    fn hashes(
-        &self,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<&[Option<String>], ImageFolderError> {
+    fn hashes(&self, progress: &mut Progress<'_>) -> Result<&[Option<String>], ImageFolderError> {
         if let Some(known) = self.hashes.get() {
             return Ok(known);
         }
@@ -137,7 +139,7 @@ impl ImageFolder {
     /// Where memory does not suffice.
     pub fn load(
         self,
-        progress: &mut dyn FnMut(usize, usize),
+        progress: &mut Progress<'_>,
     ) -> Result<(PreparedImages, SkipReport), DataError> {
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
@@ -165,7 +167,7 @@ impl ImageFolder {
     /// Where the cache cannot be written.
     pub fn prepare(
         self,
-        progress: &mut dyn FnMut(usize, usize),
+        progress: &mut Progress<'_>,
     ) -> Result<(PreparedImages, SkipReport), DataError> {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
@@ -182,11 +184,11 @@ impl ImageFolder {
     fn open_cache(
         &self,
         directory: &Path,
-        progress: &mut dyn FnMut(usize, usize),
+        progress: &mut Progress<'_>,
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
         store::create_directory(directory)?; // one that cannot be is told before anything is read
-        let hashes = self.hashes(&mut |_, _| {})?;
+        let hashes = self.hashes(&mut |_, _| ControlFlow::Continue(()))?;
         let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
@@ -208,11 +210,11 @@ impl ImageFolder {
         directory: &Path,
         key: &str,
         hashes: &[Option<String>],
-        progress: &mut dyn FnMut(usize, usize),
+        progress: &mut Progress<'_>,
     ) -> Result<Option<OpenCache>, ImageFolderError> {
         let Some(cache) = Cache::open(directory, key, hashes, self.shape)? else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
-        progress(hashes.len(), hashes.len());
+        go_on(progress(hashes.len(), hashes.len()))?;
         let hashes = cache::kept(hashes, &cache.skipped).cloned().collect();
         Ok(Some((cache, Passed { bad, hashes })))
     }
@@ -224,14 +226,14 @@ impl ImageFolder {
     ) -> Result<Option<Vec<(usize, BadImage)>>, ImageFolderError> {
         let files: Vec<PathBuf> =
             places.iter().map(|&place| self.listing.files[place].clone()).collect();
-        let mut no_progress = |_, _| {};
+        let mut no_progress = |_, _| ControlFlow::Continue(());
         let mut pass = self.pass(&mut no_progress);
         pass.check(&files)?;
         let reasons = pass.finish().bad.into_iter().map(|(_, reason)| reason);
         Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
     }
 
-    fn pass<'a>(&self, progress: &'a mut dyn FnMut(usize, usize)) -> Pass<'a> {
+    fn pass<'a>(&self, progress: &'a mut Progress<'a>) -> Pass<'a> {
         let ImageFolderOptions { resize, on_bad_image, .. } = self.options;
         Pass::new(self.shape, resize, on_bad_image, self.listing.files.len(), progress)
     }
@@ -309,7 +311,8 @@ impl ImageSource for ImageFolder {
 
     /// Reads all files and decodes none.
     fn fingerprint(&self) -> Result<String, DataError> {
-        let files = self.listing.files.iter().zip(self.hashes(&mut |_, _| {})?);
+        let files =
+            self.listing.files.iter().zip(self.hashes(&mut |_, _| ControlFlow::Continue(()))?);
         let hash = |(file, known): (&PathBuf, &Option<String>)| match known {
             Some(known) => Ok(known.clone()),
             None => pass::hash(file)

@@ -223,7 +223,12 @@ fn the_files_are_hashed_once_and_a_bad_one_ends_that() {
     let (root, mut options) = cached_folder();
     let image = root.path().join("images/b/2.png");
     let (folder, mut seen) = (open_image_folder(&options).unwrap().train, Vec::new());
-    folder.hash(&mut |done, of| seen.push((done, of))).unwrap();
+    folder
+        .hash(&mut |done, of| {
+            seen.push((done, of));
+            GO_ON
+        })
+        .unwrap();
     assert_eq!(seen.last(), Some(&(2, 2)));
     let content = fs::read(&image).unwrap();
     fs::remove_file(&image).unwrap();
@@ -244,6 +249,22 @@ fn the_files_are_hashed_once_and_a_bad_one_ends_that() {
     fs::remove_file(root.path().join("images/a/1.png")).unwrap();
     let error = unread.prepare(&mut silent).unwrap_err().to_string();
     assert!(error.contains("2.png/cache"), "{error}");
+}
+
+#[test]
+fn who_is_told_of_the_progress_may_stop_it() {
+    let (root, options) = cached_folder();
+    let open = || open_image_folder(&options).unwrap().train;
+    let stopped = |error: DataError| {
+        assert!(matches!(error, DataError::ImageFolder(ImageFolderError::Stopped)), "{error}");
+    };
+    stopped(open().hash(&mut |_, _| ControlFlow::Break(())).unwrap_err());
+    stopped(open().load(&mut |_, _| ControlFlow::Break(())).unwrap_err());
+    let folder = open();
+    folder.hash(&mut silent).unwrap();
+    stopped(folder.prepare(&mut |_, _| ControlFlow::Break(())).unwrap_err());
+    assert!(!cache_file(root.path(), "manifest.json").exists());
+    assert_eq!(brightness(&prepare(&options)), [1, 2]);
 }
 
 #[test]
@@ -274,6 +295,7 @@ fn what_another_process_builds_is_progress() {
         } else if held.is_some() {
             fs::remove_file(cache_file(root.path(), "0000.pixels")).unwrap();
         }
+        GO_ON
     };
     let (images, _) = folder.prepare(&mut progress).unwrap();
     assert_eq!(brightness(&images), [1, 2]);

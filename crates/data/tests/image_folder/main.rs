@@ -6,15 +6,16 @@ mod cache;
 
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use data::{
-    ImageSource, Subset,
+    DataError, ImageSource, Subset,
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
-        open_image_folder, shared_images, training_folder,
+        ImageFolder, ImageFolderError, ImageFolderOptions, ImageFolderSplits, OnBadImage,
+        PreparedImages, open_image_folder, shared_images, training_folder,
     },
     refuse_shared,
 };
@@ -51,7 +52,11 @@ fn brightness(images: &dyn ImageSource) -> Vec<u8> {
     (0..images.labels().len()).map(read).collect()
 }
 
-fn silent(_done: usize, _total: usize) {}
+const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
+
+fn silent(_done: usize, _total: usize) -> ControlFlow<()> {
+    GO_ON
+}
 
 fn load_brightness(folder: ImageFolder) -> Vec<u8> {
     brightness(&folder.load(&mut silent).unwrap().0)
@@ -146,7 +151,10 @@ fn skipped_images_are_counted_and_listed() {
         let options = ImageFolderOptions { on_bad_image, cache, ..options(root.path()) };
         let open = || open_image_folder(&options).unwrap().train;
         let mut reported = Vec::new();
-        let mut progress = |done, total| reported.push((done, total));
+        let mut progress = |done, total| {
+            reported.push((done, total));
+            GO_ON
+        };
 
         let (images, report) = open().prepare(&mut progress).unwrap();
         assert_eq!(brightness(&images), [1, 3, 4]);

@@ -39,7 +39,8 @@ pub(super) fn run(
     };
     let folder = download::folder().map_err(|error| failure(error, Path::new("")))?;
     let (mut console, task) = (Console::new(progress), format!("downloading {}", set.name));
-    let mut show = |have, of| console.on_preparation(&task, have as usize, of as usize);
+    let mut show = console.progress();
+    let mut show = |have, of| show(&task, have as usize, of as usize);
     let folder = download::get(set, set.base, &folder, &download::agent(), &mut show)
         .map_err(|error| failure(error, &folder))?;
     let path = folder.join(set.path);

@@ -325,7 +325,8 @@ fn read_folder(
     let folder = open_image_folder(&options)?;
     let mut notes = Vec::from_iter(folder.note());
     notes.extend(folder.train.notes());
-    let mut progress = |done, of| console.on_preparation("decoding images", done, of);
+    let mut progress = console.progress();
+    let mut progress = |done, of| progress("decoding images", done, of);
     let (train, SkipReport { mut skipped, .. }) = load_or_prepare(folder.train, &mut progress)?;
     let (mut others, mut held_out) = (Vec::new(), [None, None]);
     let splits = [("validation", folder.validation), ("test", folder.test)];

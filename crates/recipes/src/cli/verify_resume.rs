@@ -38,7 +38,7 @@ pub(super) fn run(
     let mut console = Console::new(common.progress);
     let interrupt = stop_on_signals(group.leads())?;
     let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
-    let check = runs.verify(&mut console.progress())?;
+    let check = runs.verify(&mut |task, done, of| console.on_preparation(task, done, of))?;
     let printed = output.result(&check, |check| describe(check, arguments.steps));
     if check.identical {
         return printed;

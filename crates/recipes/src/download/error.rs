@@ -31,6 +31,8 @@ pub(crate) enum DownloadError {
     Store(#[from] StoreError),
     #[error("the platform has no cache folder")]
     NoFolder,
+    #[error("stopped before all was downloaded")]
+    Stopped,
 }
 
 impl DownloadError {
@@ -55,6 +57,7 @@ impl DownloadError {
         };
         let exit_code = match self {
             Self::File { .. } | Self::Store(_) => ExitCode::UserData,
+            Self::Stopped => ExitCode::Interrupted,
             _ => ExitCode::Unexpected,
         };
         Failure::new(exit_code, self.to_string(), self.help().unwrap_or_else(by_hand))
@@ -63,7 +66,9 @@ impl DownloadError {
     /// What to do, unless it is to download the files by hand.
     pub(super) fn help(&self) -> Option<String> {
         match self {
-            Self::BrokenOff { .. } => Some("run the command again to resume it".into()),
+            Self::BrokenOff { .. } | Self::Stopped => {
+                Some("run the command again to resume it".into())
+            }
             Self::Other { path, .. } => {
                 Some(format!("move `{}` away, then run the command again", path.display()))
             }

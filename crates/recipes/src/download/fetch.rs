@@ -11,20 +11,18 @@ use ureq::{
     http::{StatusCode, header},
 };
 
-use super::{DownloadError, catalogue::RemoteFile};
+use super::{DownloadError, Progress, catalogue::RemoteFile};
 
 /// The most connections for one file. Each but the last must bring something.
 const MOST_CONNECTIONS: usize = 50;
 
 /// Downloads a file into a folder, unless it is there. Only one process may do so at a time.
-///
-/// - `progress`: receives the bytes downloaded and the total
 pub(super) fn fetch(
     agent: &Agent,
     url: &str,
     file: &RemoteFile,
     folder: &Path,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut Progress<'_>,
 ) -> Result<(), DownloadError> {
     let destination = folder.join(file.name);
     let expected = file.sha256;
@@ -32,7 +30,8 @@ pub(super) fn fetch(
         let found = hash(&destination)?;
         if found.starts_with(expected) {
             let bytes = destination.metadata().map_err(DownloadError::file(&destination))?.len();
-            progress(bytes, bytes);
+            // It is there, so there is nothing to stop.
+            let _ = progress(bytes, bytes);
             return Ok(());
         }
         return Err(DownloadError::Other { path: destination, found, expected });
@@ -53,7 +52,9 @@ pub(super) fn fetch(
         let before = std::mem::replace(&mut have, end(&mut part)?);
         match ended {
             // A full disk stays full; a broken connection is retried if it brought anything.
-            Err(error @ DownloadError::File { .. }) => return Err(error),
+            Err(error @ (DownloadError::File { .. } | DownloadError::Stopped)) => {
+                return Err(error);
+            }
             Err(error) if have == before => return Err(error),
             _ if have == before => break,
             _ => {}
@@ -81,7 +82,7 @@ fn go_on(
     known: &mut Option<u64>,
     part: &mut File,
     path: &Path,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut Progress<'_>,
 ) -> Result<(), DownloadError> {
     let unreachable = |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };
     let mut request = agent.get(url);
@@ -114,7 +115,9 @@ fn go_on(
     let mut body = response.into_body().into_reader().take(bytes + 1 - have);
     let mut buffer = vec![0; 1 << 16];
     loop {
-        progress(have, bytes);
+        if progress(have, bytes).is_break() {
+            return Err(DownloadError::Stopped);
+        }
         let count = match body.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => count,

@@ -7,7 +7,7 @@ use std::{
 
 use ureq::Agent;
 
-use super::{DownloadError, catalogue::RemoteFile, fetch, lock};
+use super::{DownloadError, Progress, catalogue::RemoteFile, fetch, lock};
 
 /// Where PyTorch keeps the weights of torchvision.
 pub(crate) const BASE: &str = "https://download.pytorch.org/models/";
@@ -37,13 +37,12 @@ pub(crate) fn file_of(network: &str) -> Option<&'static RemoteFile> {
 /// Downloads a file into a folder, unless it is there, and returns its path.
 ///
 /// - `base`: the address that the file's name is appended to; [`BASE`] except in tests
-/// - `progress`: receives the bytes downloaded and the total
 pub(crate) fn get(
     file: &RemoteFile,
     base: &str,
     folder: &Path,
     agent: &Agent,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut Progress<'_>,
 ) -> Result<PathBuf, DownloadError> {
     fs::create_dir_all(folder).map_err(DownloadError::file(folder))?;
     let path = folder.join(file.name);

@@ -14,6 +14,7 @@ mod unpack;
 
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -27,6 +28,9 @@ pub(crate) use self::{
     catalogue::{DataSet, find, names},
     error::DownloadError,
 };
+
+/// Receives the bytes downloaded and the total, and answers whether to go on.
+pub(crate) type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
 /// The folder that data sets are kept in.
 pub(crate) fn folder() -> Result<PathBuf, DownloadError> {
@@ -53,13 +57,12 @@ fn lock(folder: &Path, name: &str) -> Result<FileLock, DownloadError> {
 /// Downloads a data set into its own folder below `folder`, and returns that; existing files stay.
 ///
 /// - `base`: the address that file names are appended to; [`DataSet::base`] except in tests
-/// - `progress`: receives the bytes downloaded and the total
 pub(crate) fn get(
     set: &DataSet,
     base: &str,
     folder: &Path,
     agent: &Agent,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut Progress<'_>,
 ) -> Result<PathBuf, DownloadError> {
     let above = folder;
     let folder = above.join(set.name);

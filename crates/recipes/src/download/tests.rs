@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
+    ops::ControlFlow,
     path::Path,
     sync::{Arc, Mutex},
     thread,
@@ -23,6 +24,10 @@ const BYTES: usize = 300_000;
 
 fn content() -> Vec<u8> {
     (0..BYTES).map(|i| (i * i % 251) as u8).collect()
+}
+
+fn silent(_have: u64, _of: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 /// How a server answers.
@@ -103,7 +108,10 @@ fn a_file_arrives_whole_and_is_not_fetched_again() {
     let server = serve(content(), GOOD);
     for _ in 0..2 {
         let mut last = (0, 0);
-        let mut progress = |have, of| last = (have, of);
+        let mut progress = |have, of| {
+            last = (have, of);
+            ControlFlow::Continue(())
+        };
         let got = get(&set, &server.base, folder.path(), &agent(), &mut progress).unwrap();
         assert_eq!(fs::read(got.join("a.bin")).unwrap(), content());
         assert_eq!(last, (BYTES as u64, BYTES as u64));
@@ -113,13 +121,30 @@ fn a_file_arrives_whole_and_is_not_fetched_again() {
 }
 
 #[test]
+fn a_download_that_is_stopped_goes_on_later() {
+    let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
+    let server = serve(content(), GOOD);
+    let mut asked = 0;
+    let mut stops = |have, _| {
+        asked += 1;
+        if have > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let error = get(&set, &server.base, folder.path(), &agent(), &mut stops).unwrap_err();
+    assert!(matches!(error, DownloadError::Stopped), "{error}");
+    assert_eq!(asked, 2, "a connection that was stopped is not tried again");
+    let got = get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap();
+    assert_eq!(fs::read(got.join("a.bin")).unwrap(), content());
+    assert!(server.asked.lock().unwrap()[1] > 0, "what came before is kept");
+}
+
+#[test]
 fn of_several_that_want_a_file_one_downloads_it() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
     let server = serve(content(), Manner { breaks_after: 50_000, ..GOOD });
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap();
+                get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap();
             });
         }
     });
@@ -132,7 +157,7 @@ fn of_several_that_want_a_file_one_downloads_it() {
 fn a_connection_that_breaks_is_gone_on_with() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
     let server = serve(content(), Manner { breaks_after: 120_000, ..GOOD });
-    let got = get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap();
+    let got = get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap();
     assert_eq!(fs::read(got.join("a.bin")).unwrap(), content());
     assert_eq!(*server.asked.lock().unwrap(), [0, 120_000, 240_000]);
 }
@@ -144,7 +169,7 @@ fn what_an_earlier_command_left_is_gone_on_with_or_begun_anew() {
         fs::create_dir(folder.path().join("set")).unwrap();
         fs::write(folder.path().join("set/a.bin.part"), &content()[..1000]).unwrap();
         let server = serve(content(), Manner { resumes, ..GOOD });
-        let got = get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap();
+        let got = get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap();
         assert_eq!(fs::read(got.join("a.bin")).unwrap(), content());
         assert_eq!(*server.asked.lock().unwrap(), [1000]);
     }
@@ -158,7 +183,7 @@ fn a_file_that_is_another_is_refused_and_removed() {
     for wrong in [other, longer] {
         let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
         let server = serve(wrong, GOOD);
-        let error = get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap_err();
+        let error = get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap_err();
         assert!(matches!(error, DownloadError::Checksum { .. }), "{error}");
         assert_eq!(fs::read_dir(folder.path().join("set")).unwrap().count(), 0);
     }
@@ -169,7 +194,7 @@ fn a_file_of_that_name_is_left_alone() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
     fs::create_dir(folder.path().join("set")).unwrap();
     fs::write(folder.path().join("set/a.bin"), "mine").unwrap();
-    let error = get(&set, "http://127.0.0.1:9/", folder.path(), &agent(), &mut |_, _| {});
+    let error = get(&set, "http://127.0.0.1:9/", folder.path(), &agent(), &mut silent);
     let error = error.unwrap_err();
     assert!(matches!(error, DownloadError::Other { .. }), "{error}");
     assert!(error.help().unwrap().contains("a.bin"));
@@ -184,7 +209,10 @@ fn weights_of_unknown_length_are_pinned_by_the_beginning_of_their_checksum() {
     let server = serve(content(), Manner { breaks_after: 200_000, ..GOOD });
     let mut last = (0, 0);
     for _ in 0..2 {
-        let mut progress = |have, of| last = (have, of);
+        let mut progress = |have, of| {
+            last = (have, of);
+            ControlFlow::Continue(())
+        };
         let path = imagenet::get(&file, &server.base, folder.path(), &agent(), &mut progress);
         assert_eq!(fs::read(path.unwrap()).unwrap(), content());
         assert_eq!(last, (BYTES as u64, BYTES as u64));
@@ -193,13 +221,13 @@ fn weights_of_unknown_length_are_pinned_by_the_beginning_of_their_checksum() {
 
     // All of it arrived, but the process ended before it had its name.
     fs::rename(folder.path().join("vgg.pth"), folder.path().join("vgg.pth.part")).unwrap();
-    let path = imagenet::get(&file, &server.base, folder.path(), &agent(), &mut |_, _| {});
+    let path = imagenet::get(&file, &server.base, folder.path(), &agent(), &mut silent);
     assert_eq!(fs::read(path.unwrap()).unwrap(), content());
     assert_eq!(*server.asked.lock().unwrap(), [0, 200_000, BYTES]);
 
     let wrong = RemoteFile { name: "wrong.pth", bytes: None, sha256: "00000000" };
     let error =
-        imagenet::get(&wrong, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap_err();
+        imagenet::get(&wrong, &server.base, folder.path(), &agent(), &mut silent).unwrap_err();
     assert!(matches!(error, DownloadError::Checksum { .. }), "{error}");
     assert_eq!(imagenet::file_of("vgg16-bn").unwrap().name, "vgg16_bn-6c64b313.pth");
 }
@@ -207,7 +235,7 @@ fn weights_of_unknown_length_are_pinned_by_the_beginning_of_their_checksum() {
 #[test]
 fn servers_that_fail_are_named() {
     let (folder, set) = (tempfile::tempdir().unwrap(), set(&content(), "a.bin"));
-    let fails = |base: &str| get(&set, base, folder.path(), &agent(), &mut |_, _| {}).unwrap_err();
+    let fails = |base: &str| get(&set, base, folder.path(), &agent(), &mut silent).unwrap_err();
 
     // A port that nobody listens on any more.
     let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -242,7 +270,7 @@ fn an_archive_is_unpacked_without_leaving_its_folder() {
     let set = DataSet { unpacked, ..set(&zipped, "a.tar.gz") };
     let server = serve(zipped, GOOD);
     for _ in 0..2 {
-        let got = get(&set, &server.base, folder.path(), &agent(), &mut |_, _| {}).unwrap();
+        let got = get(&set, &server.base, folder.path(), &agent(), &mut silent).unwrap();
         assert_eq!(fs::read(got.join("one.bin")).unwrap(), b"first");
         assert_eq!(fs::read(got.join("two.bin")).unwrap(), b"second");
         assert_eq!(fs::read_dir(got).unwrap().count(), 2);
