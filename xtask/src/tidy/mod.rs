@@ -18,7 +18,6 @@ mod links;
 mod machine_paths;
 mod module_docs;
 mod open_ends;
-mod unsafe_code;
 
 use anyhow::ensure;
 use xshell::Shell;
@@ -52,7 +51,6 @@ fn check_all(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
         machine_paths::check(tree),
         module_docs::check(tree),
         open_ends::check(tree),
-        unsafe_code::check(tree),
     ]
     .concat()
 }
