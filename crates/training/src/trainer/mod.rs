@@ -44,25 +44,6 @@ pub struct Trained<M> {
     pub kept_epoch: Option<usize>,
 }
 
-impl<M> Trained<M> {
-    /// The same run with another model, for instance with the parts that were not trained.
-    pub fn map<W>(self, map: impl FnOnce(M) -> W) -> Trained<W> {
-        Trained {
-            model: map(self.model),
-            status: self.status,
-            epochs: self.epochs,
-            steps: self.steps,
-            samples: self.samples,
-            trainable_parameters: self.trainable_parameters,
-            seconds_training: self.seconds_training,
-            train_loss: self.train_loss,
-            validation: self.validation,
-            best: self.best,
-            kept_epoch: self.kept_epoch,
-        }
-    }
-}
-
 /// The state of a training run; see the [crate documentation](crate) for the loop around it.
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
