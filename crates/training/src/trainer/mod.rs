@@ -50,9 +50,9 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     parameters: Vec<Parameter>,
     state: State<B, M>,
     observer: &'run mut dyn Observer,
-    interrupt: Stop, // asked of this process
-    stop: Stop,      // agreed on by all processes
-    done: Stop,
+    interrupt: Stop,           // asked of this process
+    stop: Stop,                // agreed on by all processes
+    done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
     finite_until: u64,
     began_at: u64, // updates made before this process took over
@@ -111,8 +111,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             config,
             observer,
             interrupt,
+            done: stop.inner(),
             stop,
-            done: Stop::default(),
             in_update: Rc::default(),
             finite_until: 0,
             began_at: 0,
@@ -189,7 +189,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Some(Epoch {
             index: record.epochs_ended,
             position: record.position,
-            stops: [self.stop.clone(), self.done.clone()],
+            stop: self.done.clone(),
             in_update: Rc::clone(&self.in_update),
             handover: Rc::clone(&self.handover),
         })
