@@ -12,7 +12,7 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::{self, Parameter},
+    parameters::Parameter,
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
@@ -103,7 +103,6 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config)?;
-        parameters::check_groups(&parameters, &config)?;
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
