@@ -45,9 +45,7 @@ struct Wave<B: Backend> {
 
 impl<B: Backend> Wave<B> {
     /// A layer's weights follow from the seed and its name. Burn's own layers, of `burn::nn`, may be
-    /// used as well. But with its `Dropout`, which draws from a global generator, and its `BatchNorm`,
-    /// which changes in `forward`, a resumed run does not equal the uninterrupted one bit for bit: with
-    /// `Dropout` and `BatchNorm2d` of `models::layers` it does.
+    /// used as well, except where the documentation of `training` advises against it.
     fn new(initializer: &Initializer<B>) -> Self {
         Self {
             hidden: Linear::new(&initializer.at("hidden"), Law::Pytorch, 1, 64),
@@ -109,12 +107,9 @@ fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     Ok(error.into_scalar().elem())
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_wave_is_fitted() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = super::fit(500, &folder.path().join("wave.safetensors")).unwrap();
-        assert!(error < 0.01, "{error}");
-    }
+#[test]
+fn the_wave_is_fitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = fit(500, &folder.path().join("wave.safetensors")).unwrap();
+    assert!(error < 0.01, "{error}");
 }

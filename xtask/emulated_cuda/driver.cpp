@@ -15,8 +15,6 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-emulated_counts emulated_instructions;
-
 namespace {
 
 constexpr int SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500;
@@ -37,11 +35,9 @@ struct Counts {
     size_t launches = 0, uploads = 0, downloads = 0, waits = 0;
     ~Counts() {
         if (variable("EMULATED_CUDA_COUNTS", "").empty()) return;
-        const auto& [mma, ldmatrix, stmatrix, cp_async] = emulated_instructions;
         std::fprintf(stderr,
-                     "emulated CUDA: %zu launches, %zu uploads, %zu downloads, %zu waits; "
-                     "%lu mma.sync, %lu ldmatrix, %lu stmatrix, %lu cp.async\n",
-                     launches, uploads, downloads, waits, mma, ldmatrix, stmatrix, cp_async);
+                     "emulated CUDA: %zu launches, %zu uploads, %zu downloads, %zu waits\n",
+                     launches, uploads, downloads, waits);
     }
 } counts;
 

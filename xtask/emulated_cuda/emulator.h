@@ -13,7 +13,6 @@
 // - EMULATED_CUDA_COUNTS: if set, a program ends by telling its launches, copies and waits
 // - EMULATED_CUDA_IDLE: if set, kernels are neither compiled nor run and the host reads zeros, so that a
 //   run takes what it takes of the host
-// - EMULATED_CUDA_ORDER: `reverse` runs the last thread of each block first
 #pragma once
 
 #include "include/device.h"

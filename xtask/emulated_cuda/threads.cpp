@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,11 +21,6 @@ unsigned emulated_shared_bytes;
 namespace {
 
 constexpr size_t STACK = 256 * 1024;
-
-bool last_first() {
-    static bool value = variable("EMULATED_CUDA_ORDER", "") == "reverse";
-    return value;
-}
 
 enum class State { Ready, InStep, AtWarp, AtBlock, AtBarrier, Returned };
 
@@ -95,14 +89,6 @@ void resume(Fiber& fiber) {
     setcontext(&fiber.context);
 }
 
-void in_order(unsigned first, unsigned last, const std::function<void(unsigned)>& visit) {
-    if (last_first()) {
-        for (unsigned i = last; i > first; --i) visit(i - 1);
-    } else {
-        for (unsigned i = first; i < last; ++i) visit(i);
-    }
-}
-
 // Whether some of the threads wait so.
 bool some(unsigned first, unsigned last, State state) {
     return std::any_of(fibers.begin() + first, fibers.begin() + last,
@@ -130,9 +116,8 @@ bool release_from_barriers(unsigned first, unsigned last) {
 // or has returned.
 void run_warp(unsigned first, unsigned last) {
     for (;;) {
-        in_order(first, last, [](unsigned i) {
+        for (unsigned i = first; i < last; ++i)
             if (fibers[i]->state == State::Ready) resume(*fibers[i]);
-        });
         if (release_from_barriers(first, last)) continue;
         if (some(first, last, State::InStep)) {
             release(first, last, State::InStep);
@@ -158,9 +143,8 @@ void run_block_in_turns(unsigned threads) {
     unsigned count = (threads + WARP - 1) / WARP;
     for (unsigned i = 0; i < count; ++i) std::memset(warps[i].there, 0, sizeof warps[i].there);
     for (;;) {
-        in_order(0, count, [&](unsigned warp) {
+        for (unsigned warp = 0; warp < count; ++warp)
             run_warp(warp * WARP, std::min(threads, (warp + 1) * WARP));
-        });
         if (release_from_barriers(0, threads)) continue;
         if (some(0, threads, State::AtBarrier))
             emulated_end("threads wait at a barrier at which too few arrive");
@@ -175,10 +159,10 @@ void run_block(unsigned shared_bytes) {
     emulated_shared_bytes = shared_bytes;
     unsigned threads = blockDim.x * blockDim.y * blockDim.z;
     if (kernel_running->waits) return run_block_in_turns(threads);
-    in_order(0, threads, [&](unsigned i) {
+    for (unsigned i = 0; i < threads; ++i) {
         threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
         kernel_running->thread(arguments_running);
-    });
+    }
 }
 
 }  // namespace

@@ -33,10 +33,6 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let listed = cmd!(shell, "git ls-files --cached --others --exclude-standard -- {GENERATORS}")
         .quiet()
         .read()?;
-    if listed.is_empty() {
-        println!("no golden values yet: no crates/*/tests/golden/**/*.py");
-        return Ok(());
-    }
     for generator in listed.lines() {
         let (folder, script) = generator.rsplit_once('/').unwrap_or((".", generator));
         println!("{generator}");

@@ -24,7 +24,7 @@ struct Arguments {
 enum Command {
     /// List the benchmarks
     List,
-    /// Run the named benchmarks, or all but those on request
+    /// Run the named benchmarks; without names, all that are not marked `on request`
     Run(RunArguments),
     /// Measure in this process
     #[command(hide = true)]
@@ -56,7 +56,8 @@ struct RunArguments {
     /// A folder where a GPU backend caches kernels [default: that of `recipes`]
     #[arg(long, value_name = "FOLDER")]
     kernels: Option<PathBuf>,
-    /// At most three steps each: shows that everything runs; the times mean nothing
+    /// At most three steps each, and no variants of PyTorch: shows that everything runs; the times
+    /// mean nothing
     #[arg(long)]
     quick: bool,
     /// Write the results to a file after each benchmark
@@ -234,7 +235,7 @@ fn describe(entry: &Entry) -> String {
 /// Seconds in a readable unit.
 fn time(seconds: f64) -> String {
     match seconds {
-        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s => format!("{s:.2} s"),
     }

@@ -58,7 +58,8 @@ pub struct Options {
     pub scratch: PathBuf,
     /// Where a GPU backend caches kernels, if anywhere.
     pub kernels: Option<PathBuf>,
-    /// At most three steps a round: shows that everything runs; the times mean nothing.
+    /// At most three steps a round, and no variants of PyTorch: shows that everything runs; the
+    /// times mean nothing.
     pub quick: bool,
 }
 
@@ -112,22 +113,22 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// Where there are no trials, or `told` fails. A peer that fails, or whose losses differ from ours,
-    /// is an entry's [`Refused`].
+    /// Where there are no trials, or `report` fails. A peer that fails, or whose losses differ from
+    /// ours, is an entry's [`Refused`].
     pub fn run(
         &self,
         case: &Case,
-        told: &mut dyn FnMut(anyhow::Result<&Entry>) -> anyhow::Result<()>,
+        report: &mut dyn FnMut(anyhow::Result<&Entry>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut entries = Vec::new();
         for trial in (case.trials)(&self.options)? {
             match self.trial(&trial).with_context(|| trial.name.clone()) {
                 Ok(mut entry) => {
                     entry.efficiency = efficiency(&entry, &entries);
-                    told(Ok(&entry))?;
+                    report(Ok(&entry))?;
                     entries.push(entry);
                 }
-                Err(error) => told(Err(error))?,
+                Err(error) => report(Err(error))?,
             }
         }
         Ok(())
@@ -136,21 +137,22 @@ impl Bench {
     fn trial(&self, trial: &Trial) -> anyhow::Result<Entry> {
         let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
         let folder = scratch.path();
-        let (exchange, terms) = trial.exchange(self.options.quick)?;
+        let exchange = trial.exchange(self.options.quick)?;
         let cost = exchange.as_ref().map(Exchange::cost);
         let comparable = exchange.is_some();
         let threads = trial.threads.unwrap_or(self.options.threads);
         if let Some(exchange) = exchange {
-            exchange.write(folder, terms, threads)?;
+            exchange.write(folder, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
-        // Compiling takes longer than all else of a quick run.
-        let compiles = |peer| self.options.quick && peer == Peer::PytorchCompiled;
+        // The variants of PyTorch take longer than all else of a quick run.
+        let left_out =
+            |peer| self.options.quick && !matches!(peer, Peer::Pytorch | Peer::Tensorflow);
         let peers: Vec<Peer> = trial
             .peers
             .iter()
             .copied()
-            .filter(|&peer| comparable && self.peers.has(peer) && !compiles(peer))
+            .filter(|&peer| comparable && self.peers.has(peer) && !left_out(peer))
             .collect();
         let mut entry = match trial.what {
             What::FirstStep(_, kernels) => {

@@ -7,7 +7,7 @@
 
 use std::process::{Command, Output};
 
-use bench::{CASES, Entry, Results};
+use bench::{CASES, Entry, Peers, Results};
 
 /// Runs benchmarks quickly.
 fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
@@ -26,15 +26,13 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     (output, results.entries)
 }
 
-/// Whether Python can run the script; prints a note if it cannot.
+/// Whether PyTorch can be compared with; prints why if it cannot.
 fn pytorch_is_there() -> bool {
-    let imports = Command::new("python3").args(["-c", "import numpy, safetensors, torch"]).output();
-    if imports.is_ok_and(|output| output.status.success()) {
-        return true;
-    }
+    let missing = Peers::find("python3").unwrap().missing();
+    let Some(missing) = missing.filter(|said| said.contains("PyTorch")) else { return true };
     let required = std::env::var_os("REQUIRE_ALL").is_some_and(|value| value == "1");
-    assert!(!required, "python3 with torch, numpy and safetensors is required");
-    eprintln!("skipped: python3 with torch, numpy and safetensors is not here");
+    assert!(!required, "{missing}");
+    eprintln!("skipped: {missing}");
     false
 }
 
@@ -116,7 +114,7 @@ fn without_a_usable_python_it_measures_ours_and_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn a_peer_that_computes_something_else_is_refused_and_ours_is_told() {
+fn a_peer_that_computes_something_else_is_refused_and_ours_is_reported() {
     let peer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wrong_peer.sh");
     let (output, entries) = run(&["mlp-step", "--peer", peer]);
     assert!(!output.status.success());

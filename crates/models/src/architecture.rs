@@ -56,8 +56,8 @@ impl Architecture {
     ///
     /// # Errors
     ///
-    /// Where they do not, or one is 0, for which [`Architecture::load`] would take weights, but no input
-    /// could be given; where dropout has none, with which no network can be built.
+    /// If the sizes contradict each other or one is 0 ([`load`](Self::load) would accept such weights,
+    /// but no input would fit), or if dropout is not a probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes: Vec<usize> = match self {
             Self::Mlp(config) => {
@@ -196,7 +196,9 @@ impl ArchitectureError {
                 format!("use images of at least {smallest}x{smallest}")
             }
             Self::ResidualDepth { .. } => "use a depth of 6 n + 2: 20, 32, 44 or 56".to_owned(),
-            Self::Sizes { .. } => "choose sizes on which successive layers agree".to_owned(),
+            Self::Sizes { .. } => {
+                "choose sizes so that each layer's outputs match the next layer's inputs".to_owned()
+            }
             Self::VggDepth { .. } => "use 11, 13, 16 or 19".to_owned(),
         }
     }

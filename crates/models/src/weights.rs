@@ -145,7 +145,7 @@ pub(crate) fn check_number(
 }
 
 /// Checks that `tensors` have the names and shapes of `expected`.
-pub(crate) fn check(
+fn check(
     expected: &BTreeMap<String, Vec<usize>>,
     tensors: &BTreeMap<String, StoredTensor>,
 ) -> Result<(), WeightsError> {
@@ -299,29 +299,10 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
-    use crate::{Initializer, Law, Mlp, MlpConfig, Pass, layers::Lstm};
+    use crate::{Initializer, Law, MlpConfig, layers::Lstm};
 
     fn config() -> MlpConfig {
         MlpConfig { inputs: 3, hidden: vec![2], outputs: 1, ..Default::default() }
-    }
-
-    #[test]
-    fn weights_come_back_and_are_laid_out_as_in_pytorch() {
-        let device = Device::default();
-        let model = config().init::<Selected>(1, &device);
-        let tensors = to_tensors(&model);
-        let names: Vec<&str> = tensors.keys().map(String::as_str).collect();
-        assert_eq!(names, ["layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"]);
-        assert_eq!(tensors["layers.0.weight"].shape(), [2, 3]);
-
-        let other = config().init::<Selected>(2, &device);
-        let loaded = load(other, tensors.clone()).unwrap();
-        assert_eq!(to_tensors(&loaded), tensors);
-        let features = Tensor::ones([4, 3], &device);
-        let outputs = |model: &Mlp<Selected>| {
-            model.forward(features.clone(), &mut Pass::evaluation()).into_data()
-        };
-        assert_eq!(outputs(&loaded), outputs(&model));
     }
 
     /// Runs keep it, to tell whether weights are those that they rest on.

@@ -9,12 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backend::{Selected, device::Device};
-use models::{
-    Initializer, VggConfig,
-    import::{self, ImportError},
-    weights::load,
-};
+use models::import::{self, ImportError};
 use proptest::prelude::*;
 use store::{StoredTensor, TensorFile};
 
@@ -246,18 +241,4 @@ proptest! {
         prop_assert!(import(&archive).is_err());
         prop_assert!(import(&bytes).is_err());
     }
-}
-
-#[test]
-fn weights_of_another_network_are_refused_with_every_name() {
-    let blank = Initializer::<Selected>::blank(&Device::default());
-    let vgg = read(&fixture("linear.pth")).unwrap().tensors;
-    let config = VggConfig { blocks: vec![vec![2]], batch_norm: false, channels: 3, size: 2 };
-    let error = load(config.build(&blank), vgg).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the weights do not fit the network: `features.0.bias` [2] is missing; \
-         `features.0.weight` [2, 3, 3, 3] is missing; `bias` [2] is not part of it; \
-         `weight` [2, 2] is not part of it"
-    );
 }

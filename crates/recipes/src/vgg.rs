@@ -14,7 +14,7 @@ use models::{
     Architecture, Initializer, Layer, Pass, Vgg, VggClassifier, VggClassifierConfig, VggConfig,
     weights,
 };
-use training::{Group, Metrics, ParameterGroup, Trainer};
+use training::{Group, Metrics, ParameterGroup, Trained, Trainer};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
@@ -141,7 +141,8 @@ fn train<B: AutodiffBackend>(
     let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
     drop((train, validation));
     let front = frozen.into_network();
-    run.finish(trained.map(|model| model.after(front)), &description, test)
+    let trained = Trained { model: trained.model.after(front), ..trained };
+    run.finish(trained, &description, test)
 }
 
 /// The pretrained backbone in two: what is frozen, which stays outside the trainer on the backend that

@@ -42,7 +42,7 @@ impl TrainerConfig {
         let counted = u64::try_from(steps).ok().and_then(|steps| {
             u64::try_from(self.epochs).ok().and_then(|epochs| epochs.checked_mul(steps))
         });
-        let fewer = "so few that their updates can be counted in 64 bits";
+        let fewer = "small enough that the number of updates fits in 64 bits";
         found.require("training.epochs", self.epochs, counted.is_some(), fewer);
         found.at_least_one("training.max_steps", self.max_steps);
         if let Some(norm) = self.clip_norm {

@@ -29,7 +29,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// A stop of its own that is requested, too, where this one is.
+    /// A new stop that also counts as requested once this one is.
     pub fn inner(&self) -> Self {
         Self { outer: Some(Box::new(self.clone())), ..Self::default() }
     }
@@ -39,8 +39,8 @@ impl Stop {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Requests a stop after update number `step` of the run, counted from 1; where that has been made,
-    /// after the next one.
+    /// Requests a stop after update number `step` of the run, counted from 1; if that update has
+    /// already been made, after the next one.
     pub fn request_after(&self, step: u64) {
         self.after.store(step, Ordering::Relaxed);
     }
@@ -70,7 +70,8 @@ pub struct Epoch {
     pub index: usize,
     /// The step within the epoch to start at.
     pub position: usize,
-    pub(crate) stops: [Stop; 2],
+    /// Requested once the run is to stop or has made its updates.
+    pub(crate) stop: Stop,
     /// Whether the last batch left an update incomplete.
     pub(crate) in_update: Rc<Cell<bool>>,
     pub(crate) handover: Rc<Handover>,
@@ -81,9 +82,9 @@ impl Epoch {
     /// the wait for each.
     pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
         let mut batches = batches.into_iter();
-        let Self { stops, in_update, handover, .. } = self.clone();
+        let Self { stop, in_update, handover, .. } = self.clone();
         std::iter::from_fn(move || {
-            if stops.iter().any(Stop::requested) && !in_update.get() {
+            if stop.requested() && !in_update.get() {
                 return None;
             }
             handover.wait(|| batches.next())
@@ -100,13 +101,13 @@ mod tests {
         let epoch = Epoch {
             index: 0,
             position: 0,
-            stops: [Stop::default(), Stop::default()],
+            stop: Stop::default(),
             in_update: Rc::default(),
             handover: Rc::default(),
         };
         let mut batches = epoch.batches(0..10);
         assert_eq!(batches.next(), Some(0));
-        epoch.stops[1].request();
+        epoch.stop.request();
         epoch.in_update.set(true);
         assert_eq!(batches.next(), Some(1));
         epoch.in_update.set(false);

@@ -68,7 +68,7 @@ pub enum TrainError {
     },
     /// A parameter that cannot be trained or saved.
     #[error(
-        "the parameter `{path}` holds {kind}, and the trainer takes only numbers of floating point"
+        "the parameter `{path}` holds {kind}, and the trainer takes only floating-point numbers"
     )]
     NotFloat {
         /// Where it is in the module.
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_diverged_is_told_in_readable_numbers() {
+    fn a_run_that_diverged_is_reported_in_readable_numbers() {
         let told = |learning_rate, clip_norm| {
             let what = "the loss".to_owned();
             let error = TrainError::Diverged { what, after: 2, step: 4, learning_rate, clip_norm };

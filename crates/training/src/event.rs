@@ -211,7 +211,7 @@ pub struct Best {
 /// The error of an [`Observer`] or a [`Keeper`].
 pub type ObserverError = Box<dyn Error + Send + Sync>;
 
-/// Hears every [`Event`] of a run. A closure is one that keeps no checkpoints:
+/// Receives every [`Event`] of a run. A closure is one that keeps no checkpoints:
 /// `|event: &Event| -> Result<(), ObserverError> { .. }`.
 pub trait Observer {
     /// Called on the training thread, so it must be quick.
@@ -233,7 +233,7 @@ pub trait Observer {
     }
 }
 
-/// Hears nothing.
+/// Ignores all events.
 impl Observer for () {
     fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
         Ok(())

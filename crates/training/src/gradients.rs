@@ -15,7 +15,7 @@ use crate::{
     values::Replace,
 };
 
-/// One gradient for each parameter, none where it has none.
+/// One gradient for each parameter, `None` for a parameter without one.
 pub(crate) struct Gradients<B: Backend>(Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Gradients<B> {
@@ -192,8 +192,8 @@ where
     M: Module<A>,
 {
     let each = gradients.0.into_iter().zip(&mut *slots).enumerate();
-    let in_their_place = diverged.clone();
-    let mut take = Take::<A, _> { rule, each, taken: Vec::new(), in_their_place };
+    let placeholder = diverged.clone();
+    let mut take = Take::<A, _> { rule, each, taken: Vec::new(), placeholder };
     let model = model.map(&mut take);
     let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
     let mut alike = BTreeMap::<_, (Vec<_>, Vec<_>)>::new();
@@ -221,7 +221,7 @@ struct Take<A: AutodiffBackend, I> {
     each: I,
     taken: Vec<(usize, backend::Parameter<A::InnerBackend>)>,
     /// A parameter must have a tensor. This one, of another shape, is never used.
-    in_their_place: FloatTensor<A::InnerBackend>,
+    placeholder: FloatTensor<A::InnerBackend>,
 }
 
 /// A position, and the gradient and the optimizer's state of the parameter there.
@@ -242,7 +242,7 @@ where
         let slots =
             slots.take().unwrap_or_else(|| first_slots::<A::InnerBackend>(&self.rule, &weight));
         self.taken.push((position, backend::Parameter { weight, gradient, slots }));
-        let other = Tensor::from_primitive(TensorPrimitive::Float(self.in_their_place.clone()));
+        let other = Tensor::from_primitive(TensorPrimitive::Float(self.placeholder.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
     }
 }

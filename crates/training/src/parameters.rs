@@ -32,7 +32,8 @@ impl Parameter {
     ///
     /// # Errors
     ///
-    /// [`TrainError::NotFloat`] and [`TrainError::Tied`] name what cannot be trained.
+    /// [`TrainError::NotFloat`] and [`TrainError::Tied`] name what cannot be trained, and
+    /// [`TrainError::Config`] the first parameter group without parameters.
     pub(crate) fn all<B, M>(model: &M, config: &TrainerConfig) -> Result<Vec<Self>, TrainError>
     where
         B: Backend,
@@ -46,7 +47,18 @@ impl Parameter {
             problem: None,
         };
         model.visit(&mut collect);
-        collect.problem.map_or(Ok(collect.parameters), Err)
+        let Collect { parameters, problem, .. } = collect;
+        problem.map_or(Ok(()), Err)?;
+        let is_empty =
+            |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
+        match config.groups.iter().find(|group| is_empty(&group.prefix)) {
+            None => Ok(parameters),
+            Some(group) => Err(TrainError::Config(Mistake {
+                key: "prefix of a parameter group".to_owned(),
+                value: format!("`{}`", group.prefix),
+                expected: "the path of a part of the model, or of a parameter",
+            })),
+        }
     }
 
     pub(crate) fn elements(&self) -> usize {
@@ -102,24 +114,6 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
 
     fn visit_bool<const D: usize>(&mut self, _: &Param<Tensor<B, D, Bool>>) {
         self.refuse("booleans");
-    }
-}
-
-/// # Errors
-///
-/// [`TrainError::Config`] names the first group that has no parameters.
-pub(crate) fn check_groups(
-    parameters: &[Parameter],
-    config: &TrainerConfig,
-) -> Result<(), TrainError> {
-    let is_empty = |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
-    match config.groups.iter().find(|group| is_empty(&group.prefix)) {
-        None => Ok(()),
-        Some(group) => Err(TrainError::Config(Mistake {
-            key: "prefix of a parameter group".to_owned(),
-            value: format!("`{}`", group.prefix),
-            expected: "the path of a part of the model, or of a parameter",
-        })),
     }
 }
 

@@ -10,7 +10,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Best, Group, GroupError, Measured, Metrics, Monitor, TrainError, TrainerConfig,
+    Best, Measured, Metrics, Monitor, TrainError, TrainerConfig,
     average::Average,
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
@@ -41,7 +41,7 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     /// Whether this process had a share of the last update.
     pub(crate) last_counts: bool,
     /// The message that processes exchange for an update.
-    message: Vec<f32>,
+    pub(crate) message: Vec<f32>,
     /// The gradients of an incomplete update.
     accumulated: Option<Gradients<B::InnerBackend>>,
     /// Of the last update's gradients, before they were clipped.
@@ -189,21 +189,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
         self.accumulated = Some(gradients);
         None
-    }
-
-    /// The sum over all processes of an update's gradients, this one's being `gradients`, and the
-    /// seconds that the exchange took.
-    pub(crate) fn sum_over(
-        &mut self,
-        gradients: Gradients<B::InnerBackend>,
-        parameters: &[Parameter],
-        group: &Group,
-    ) -> Result<(Gradients<B::InnerBackend>, f64), GroupError> {
-        let loss = self.update_loss.clone();
-        let (gradients, loss, seconds) =
-            gradients.sum_over(loss, parameters, group, &mut self.message)?;
-        self.update_loss = loss;
-        Ok((gradients, seconds))
     }
 
     /// Makes an update, unless a value is or was not finite.

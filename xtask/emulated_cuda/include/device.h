@@ -71,9 +71,3 @@ extern "C" void emulated_wait_for_phase(const emulated_barrier* barrier, unsigne
 // then what is there is NaN.
 extern "C" void emulated_copy_later(void* to, const void* from, unsigned bytes, unsigned zeros);
 extern "C" void emulated_copy_now();
-
-// How often a program ran some instructions: once for a warp, or for each thread that copied.
-struct emulated_counts {
-    unsigned long mma, ldmatrix, stmatrix, cp_async;
-};
-extern "C" emulated_counts emulated_instructions;

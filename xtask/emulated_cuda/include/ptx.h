@@ -66,7 +66,6 @@ void emulated_mma(float* const (&d)[4], const unsigned (&a)[4], const unsigned (
         for (int k = 0; k < K; ++k) sum += whole_a[row * K + k] * whole_b[k * 8 + column];
         *d[i] = sum;
     }
-    emulated_instructions.mma += emulated_lane() == 0;
     __syncwarp();
 }
 
@@ -103,16 +102,13 @@ void emulated_matrices(unsigned* const (&registers)[N], unsigned address) {
 }
 
 template <bool Columns> void emulated_load(unsigned& a, unsigned from) {
-    emulated_instructions.ldmatrix += emulated_lane() == 0;
     emulated_matrices<false, Columns, 1>({&a}, from);
 }
 template <bool Columns> void emulated_load(unsigned& a, unsigned& b, unsigned from) {
-    emulated_instructions.ldmatrix += emulated_lane() == 0;
     emulated_matrices<false, Columns, 2>({&a, &b}, from);
 }
 template <bool Columns>
 void emulated_load(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned from) {
-    emulated_instructions.ldmatrix += emulated_lane() == 0;
     emulated_matrices<false, Columns, 4>({&a, &b, &c, &d}, from);
 }
 #define emulated_ldmatrix_sync_aligned_m8n8_x1_shared__cta_b16 emulated_load<false>
@@ -123,16 +119,13 @@ void emulated_load(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned 
 #define emulated_ldmatrix_sync_aligned_m8n8_x4_trans_shared__cta_b16 emulated_load<true>
 
 template <bool Columns> void emulated_store(unsigned to, unsigned a) {
-    emulated_instructions.stmatrix += emulated_lane() == 0;
     emulated_matrices<true, Columns, 1>({&a}, to);
 }
 template <bool Columns> void emulated_store(unsigned to, unsigned a, unsigned b) {
-    emulated_instructions.stmatrix += emulated_lane() == 0;
     emulated_matrices<true, Columns, 2>({&a, &b}, to);
 }
 template <bool Columns>
 void emulated_store(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-    emulated_instructions.stmatrix += emulated_lane() == 0;
     emulated_matrices<true, Columns, 4>({&a, &b, &c, &d}, to);
 }
 #define emulated_stmatrix_sync_aligned_m8n8_x1_shared__cta_b16 emulated_store<false>
@@ -149,7 +142,6 @@ inline void emulated_cp_async_ca_shared__cta_global(unsigned to, unsigned long l
     // Where nothing is read the address is any.
     if (filled > 0 && from % bytes != 0)
         emulated_end("an asynchronous copy from an address that is not aligned");
-    ++emulated_instructions.cp_async;
     emulated_copy_later(emulated_shared(to, bytes), reinterpret_cast<const void*>(from), filled,
                         bytes - filled);
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::entry::{Entry, label, peers};
+use super::entry::{Entry, is_alone, label, peers};
 
 /// Pixels.
 const WIDTH: u32 = 860;
@@ -129,8 +129,11 @@ fn series(entries: &[Entry]) -> Vec<Series> {
         });
         let lines = &mut found[index].lines;
         let point = (number, entry.median_seconds);
-        let alone = entries.iter().all(|other| other.machine == entry.machine);
-        let line = if alone { line.to_owned() } else { format!("{line}, {}", entry.machine) };
+        let line = if is_alone(entry, entries) {
+            line.to_owned()
+        } else {
+            format!("{line}, {}", entry.machine)
+        };
         match lines.iter_mut().find(|(name, _)| *name == line) {
             Some((_, points)) => points.push(point),
             None => lines.push((line, vec![point])),

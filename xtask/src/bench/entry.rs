@@ -43,8 +43,16 @@ pub(super) struct Peer {
 
 /// An entry's name, with its machine where there are several.
 pub(super) fn label(entry: &Entry, entries: &[Entry]) -> String {
-    let alone = entries.iter().all(|other| other.machine == entry.machine);
-    if alone { entry.name.clone() } else { format!("{} {}", entry.machine, entry.name) }
+    if is_alone(entry, entries) {
+        entry.name.clone()
+    } else {
+        format!("{} {}", entry.machine, entry.name)
+    }
+}
+
+/// Whether all entries are of its machine.
+pub(super) fn is_alone(entry: &Entry, entries: &[Entry]) -> bool {
+    entries.iter().all(|other| other.machine == entry.machine)
 }
 
 /// The names of all peers, in the order in which they first appear.

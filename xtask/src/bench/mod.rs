@@ -13,7 +13,7 @@ use xshell::{Shell, cmd};
 use self::results::{Results, merge, shown};
 use crate::metadata::BACKEND_FEATURES;
 
-#[derive(Clone, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct Options {
     /// The machine's name in the name of the results' folder [default: that of its first device]
     #[arg(long)]
@@ -55,11 +55,11 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let (mut failed, mut folder) = (Vec::new(), None);
     for backend in &options.backends {
         let json = scratch.path().join(format!("{backend}.json"));
-        let arguments = arguments(options);
+        let (arguments, flags) = (&options.arguments, flags(options));
         let measured = cmd!(
             shell,
             "cargo run --release --package bench --features {backend} --
-                run {arguments...} --json {json}"
+                run {arguments...} {flags...} --json {json}"
         );
         // A benchmark that failed has said why; the others and the other backends still count.
         let ended = measured.run();
@@ -110,8 +110,8 @@ fn keep(
         true => command(options),
         false => all.iter().map(command_there).collect::<Vec<_>>().join("\n"),
     };
-    let page = page::Page { date, command: &command, charts: &charts };
-    shell.write_file(at.join("README.md"), page.text(all, &shown))?;
+    let page = page::text(date, &command, &charts, all, &shown);
+    shell.write_file(at.join("README.md"), page)?;
     // A selection of benchmarks is no summary of the project.
     if options.arguments.is_empty() {
         for (results, entries) in all.iter().zip(&shown) {
@@ -159,19 +159,16 @@ fn commit(shell: &Shell) -> anyhow::Result<String> {
     Ok(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
-/// The arguments of `bench run`.
-fn arguments(options: &Options) -> Vec<String> {
-    let Options { peer, rounds, threads, arguments, .. } = options;
-    let mut all = arguments.clone();
+/// The arguments of `bench run` that are options here, too.
+fn flags(options: &Options) -> Vec<String> {
+    let Options { peer, rounds, threads, .. } = options;
     let given = [
         ("--peer", peer.clone()),
         ("--rounds", rounds.map(|rounds| rounds.to_string())),
         ("--threads", threads.map(|threads| threads.to_string())),
     ];
-    for (name, value) in given {
-        all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-    }
-    all
+    let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+    given.flatten().collect()
 }
 
 /// The command that measures again on the machine from which results were brought.
@@ -191,10 +188,9 @@ fn command(options: &Options) -> String {
     if options.backends != ["cpu"] {
         command.extend([" --backends ", &options.backends.join(",")]);
     }
-    let own = Options { arguments: Vec::new(), ..options.clone() };
-    let own = arguments(&own).join(" ");
-    if !own.is_empty() {
-        command.extend([" ", &own]);
+    let flags = flags(options).join(" ");
+    if !flags.is_empty() {
+        command.extend([" ", &flags]);
     }
     if !options.arguments.is_empty() {
         command.extend([" -- ", &options.arguments.join(" ")]);
@@ -250,8 +246,7 @@ mod tests {
         };
         let given = "--backends cpu,wgpu --peer python3 --rounds 3 -- mlp-step cnn-step";
         assert_eq!(command(&options), format!("cargo xtask bench {given}"));
-        let passed = ["mlp-step", "cnn-step", "--peer", "python3", "--rounds", "3"];
-        assert_eq!(arguments(&options), passed);
+        assert_eq!(flags(&options), ["--peer", "python3", "--rounds", "3"]);
     }
 
     #[test]

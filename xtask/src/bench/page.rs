@@ -7,67 +7,63 @@ use super::{
     results::{Machine, Results},
 };
 
-/// What the page shows besides the results.
-pub(super) struct Page<'a> {
-    pub(super) date: &'a str,
-    /// The command that measures again, or one for each machine.
-    pub(super) command: &'a str,
-    /// The files of the charts beside it.
-    pub(super) charts: &'a [String],
-}
-
-impl Page<'_> {
-    /// The page: the results' limits first, the command last.
-    ///
-    /// - `shown`: the entries of each
-    pub(super) fn text(&self, all: &[Results], shown: &[Vec<Entry>]) -> String {
-        let Self { date, command, charts } = self;
-        let entries = &shown.concat();
-        let versions: BTreeSet<String> = entries
-            .iter()
-            .flat_map(|entry| &entry.peers)
-            .filter(|peer| !peer.version.is_empty())
-            .map(|peer| format!("- {}: {}\n", peer.name, peer.version))
-            .collect();
-        let versions: String = versions.into_iter().collect();
-        let devices: String = all.iter().map(device).collect();
-        let charts =
-            charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
-        let charts: String = charts.collect();
-        let (refused, against, table) = (refused(entries), against_cpu(all, shown), table(entries));
-        format!(
-            "# Results of {date}\n\
-             \n\
-             Measured on the devices below, each at one commit. On other devices the numbers and the\n\
-             ratios differ. `results.json` beside this page holds every number.\n\
-             \n\
-             {devices}\
-             {versions}\
-             \n\
-             A time is the median with its spread, of a step unless stated otherwise. A ratio is the\n\
-             peer's time divided by ours: above 1, ours is faster. Peers start from our weights, get our\n\
-             batches ready in memory (on a GPU, in the GPU's), and their first losses equal ours; our\n\
-             time includes bringing the batches there. On a GPU a peer computes its first losses in f32\n\
-             and is timed with TF32, as CUDA's products of ours are; the first three steps of a round\n\
-             are not timed on either side. The peak is that of products of large matrices by the same\n\
-             backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
-             algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
-             counted as if each layer's result were written once and read by each layer that needs it;\n\
-             what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
-             framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
-             alone, on random inputs that are ready on the device: no preprocessing, and no outputs\n\
-             read back. Of the parts of a step, `update` is a difference of medians: that of a step\n\
-             without its forward pass minus that of a backward pass; it is omitted where it is negative.\n\
-             \n\
-             {charts}\
-             {against}\
-             {refused}\
-             {table}\n\
-             ```\n\
-             {command}\n\
-             ```\n"
-        )
-    }
+/// The page: the results' limits first, the command last.
+///
+/// - `command`: the one that measures again, or one for each machine
+/// - `charts`: the files of the charts beside it
+/// - `shown`: the entries of each
+pub(super) fn text(
+    date: &str,
+    command: &str,
+    charts: &[String],
+    all: &[Results],
+    shown: &[Vec<Entry>],
+) -> String {
+    let entries = &shown.concat();
+    let versions: BTreeSet<String> = entries
+        .iter()
+        .flat_map(|entry| &entry.peers)
+        .filter(|peer| !peer.version.is_empty())
+        .map(|peer| format!("- {}: {}\n", peer.name, peer.version))
+        .collect();
+    let versions: String = versions.into_iter().collect();
+    let devices: String = all.iter().map(device).collect();
+    let charts =
+        charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
+    let charts: String = charts.collect();
+    let (refused, against, table) = (refused(entries), against_cpu(all, shown), table(entries));
+    format!(
+        "# Results of {date}\n\
+         \n\
+         Measured on the devices below, each at one commit. On other devices the numbers and the\n\
+         ratios differ. `results.json` beside this page holds every number.\n\
+         \n\
+         {devices}\
+         {versions}\
+         \n\
+         A time is the median with its spread, of a step unless stated otherwise. A ratio is the\n\
+         peer's time divided by ours: above 1, ours is faster. Peers start from our weights, find our\n\
+         batches ready in memory, on a GPU in the GPU's, and their first losses equal ours; our time\n\
+         includes bringing the batches there. On a GPU a peer computes its first losses in f32 and is\n\
+         timed with TF32, which our products on CUDA use too; the first three steps of a round are\n\
+         not timed on either side. The peak is that of products of large matrices by the same\n\
+         backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
+         algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
+         counted as if each layer's result were written once and read by each layer that needs it;\n\
+         what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
+         framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
+         alone, on random inputs that are ready on the device: no preprocessing, and no outputs\n\
+         read back. Of the parts of a step, `update` is a difference of medians: that of a step\n\
+         without its forward pass minus that of a backward pass; it is omitted where it is negative.\n\
+         \n\
+         {charts}\
+         {against}\
+         {refused}\
+         {table}\n\
+         ```\n\
+         {command}\n\
+         ```\n"
+    )
 }
 
 /// A device and its peaks.
@@ -162,25 +158,19 @@ fn table(entries: &[Entry]) -> String {
 /// README's table of a device, with a column for each peer: the entries that have peers and were
 /// measured with all cores, but no series; none where there are no such entries.
 pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Option<String> {
-    let compared: Vec<Entry> = entries
-        .iter()
-        .filter(|entry| entry.peers.iter().any(|peer| !peer.version.is_empty()))
-        .filter(|entry| !entry.name.starts_with("scaling-"))
-        .filter(|entry| entry.threads.is_none_or(|threads| threads == machine.cores as u64))
-        .cloned()
-        .collect();
+    let mut compared = entries.to_vec();
+    for entry in &mut compared {
+        entry.peers.retain(|peer| !peer.version.is_empty());
+    }
+    compared.retain(|entry| {
+        !entry.peers.is_empty()
+            && !entry.name.starts_with("scaling-")
+            && entry.threads.is_none_or(|threads| threads == machine.cores as u64)
+    });
     if compared.is_empty() {
         return None;
     }
-    let names: Vec<&str> = peers(&compared)
-        .into_iter()
-        .filter(|name| {
-            let versioned = |entry: &Entry| {
-                entry.peers.iter().any(|peer| peer.name == *name && !peer.version.is_empty())
-            };
-            compared.iter().any(versioned)
-        })
-        .collect();
+    let names = peers(&compared);
     let mut text = format!(
         "{}, {}{}, commit {:.7}: median time, and in brackets the peer's time divided by ours.\n\n\
          | what | ours | {} |\n|---|--:|{}\n",
@@ -255,9 +245,8 @@ pub(super) mod tests {
         let results = results(machine(), RESULTS);
         let charts = ["ratios.svg".to_owned()];
         let command = "cargo xtask bench";
-        let page = Page { date: "2026-11-21", command, charts: &charts };
         let all = [results];
-        let page = page.text(&all, &shown(&all).unwrap());
+        let page = text("2026-11-21", command, &charts, &all, &shown(&all).unwrap());
         assert!(page.starts_with("# Results of 2026-11-21\n"));
         let device = "- cpu: AMD EPYC(TM) 7B13 (2 threads); processor: AMD EPYC(TM) 7B13, 2 cores;";
         assert!(page.contains(device), "{page}");

@@ -28,12 +28,13 @@ mod tests {
         let finding = Finding {
             path: "crates/data/src/lib.rs".to_owned(),
             line: 7,
-            problem: "`unsafe` outside the kernels".to_owned(),
-            remedy: "write it in safe Rust".to_owned(),
+            problem: "501 lines; the limit is 500".to_owned(),
+            remedy: "move its second idea to a file of its own".to_owned(),
         };
         assert_eq!(
             finding.to_string(),
-            "crates/data/src/lib.rs:7: `unsafe` outside the kernels\n  help: write it in safe Rust"
+            "crates/data/src/lib.rs:7: 501 lines; the limit is 500\n  \
+             help: move its second idea to a file of its own"
         );
     }
 }

@@ -13,12 +13,11 @@ mod backend_features;
 mod crate_edges;
 mod file_length;
 mod golden_scripts;
+mod ignored_tests;
 mod licences;
 mod links;
 mod machine_paths;
 mod module_docs;
-mod open_ends;
-mod unsafe_code;
 
 use anyhow::ensure;
 use xshell::Shell;
@@ -47,12 +46,11 @@ fn check_all(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
         crate_edges::check(tree, metadata),
         file_length::check(tree),
         golden_scripts::check(tree),
+        ignored_tests::check(tree),
         licences::check(tree, metadata),
         links::check(tree),
         machine_paths::check(tree),
         module_docs::check(tree),
-        open_ends::check(tree),
-        unsafe_code::check(tree),
     ]
     .concat()
 }

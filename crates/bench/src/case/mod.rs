@@ -16,7 +16,7 @@ use store::TensorFile;
 
 use crate::{
     Job, ON_GPU, Options,
-    exchange::{Exchange, Terms},
+    exchange::Exchange,
     peers::{self, Peer},
     work::{SourceJob, SourceKind, Stage, StageJob, TrainJob, Unit},
 };
@@ -126,13 +126,13 @@ const fn case(runs: Runs, name: &'static str, summary: &'static str, trials: Tri
     Case { name, summary, runs, trials }
 }
 
-/// What becomes one entry.
+/// A measurement, which becomes one entry.
 #[derive(Clone)]
 pub(crate) struct Trial {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) peers: &'static [Peer],
-    /// Where they differ from the number that was asked for.
+    /// Threads, if not the number given on the command line.
     pub(crate) threads: Option<usize>,
     /// Processes under MPI; none for a process without it.
     pub(crate) ranks: Option<usize>,
@@ -148,7 +148,7 @@ pub(crate) enum What {
     /// Training until an accuracy is reached.
     Reach(TrainJob),
     /// The forward pass on batches of samples of a shape.
-    Infer { architecture: Architecture, sample: Vec<usize>, batch: usize, steps: u64, waits: bool },
+    Infer { architecture: Architecture, sample: Vec<usize>, batch: usize, steps: u64 },
     /// A part of a step of a recipe.
     Stage { stage: Stage, recipe: &'static str, settings: Vec<String> },
     /// A source on its own.
@@ -157,7 +157,7 @@ pub(crate) enum What {
     SourceInTraining(SourceKind),
     /// An epoch of a new head on a pretrained network from cached features, compared with one through
     /// the frozen network.
-    Head { backbone: &'static str, network: VggConfig, settings: Vec<String> },
+    Head { network: VggConfig, settings: Vec<String> },
 }
 
 /// Whether a GPU backend finds the kernels that it compiled and tuned before.
@@ -172,36 +172,37 @@ impl Trial {
         Self { name: name.into(), what, peers, threads: None, ranks: None }
     }
 
-    /// Weights and batches, if there are any, and how they are measured.
-    pub(crate) fn exchange(&self, quick: bool) -> anyhow::Result<(Option<Exchange>, Terms)> {
-        Ok(match &self.what {
+    /// Weights and batches, and how they are measured; none where peers cannot do the same.
+    pub(crate) fn exchange(&self, quick: bool) -> anyhow::Result<Option<Exchange>> {
+        let mut exchange;
+        match &self.what {
             What::Train(job) | What::FirstStep(job, _) => {
                 let job = shortened(job, quick);
                 let compared = job.compared.max(1);
-                let counted = job.unit == Unit::Step;
-                let batches = compared as usize;
-                let exchange =
-                    counted.then(|| Exchange::of_training(&job.recipe, &job.settings, batches));
-                let terms = Terms { steps: job.steps, compared, waits: false };
-                (exchange.transpose()?.flatten(), terms)
+                let found = Exchange::of_training(&job.recipe, &job.settings, compared as usize)?;
+                let Some(found) = found else { return Ok(None) };
+                exchange = found;
+                (exchange.case.steps, exchange.case.compared) = (job.steps, compared);
             }
             What::Reach(job) => {
-                let exchange = Exchange::of_goal(&job.settings, job.accuracy.unwrap_or(1.0))?;
-                (Some(exchange), Terms { steps: 1, compared: job.compared, waits: false })
+                exchange = Exchange::of_goal(&job.settings, job.accuracy.unwrap_or(1.0))?;
+                exchange.case.compared = job.compared;
             }
-            What::Infer { architecture, sample, batch, steps, waits } => {
-                let exchange = Exchange::of_inference(architecture, sample, *batch)?;
-                let steps = if quick { 1 } else { *steps };
-                (Some(exchange), Terms { steps, compared: 1, waits: *waits })
+            What::Infer { architecture, sample, batch, steps } => {
+                exchange = Exchange::of_inference(architecture, sample, *batch)?;
+                exchange.case.steps = if quick { 1 } else { *steps };
+                // For a latency each pass is waited for, for a throughput only the last.
+                exchange.case.waits = *batch == 1;
             }
-            _ => (None, Terms::default()),
-        })
+            _ => return Ok(None),
+        }
+        Ok(Some(exchange))
     }
 
     /// Whether a round may have any number of steps.
     pub(crate) fn is_of_steps(&self) -> bool {
         match &self.what {
-            What::Train(job) => job.unit == Unit::Step && !job.watches_memory,
+            What::Train(job) => !job.watches_memory,
             What::SourceInTraining(_) | What::Infer { .. } => true,
             _ => false,
         }
@@ -241,25 +242,22 @@ impl Trial {
                     TrainJob { recipe: recipe.to_owned(), settings, steps, ..TrainJob::default() };
                 Job::Train(shortened(&job, quick))
             }
-            What::Head { backbone, network, settings } => {
+            What::Head { network, settings } => {
                 let path = folder.join("backbone.safetensors");
                 let network = network.init::<Selected>(0, &Device::default());
                 let tensors = weights::to_tensors(&network);
                 TensorFile { tensors, ..TensorFile::default() }.write(&path)?;
-                head_job(backbone, &path, settings, HEAD_EPOCHS.0, quick)
+                head_job(&path, settings, HEAD_EPOCHS.0, quick)
             }
         })
     }
 
     /// Another way of ours to do the same, measured for comparison.
     pub(crate) fn against(&self, folder: &Path, quick: bool) -> Option<(&'static str, Job)> {
-        let What::Head { backbone, settings, .. } = &self.what else { return None };
+        let What::Head { settings, .. } = &self.what else { return None };
         let weights = folder.join("backbone.safetensors");
         let settings = [settings.clone(), vec!["model.most_kept=0".to_owned()]].concat();
-        Some((
-            "through the frozen network",
-            head_job(backbone, &weights, &settings, HEAD_EPOCHS.1, quick),
-        ))
+        Some(("through the frozen network", head_job(&weights, &settings, HEAD_EPOCHS.1, quick)))
     }
 }
 
@@ -270,15 +268,8 @@ const HEAD_EPOCHS: (usize, usize) = if ON_GPU { (50, 4) } else { (50, 1) };
 /// The setting with which layers multiply in bf16 while training.
 const BF16: &str = "training.precision=bf16";
 
-fn head_job(
-    backbone: &str,
-    weights: &Path,
-    settings: &[String],
-    epochs: usize,
-    quick: bool,
-) -> Job {
+fn head_job(weights: &Path, settings: &[String], epochs: usize, quick: bool) -> Job {
     let own = [
-        format!("model.backbone={backbone}"),
         format!("model.weights={}", weights.display()),
         format!("training.epochs={}", if quick { 1 } else { epochs }),
     ];

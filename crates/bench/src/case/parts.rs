@@ -32,9 +32,7 @@ fn infer(
     peers: &'static [Peer],
 ) -> Trial {
     let (architecture, sample) = (architecture.clone(), sample.to_vec());
-    // For a latency each pass is waited for, for a throughput only the last.
-    let waits = batch == 1;
-    Trial::new(name, peers, What::Infer { architecture, sample, batch, steps, waits })
+    Trial::new(name, peers, What::Infer { architecture, sample, batch, steps })
 }
 
 pub(super) fn vgg_head_epoch(options: &Options) -> anyhow::Result<Vec<Trial>> {
@@ -43,9 +41,8 @@ pub(super) fn vgg_head_epoch(options: &Options) -> anyhow::Result<Vec<Trial>> {
     // On a GPU an epoch of 60 samples is too short to time.
     let samples = if ON_GPU && !options.quick { 2000 } else { 60 };
     let (size, samples) = (format!("data.size={size}"), format!("data.samples={samples}"));
-    let settings = owned(&[&samples, "schedule.kind=constant", &size]);
-    let what = What::Head { backbone: "vgg16", network, settings };
-    Ok(vec![Trial::new("vgg-head-epoch", &[], what)])
+    let settings = owned(&[&samples, "schedule.kind=constant", &size, "model.backbone=vgg16"]);
+    Ok(vec![Trial::new("vgg-head-epoch", &[], What::Head { network, settings })])
 }
 
 pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {

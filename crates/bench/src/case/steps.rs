@@ -143,10 +143,10 @@ pub(super) fn time_to_accuracy(options: &Options) -> anyhow::Result<Vec<Trial>> 
         "data.source=idx".to_owned(),
         format!("training.epochs={epochs}"),
     ];
-    let (unit, accuracy) = (Unit::Run, Some(accuracy));
+    let accuracy = Some(accuracy);
     // On MNIST, at this learning rate, rounding grows fast: with `training.arithmetic=exact` three
     // losses equal PyTorch's within 1e-7; with Winograd's algorithm the third differs by 8e-4.
-    let job = TrainJob { settings, unit, accuracy, compared: 3, ..train("cnn", &[], 1_000_000) };
+    let job = TrainJob { settings, accuracy, compared: 3, ..train("cnn", &[], 1_000_000) };
     let peers = &[Peer::Pytorch, Peer::Tensorflow];
     Ok(vec![Trial::new("time-to-accuracy", peers, What::Reach(job))])
 }

@@ -121,8 +121,10 @@ impl Images {
         let rate = |step| self.schedule.learning_rate(self.optimizer.learning_rate, step, run);
         let learning_rates = (0..run.steps).map(rate).collect();
         let goal = Goal { accuracy, epochs: self.epochs, learning_rates };
-        let exchange = self.exchange(full)?;
-        Ok(Exchange { task: Task::Reach, goal: Some((goal, inputs, labels)), ..exchange })
+        let mut exchange = self.exchange(full)?;
+        (exchange.case.task, exchange.case.goal) = (Task::Reach, Some(goal));
+        exchange.held_out = Some((inputs, labels));
+        Ok(exchange)
     }
 
     /// The inputs and labels that are held out, as one batch.

@@ -25,9 +25,9 @@ use training::{OptimizerConfig, OptimizerKind};
 pub(crate) use self::images::Images;
 use crate::{ON_GPU, WARM};
 
-/// What a peer computes.
+/// The content of `case.json`: what a peer computes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Case {
+pub(crate) struct CaseFile {
     pub(crate) task: Task,
     pub(crate) architecture: Architecture,
     pub(crate) loss: Loss,
@@ -45,17 +45,6 @@ pub(crate) struct Case {
     pub(crate) waits: bool,
     /// The accuracy to reach, if one is.
     pub(crate) goal: Option<Goal>,
-}
-
-/// How a case is measured.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Terms {
-    /// Steps of a round.
-    pub(crate) steps: u64,
-    /// The first steps, whose losses are compared.
-    pub(crate) compared: u64,
-    /// Whether each forward pass is waited for.
-    pub(crate) waits: bool,
 }
 
 /// Operations and bytes of a step, counted from the table of layers.
@@ -98,19 +87,16 @@ pub(crate) enum Loss {
 
 /// A case with everything that belongs to it.
 pub(crate) struct Exchange {
-    pub(crate) task: Task,
-    pub(crate) architecture: Architecture,
-    pub(crate) loss: Loss,
-    pub(crate) optimizer: OptimizerConfig,
+    pub(crate) case: CaseFile,
     pub(crate) weights: BTreeMap<String, StoredTensor>,
     /// Inputs and targets.
     pub(crate) batches: Vec<(StoredTensor, StoredTensor)>,
-    /// The accuracy to reach, and the inputs and targets on which it is measured.
-    pub(crate) goal: Option<(Goal, StoredTensor, StoredTensor)>,
+    /// The inputs and targets on which a goal's accuracy is measured.
+    held_out: Option<(StoredTensor, StoredTensor)>,
 }
 
 impl Exchange {
-    /// Training on `batches`, from the weights of `seed`.
+    /// Training for a step on `batches`, from the weights of `seed`.
     fn new(
         architecture: Architecture,
         seed: u64,
@@ -120,7 +106,20 @@ impl Exchange {
     ) -> Self {
         let initializer = Initializer::<Selected>::seeded(seed, &Device::default());
         let weights = weights::to_tensors(&architecture.build(&initializer));
-        Self { task: Task::Train, architecture, loss, optimizer, weights, batches, goal: None }
+        let case = CaseFile {
+            task: Task::Train,
+            architecture,
+            loss,
+            optimizer,
+            steps: 1,
+            compared: 1,
+            threads: 1,
+            device: if ON_GPU { "cuda" } else { "cpu" }.to_owned(),
+            warm: WARM,
+            waits: false,
+            goal: None,
+        };
+        Self { case, weights, batches, held_out: None }
     }
 
     /// The first `batches` batches of a run; none for a recipe whose steps cannot be repeated
@@ -167,8 +166,10 @@ impl Exchange {
         let targets = StoredTensor::new(vec![batch], vec![0.0; batch])?;
         let optimizer = OptimizerConfig::new(OptimizerKind::Sgd, 0.0);
         let batches = vec![(inputs, targets)];
-        let training = Self::new(architecture.clone(), 0, Loss::CrossEntropy, optimizer, batches);
-        Ok(Self { task: Task::Infer, ..training })
+        let mut exchange =
+            Self::new(architecture.clone(), 0, Loss::CrossEntropy, optimizer, batches);
+        exchange.case.task = Task::Infer;
+        Ok(exchange)
     }
 
     /// Samples in a batch.
@@ -182,14 +183,14 @@ impl Exchange {
     /// written.
     pub(crate) fn cost(&self) -> Cost {
         let sample = self.batches.first().map_or(&[][..], |(inputs, _)| &inputs.shape()[1..]);
-        let layers = self.architecture.layers(sample);
+        let layers = self.case.architecture.layers(sample);
         let inputs: usize = sample.iter().product();
         let results: usize =
             layers.iter().map(|layer| layer.output.iter().product::<usize>()).sum();
         let parameters: usize = layers.iter().map(|layer| layer.parameters).sum();
-        let (multiply_adds, values, of_weights) = match self.task {
+        let (multiply_adds, values, of_weights) = match self.case.task {
             Task::Train | Task::Reach => {
-                let slots = self.optimizer.kind.slot_names().len();
+                let slots = self.case.optimizer.kind.slot_names().len();
                 (training_multiply_adds(&layers), 2 * inputs + 5 * results, 6 + 2 * slots)
             }
             Task::Infer => {
@@ -205,39 +206,21 @@ impl Exchange {
         }
     }
 
-    /// Writes the folder.
-    pub(crate) fn write(self, folder: &Path, terms: Terms, threads: usize) -> anyhow::Result<()> {
-        let Self { task, architecture, loss, optimizer, weights, batches, goal } = self;
+    /// Writes the folder, for a peer with so many threads.
+    pub(crate) fn write(mut self, folder: &Path, threads: usize) -> anyhow::Result<()> {
+        self.case.threads = threads;
         let pair = |name: &str, inputs, targets| {
             let tensors = [("inputs", inputs), ("targets", targets)];
             let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
             TensorFile { tensors, ..TensorFile::default() }.write(&folder.join(name))
         };
-        let goal = match goal {
-            None => None,
-            Some((goal, inputs, targets)) => {
-                pair("validation.safetensors", inputs, targets)?;
-                Some(goal)
-            }
-        };
-        let Terms { steps, compared, waits } = terms;
-        let case = Case {
-            task,
-            architecture,
-            loss,
-            optimizer,
-            steps,
-            compared,
-            threads,
-            device: if ON_GPU { "cuda" } else { "cpu" }.to_owned(),
-            warm: WARM,
-            waits,
-            goal,
-        };
-        store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&case)?)?;
-        let file = TensorFile { tensors: weights, ..TensorFile::default() };
+        if let Some((inputs, targets)) = self.held_out {
+            pair("validation.safetensors", inputs, targets)?;
+        }
+        store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&self.case)?)?;
+        let file = TensorFile { tensors: self.weights, ..TensorFile::default() };
         file.write(&folder.join("weights.safetensors"))?;
-        let (inputs, targets) = batches.into_iter().unzip();
+        let (inputs, targets) = self.batches.into_iter().unzip();
         Ok(pair("batches.safetensors", stack(inputs)?, stack(targets)?)?)
     }
 }
@@ -245,7 +228,7 @@ impl Exchange {
 /// A case, its weights and its inputs, a tensor a batch, from a folder.
 pub(crate) fn read(
     folder: &Path,
-) -> anyhow::Result<(Case, BTreeMap<String, StoredTensor>, Vec<StoredTensor>)> {
+) -> anyhow::Result<(CaseFile, BTreeMap<String, StoredTensor>, Vec<StoredTensor>)> {
     let case = serde_json::from_slice(&std::fs::read(folder.join("case.json"))?)?;
     let weights = TensorFile::read(&folder.join("weights.safetensors"))?.tensors;
     let mut batches = TensorFile::read(&folder.join("batches.safetensors"))?.tensors;

@@ -3,19 +3,18 @@
 use std::{path::Path, time::Instant};
 
 use anyhow::bail;
-use backend::{Selected, device, device::Device};
-use burn::tensor::{Int, Tensor, TensorData};
+use backend::{Selected, device};
+use burn::tensor::{Int, Tensor};
 use models::{Architecture, Network, Pass};
-use store::StoredTensor;
 
-use super::{Work, peak_memory, sync};
+use super::{Work, floats, peak_memory, sync};
 use crate::{
-    exchange::{Case, read},
+    exchange::{CaseFile, read},
     job::{Measured, Ready},
 };
 
 pub(super) struct Infer {
-    case: Case,
+    case: CaseFile,
     network: Network<Selected>,
     inputs: Vec<Inputs>,
     samples: u64,
@@ -35,18 +34,13 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
     let samples = batches.first().map_or(0, |inputs| inputs.shape()[0]) as u64;
     let text = matches!(case.architecture, Architecture::TextLstm(_));
     let inputs = batches.into_iter().map(|batch| match (text, batch.shape().len()) {
-        (true, _) => Inputs::Tokens(tensor::<2>(batch, &device).int()),
-        (false, 2) => Inputs::Rows(tensor(batch, &device)),
-        (false, _) => Inputs::Images(tensor(batch, &device)),
+        (true, _) => Inputs::Tokens(floats::<Selected, 2>(batch, &device).int()),
+        (false, 2) => Inputs::Rows(floats(batch, &device)),
+        (false, _) => Inputs::Images(floats(batch, &device)),
     });
     let inputs = inputs.collect();
     let network = case.architecture.load(tensors, &device)?;
     Ok(Infer { case, network, inputs, samples })
-}
-
-fn tensor<const D: usize>(stored: StoredTensor, device: &Device) -> Tensor<Selected, D> {
-    let (shape, values) = stored.into_parts();
-    Tensor::from_data(TensorData::new(values, shape), device)
 }
 
 impl Infer {

@@ -13,9 +13,11 @@ pub(crate) use self::{
 };
 
 use backend::{
-    Peaks, Selected,
+    Backend, Peaks, Selected,
     device::{self, Device},
 };
+use burn::tensor::{Tensor, TensorData};
+use store::StoredTensor;
 use training::Group;
 
 use crate::{
@@ -42,6 +44,12 @@ fn peak_memory() -> Option<u64> {
 /// Waits for the device. A failure there is reported when something is read from it.
 fn sync() {
     let _ = <Selected as burn::tensor::backend::Backend>::sync(&Device::default());
+}
+
+/// A tensor on the device.
+fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {
+    let (shape, values) = stored.into_parts();
+    Tensor::from_data(TensorData::new(values, shape), device)
 }
 
 /// The work of a job.

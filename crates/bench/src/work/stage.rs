@@ -6,11 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use backend::{Backend, Packing, Part, Selected, device, device::Device};
+use backend::{Packing, Part, Selected, device, device::Device};
 use burn::{
     backend::Autodiff,
     module::AutodiffModule,
-    tensor::{Int, Tensor, TensorData},
+    tensor::{Int, Tensor},
 };
 use data::{
     ImageSource, Pixels,
@@ -18,10 +18,9 @@ use data::{
 };
 use models::{Network, Pass, losses::cross_entropy};
 use serde::{Deserialize, Serialize};
-use store::StoredTensor;
 use training::{Stop, Trainer, TrainerConfig};
 
-use super::{Work, peak_memory, source_files, sync};
+use super::{Work, floats, peak_memory, source_files, sync};
 use crate::{
     exchange::{Exchange, Images},
     job::{Measured, Ready},
@@ -162,25 +161,24 @@ fn augment(images: Images) -> anyhow::Result<(usize, Timed)> {
 fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Timed> {
     let (inputs, targets) = exchange.batches.into_iter().next().context("no batch")?;
     let labels = floats::<Recorded, 1>(targets, &device).int();
-    let network = exchange.architecture.load::<Recorded>(exchange.weights, &device)?;
-    let config = TrainerConfig::new(exchange.optimizer, 1, usize::MAX / 2);
-    let steps = Steps { stage, config };
+    let network = exchange.case.architecture.load::<Recorded>(exchange.weights, &device)?;
+    let config = TrainerConfig::new(exchange.case.optimizer, 1, usize::MAX / 2);
     Ok(match network {
         Network::Cnn(network) => {
             let images: Tensor<Recorded, 4> = floats(inputs, &device);
-            steps.of(network, move |network, _| {
+            timed_step(stage, config, network, move |network, _| {
                 cross_entropy(network.forward(images.clone()), labels.clone())
             })
         }
         Network::ResNet(network) => {
             let images: Tensor<Recorded, 4> = floats(inputs, &device);
-            steps.of(network, move |network, pass| {
+            timed_step(stage, config, network, move |network, pass| {
                 cross_entropy(network.forward(images.clone(), pass), labels.clone())
             })
         }
         Network::TextLstm(network) => {
             let tokens: Tensor<Recorded, 2, Int> = floats::<Recorded, 2>(inputs, &device).int();
-            steps.of(network, move |network, pass| {
+            timed_step(stage, config, network, move |network, pass| {
                 let (logits, _) = network.forward(tokens.clone(), None, pass);
                 cross_entropy(logits.flatten(0, 1), labels.clone())
             })
@@ -190,76 +188,65 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
 }
 
 /// Times forward, backward and update separately.
-struct Steps {
+///
+/// - `losses`: of the batch, `[batch]`
+fn timed_step<M>(
     stage: Stage,
     config: TrainerConfig,
-}
-
-impl Steps {
-    /// - `losses`: of the batch, `[batch]`
-    fn of<M>(
-        self,
-        model: M,
-        losses: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 1> + 'static,
-    ) -> Timed
-    where
-        M: AutodiffModule<Recorded> + 'static,
-    {
-        let Self { stage, config } = self;
-        Box::new(move |repetitions| {
-            let mut nobody = ();
-            let interrupt = Stop::default();
-            let mut trainer = Trainer::new(
-                model.clone(),
-                config.clone(),
-                &Device::default(),
-                &mut nobody,
-                interrupt,
-            )?;
-            let seconds = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
-                sync();
-                let start = Instant::now();
-                work()?;
-                sync();
-                Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64())
-            };
-            let mut times: [Vec<f64>; 3] = Default::default();
-            for _ in 0..repetitions.max(1) {
-                let pass = || Pass::training(0, 0, 0);
-                let mut found = None;
-                times[0].push(seconds(&mut || {
-                    found = Some(losses(trainer.model(), &mut pass()));
-                    Ok(())
-                })?);
-                let loss = found.take().context("no losses")?.mean();
-                let mut gradients = None;
-                times[1].push(seconds(&mut || {
-                    gradients = Some(loss.backward());
-                    Ok(())
-                })?);
-                drop(gradients);
-                let again = losses(trainer.model(), &mut pass());
-                let part = Part::whole(again.dims()[0]);
-                let mut again = Some(again); // consumed, so that the graph is dropped with it
-                times[2].push(seconds(&mut || {
-                    Ok(trainer.step(again.take().context("no losses")?, part)?)
-                })?);
-            }
-            let [forward, backward, whole] = times.map(|mut seconds| {
-                seconds.sort_by(f64::total_cmp);
-                seconds[seconds.len() / 2]
-            });
-            Ok(match stage {
-                Stage::Forward => forward,
-                Stage::Backward => backward,
-                // A step of the trainer is a backward pass and the update.
-                _ => (whole - backward).max(0.0),
-            })
+    model: M,
+    losses: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 1> + 'static,
+) -> Timed
+where
+    M: AutodiffModule<Recorded> + 'static,
+{
+    Box::new(move |repetitions| {
+        let mut nobody = ();
+        let interrupt = Stop::default();
+        let mut trainer = Trainer::new(
+            model.clone(),
+            config.clone(),
+            &Device::default(),
+            &mut nobody,
+            interrupt,
+        )?;
+        let seconds = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
+            sync();
+            let start = Instant::now();
+            work()?;
+            sync();
+            Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64())
+        };
+        let mut times: [Vec<f64>; 3] = Default::default();
+        for _ in 0..repetitions.max(1) {
+            let pass = || Pass::training(0, 0, 0);
+            let mut found = None;
+            times[0].push(seconds(&mut || {
+                found = Some(losses(trainer.model(), &mut pass()));
+                Ok(())
+            })?);
+            let loss = found.take().context("no losses")?.mean();
+            let mut gradients = None;
+            times[1].push(seconds(&mut || {
+                gradients = Some(loss.backward());
+                Ok(())
+            })?);
+            drop(gradients);
+            let again = losses(trainer.model(), &mut pass());
+            let part = Part::whole(again.dims()[0]);
+            let mut again = Some(again); // consumed, so that the graph is dropped with it
+            times[2].push(seconds(&mut || {
+                Ok(trainer.step(again.take().context("no losses")?, part)?)
+            })?);
+        }
+        let [forward, backward, whole] = times.map(|mut seconds| {
+            seconds.sort_by(f64::total_cmp);
+            seconds[seconds.len() / 2]
+        });
+        Ok(match stage {
+            Stage::Forward => forward,
+            Stage::Backward => backward,
+            // A step of the trainer is a backward pass and the update.
+            _ => (whole - backward).max(0.0),
         })
-    }
-}
-
-fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {
-    let (shape, values) = stored.into_parts();
-    Tensor::from_data(TensorData::new(values, shape), device)
+    })
 }

@@ -42,8 +42,6 @@ pub enum Unit {
     Step,
     /// One pass over the data.
     Epoch,
-    /// The whole run.
-    Run,
 }
 
 pub(super) struct Train {
@@ -148,7 +146,6 @@ impl Work for Train {
                 let seconds = summary.seconds_training / summary.epochs as f64;
                 (summary.epochs as u64, mean(&heard.epochs).unwrap_or(seconds))
             }
-            Unit::Run => (1, summary.seconds_training),
         };
         Ok(Measured {
             seconds,
@@ -223,7 +220,7 @@ impl Observer for Heard {
                 }
             }
             Event::Epoch { pace, validation, step, seconds, .. } => {
-                if self.steps.checked_sub(WARM).is_some() {
+                if !(0..WARM).contains(&self.steps) {
                     self.epochs.push(*seconds);
                 }
                 self.steps = *step;

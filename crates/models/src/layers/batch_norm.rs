@@ -96,51 +96,18 @@ impl<B: Backend> BatchNorm2d<B> {
 #[cfg(test)]
 mod tests {
     use backend::{Selected, device::Device};
-    use burn::{
-        backend::Autodiff,
-        module::AutodiffModule,
-        tensor::{TensorData, Tolerance},
-    };
 
     use super::*;
 
-    fn images<B: Backend>() -> Tensor<B, 4> {
-        let values: Vec<f32> = (0..12).map(|value| (value * value) as f32).collect();
-        Tensor::from_data(TensorData::new(values, [3, 2, 1, 2]), &Default::default())
-    }
-
     #[test]
-    fn training_moves_the_running_statistics_and_evaluation_uses_them() {
-        type Recorded = Autodiff<Selected>;
+    fn a_copy_keeps_its_own_statistics() {
         let device = Device::default();
-        let layer = BatchNorm2d::<Recorded>::new(&Initializer::seeded(0, &device), 2);
-        let copy = layer.clone();
+        let layer = BatchNorm2d::<Selected>::new(&Initializer::seeded(0, &device), 2);
+        let mean = |layer: &BatchNorm2d<Selected>| layer.running_mean.val().into_data();
+        let (copy, before) = (layer.clone(), mean(&layer));
         let mut pass = Pass::training(0, 0, 0);
-        layer.forward(images(), &mut pass);
-        let layer = pass.update_statistics(layer);
-
-        let values: Vec<f64> = images::<Selected>().into_data().iter().collect();
-        let channel = |channel: usize| {
-            let of_channel = |index: &usize| index / 2 % 2 == channel;
-            (0..12).filter(of_channel).map(|index| values[index]).collect::<Vec<f64>>()
-        };
-        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-        let means = [0, 1].map(|index| mean(&channel(index)));
-        let variances = [0, 1].map(|index| {
-            let squares = channel(index).iter().map(|v| (v - means[index]).powi(2)).sum::<f64>();
-            squares / 5.0
-        });
-        let check = |tensor: Tensor<Selected, 1>, expected: [f64; 2]| {
-            let expected = TensorData::from(expected.map(|value| value as f32));
-            tensor.into_data().assert_approx_eq::<f32>(&expected, Tolerance::relative(1e-5));
-        };
-        let valid = layer.valid();
-        check(valid.running_mean.val(), means.map(|mean| 0.1 * mean));
-        check(valid.running_var.val(), variances.map(|variance| 0.9 + 0.1 * variance));
-        check(copy.valid().running_mean.val(), [0.0, 0.0]);
-
-        let output = valid.forward(images(), &mut Pass::evaluation());
-        let first = (0.0 - 0.1 * means[0]) / (0.9 + 0.1 * variances[0] + BATCH_NORM_EPSILON).sqrt();
-        check(output.slice([0..1, 0..1, 0..1, 0..1]).reshape([1]).repeat(&[2]), [first; 2]);
+        layer.forward(Tensor::ones([3, 2, 1, 2], &device), &mut pass);
+        assert_ne!(mean(&pass.update_statistics(layer)), before);
+        assert_eq!(mean(&copy), before);
     }
 }

@@ -26,8 +26,8 @@ impl<B: Backend> Embedding<B> {
         Self { weight }
     }
 
-    /// A table of categories, with PyTorch's initial values. The first entry stands for all that no
-    /// sample in training has; it is zeros, as with PyTorch's `padding_idx=0`, and remains so.
+    /// A table of categories, with PyTorch's initial values. The first entry stands for every category
+    /// that no training sample has; it is zeros, as with PyTorch's `padding_idx=0`, and remains so.
     pub fn of_categories(initializer: &Initializer<B>, entries: usize, width: usize) -> Self {
         Self { weight: initializer.normal_after_first_row("weight", [entries, width]) }
     }

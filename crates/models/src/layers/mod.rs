@@ -11,7 +11,7 @@ mod dropout;
 mod embedding;
 mod linear;
 mod lstm;
-pub mod sequence;
+pub(crate) mod sequence;
 
 pub use self::{
     batch_norm::{BATCH_NORM_EPSILON, BatchNorm2d},

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// Stages without parameters keep their place, so that parameters are numbered as in PyTorch.
 #[derive(Module, Debug)]
-pub enum Stage<B: Backend> {
+pub(crate) enum Stage<B: Backend> {
     /// A convolution.
     Conv(Conv2d<B>),
     /// Batch normalisation.
@@ -33,12 +33,12 @@ pub enum Stage<B: Backend> {
 
 /// Nothing to learn.
 #[derive(Module, Clone, Debug)]
-pub struct Parameterless;
+pub(crate) struct Parameterless;
 
 /// Runs all stages, fused where there is an operation for several.
 ///
 /// - `input`: `[batch, channels, height, width]`
-pub fn forward<B: Backend>(
+pub(crate) fn forward<B: Backend>(
     stages: &[Stage<B>],
     input: Tensor<B, 4>,
     pass: &mut Pass<B>,

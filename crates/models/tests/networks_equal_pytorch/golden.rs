@@ -59,15 +59,17 @@ impl Golden {
         self.tensor("inputs")
     }
 
-    /// Loads the fixture's weights into `model`, and holds it against all that stands there, in fast
-    /// arithmetic and in exact one.
+    /// Loads the fixture's weights into `model`, and holds it against all that stands there, in exact
+    /// arithmetic and in fast one.
     pub(crate) fn check<M: AutodiffModule<Recorded>>(
         &self,
         model: M,
         forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
     ) {
         let _held = ARITHMETIC.lock().unwrap_or_else(PoisonError::into_inner);
-        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+        // ndarray computes the same in both.
+        let different = if backend::NAME == "ndarray" { 1 } else { 2 };
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast].into_iter().take(different) {
             set_arithmetic(arithmetic);
             self.check_training(model.clone(), &forward);
         }

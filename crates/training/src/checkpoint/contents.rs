@@ -54,7 +54,6 @@ pub(crate) struct SavedState {
     interval_loss: f64,
     update_loss: f64,
     /// Of the last update's gradients; none where it is not finite.
-    #[serde(default)]
     gradient_norm: Option<f64>,
     /// Where losses are scaled.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,21 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(8);
 #[derive(Clone, Default)]
 pub struct Group {
     processes: Option<Rc<dyn Processes>>,
+    share: Share,
+    on_host: Share,
+    share_of_cores: Share,
     state: Rc<State>,
 }
 
 /// The collective operations of a group; each must be called by all processes.
 trait Processes {
-    /// Which one this is, of how many.
-    fn share(&self) -> Share;
-
-    /// The same among the processes on this host.
-    fn on_host(&self) -> Share;
-
-    /// Its share of the cores that it may use, among the processes on the host that may use the same.
-    fn share_of_cores(&self) -> Share;
-
-    /// The word of each.
+    /// Exchanges one status word per process; returns those of all ranks, in order.
     fn words(&self, word: u32) -> Vec<u32>;
 
     /// As [`words`](Self::words), for the last word of a process; none if not all of them came within
@@ -54,7 +48,7 @@ trait Processes {
     /// As [`join`](Self::join).
     fn join_f64(&self, piece: &[f64], joined: &mut [f64]);
 
-    /// The bytes of the process of that rank.
+    /// Sends the bytes of that rank to all others, and returns them.
     fn broadcast(&self, rank: usize, bytes: Vec<u8>) -> Vec<u8>;
 
     /// Ends all of them at once.
@@ -143,23 +137,24 @@ impl Group {
     #[cfg(feature = "mpi")]
     fn of_several(_: usize) -> Result<Self, GroupError> {
         let reason = |reason: &str| GroupError::Unusable { reason: reason.to_owned() };
-        let world = mpi::World::begin().map_err(reason)?;
-        Ok(Self { processes: Some(Rc::new(world)), state: Rc::default() })
+        let (world, [share, on_host, share_of_cores]) = mpi::World::begin().map_err(reason)?;
+        let processes: Option<Rc<dyn Processes>> = Some(Rc::new(world));
+        Ok(Self { processes, share, on_host, share_of_cores, state: Rc::default() })
     }
 
     /// Which process this is, of how many.
     pub fn share(&self) -> Share {
-        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share())
+        self.share
     }
 
     /// The same among the processes on this host; it gives each a device of its own.
     pub fn on_host(&self) -> Share {
-        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.on_host())
+        self.on_host
     }
 
     /// Its share of the cores that this process may use.
     pub fn share_of_cores(&self) -> Share {
-        self.processes.as_ref().map_or(Share::WHOLE, |processes| processes.share_of_cores())
+        self.share_of_cores
     }
 
     /// Whether this is the process that writes and prints.
@@ -256,7 +251,7 @@ impl Group {
     /// # Errors
     ///
     /// As [`meet`](Self::meet).
-    pub fn sum(&self, values: &mut [f32]) -> Result<(), GroupError> {
+    pub(crate) fn sum(&self, values: &mut [f32]) -> Result<(), GroupError> {
         if values.is_empty() {
             return Ok(());
         }

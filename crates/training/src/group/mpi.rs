@@ -23,14 +23,13 @@ const MOST_AT_ONCE: usize = 1 << 30;
 /// All processes of the job. Where one of them is lost, MPI ends the others.
 pub(super) struct World {
     world: SimpleCommunicator,
-    on_host: Share,
-    share_of_cores: Share,
     /// Finalises MPI when it is dropped, last of all.
     _universe: Universe,
 }
 
 impl World {
-    pub(super) fn begin() -> Result<Self, &'static str> {
+    /// Also returns which process this is of all, of those on its host, and of those on its cores.
+    pub(super) fn begin() -> Result<(Self, [Share; 3]), &'static str> {
         let (universe, threading) =
             initialize_with_threading(Threading::Funneled).ok_or("it was initialised before")?;
         if threading < Threading::Funneled {
@@ -38,9 +37,8 @@ impl World {
         }
         let world = universe.world();
         let host = world.split_shared(world.rank());
-        let on_host = share_of(&host);
-        let share_of_cores = share_of_cores(&host);
-        Ok(Self { world, on_host, share_of_cores, _universe: universe })
+        let shares = [share_of(&world), share_of(&host), share_of_cores(&host)];
+        Ok((Self { world, _universe: universe }, shares))
     }
 }
 
@@ -65,20 +63,8 @@ fn share_of(communicator: &SimpleCommunicator) -> Share {
 }
 
 impl Processes for World {
-    fn share(&self) -> Share {
-        share_of(&self.world)
-    }
-
-    fn on_host(&self) -> Share {
-        self.on_host
-    }
-
-    fn share_of_cores(&self) -> Share {
-        self.share_of_cores
-    }
-
     fn words(&self, word: u32) -> Vec<u32> {
-        let mut words = vec![0; self.share().of];
+        let mut words = vec![0; share_of(&self.world).of];
         scope(|scope| {
             // The same kind of call as in `last_words`, since different kinds do not match.
             self.world
@@ -91,7 +77,7 @@ impl Processes for World {
     fn last_words(&self, word: u32, patience: Duration) -> Option<&'static [u32]> {
         // MPI may still write here after the deadline, so the memory is never freed.
         let word = Box::leak(Box::new(word));
-        let words = vec![0; self.share().of].leak();
+        let words = vec![0; share_of(&self.world).of].leak();
         let mut request = self.world.immediate_all_gather_into(StaticScope, word, words);
         let deadline = Instant::now() + patience;
         loop {

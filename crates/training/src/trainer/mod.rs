@@ -12,7 +12,7 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::{self, Parameter},
+    parameters::Parameter,
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
@@ -44,34 +44,15 @@ pub struct Trained<M> {
     pub kept_epoch: Option<usize>,
 }
 
-impl<M> Trained<M> {
-    /// The same run with another model, for instance with the parts that were not trained.
-    pub fn map<W>(self, map: impl FnOnce(M) -> W) -> Trained<W> {
-        Trained {
-            model: map(self.model),
-            status: self.status,
-            epochs: self.epochs,
-            steps: self.steps,
-            samples: self.samples,
-            trainable_parameters: self.trainable_parameters,
-            seconds_training: self.seconds_training,
-            train_loss: self.train_loss,
-            validation: self.validation,
-            best: self.best,
-            kept_epoch: self.kept_epoch,
-        }
-    }
-}
-
 /// The state of a training run; see the [crate documentation](crate) for the loop around it.
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
     state: State<B, M>,
     observer: &'run mut dyn Observer,
-    interrupt: Stop, // asked of this process
-    stop: Stop,      // agreed on by all processes
-    done: Stop,
+    interrupt: Stop,           // asked of this process
+    stop: Stop,                // agreed on by all processes
+    done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
     finite_until: u64,
     began_at: u64, // updates made before this process took over
@@ -122,7 +103,6 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config)?;
-        parameters::check_groups(&parameters, &config)?;
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
@@ -130,8 +110,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             config,
             observer,
             interrupt,
+            done: stop.inner(),
             stop,
-            done: Stop::default(),
             in_update: Rc::default(),
             finite_until: 0,
             began_at: 0,
@@ -208,7 +188,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Some(Epoch {
             index: record.epochs_ended,
             position: record.position,
-            stops: [self.stop.clone(), self.done.clone()],
+            stop: self.done.clone(),
             in_update: Rc::clone(&self.in_update),
             handover: Rc::clone(&self.handover),
         })

@@ -20,18 +20,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(gradients);
         }
         self.learning_of_stops(|trainer| {
-            let Trainer { state, parameters, config, .. } = trainer;
-            let (gradients, seconds) = state.sum_over(gradients, parameters, &config.group)?;
-            trainer.spent.communication += seconds;
+            let Trainer { state, parameters, config, spent, .. } = trainer;
+            let loss = state.update_loss.clone();
+            let (gradients, loss, seconds) =
+                gradients.sum_over(loss, parameters, &config.group, &mut state.message)?;
+            state.update_loss = loss;
+            spent.communication += seconds;
             Ok(gradients)
         })
     }
 
     /// Learns whether any process was asked to stop.
     pub(super) fn agree_to_stop(&mut self) -> Result<(), TrainError> {
-        if !self.config.group.is_shared() {
-            return Ok(());
-        }
         self.learning_of_stops(|trainer| Ok(trainer.config.group.meet()?))
     }
 

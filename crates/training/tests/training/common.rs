@@ -68,6 +68,23 @@ impl Recorder {
     }
 }
 
+pub(crate) type LinearTrainer<'a> = Trainer<'a, Recorded, LinearModel<Recorded>>;
+
+/// A model of weights of one.
+pub(crate) fn ones() -> LinearModel<Recorded> {
+    LinearModel { weight: Param::from_tensor(Tensor::ones([3, 1], &Device::default())) }
+}
+
+/// A trainer of [`ones`] in its first epoch, which logs nothing.
+pub(crate) fn begun(observer: &mut dyn Observer) -> LinearTrainer<'_> {
+    let settings =
+        TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
+    let (device, stop) = (Device::default(), Stop::default());
+    let mut trainer = Trainer::new(ones(), settings, &device, observer, stop).unwrap();
+    trainer.next_epoch().unwrap();
+    trainer
+}
+
 pub(crate) fn optimizer(kind: OptimizerKind) -> OptimizerConfig {
     OptimizerConfig { weight_decay: 0.0, ..OptimizerConfig::new(kind, 0.05) }
 }

@@ -13,25 +13,12 @@ use training::{
 };
 
 use crate::common::{
-    LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_validated,
+    LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, ones, optimizer, settings,
+    train, train_validated,
 };
-
-type LinearTrainer<'a> = Trainer<'a, Recorded, LinearModel<Recorded>>;
 
 fn sgd() -> TrainerConfig {
     settings(optimizer(OptimizerKind::Sgd))
-}
-
-fn model() -> LinearModel<Recorded> {
-    LinearModel { weight: Param::from_tensor(Tensor::ones([3, 1], &Device::default())) }
-}
-
-/// A trainer in its first epoch.
-fn begun(observer: &mut dyn Observer) -> LinearTrainer<'_> {
-    let stop = Stop::default();
-    let mut trainer = Trainer::new(model(), sgd(), &Device::default(), observer, stop).unwrap();
-    trainer.next_epoch().unwrap();
-    trainer
 }
 
 fn losses(model: &LinearModel<Recorded>) -> Tensor<Recorded, 1> {
@@ -55,6 +42,22 @@ fn losses_that_do_not_depend_on_the_model_are_refused() {
     assert_eq!(trainer.step_number(), 1);
 }
 
+/// A mean would be divided by the samples once more.
+#[test]
+fn losses_are_one_for_each_sample_that_counts() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
+    let mean = |trainer: &LinearTrainer<'_>| trainer.model().weight.val().mean();
+    let error = trainer.step(mean(&trainer), Part::whole(3)).unwrap_err();
+    assert!(matches!(error, TrainError::Losses { losses: 1, samples: 3 }), "{error}");
+    assert_eq!(trainer.step_number(), 0);
+
+    trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+    let stands_in = Part { first: 0, samples: 0, of: 3, last: true };
+    trainer.step(mean(&trainer), stands_in).unwrap();
+    assert_eq!(trainer.step_number(), 2);
+}
+
 #[test]
 fn a_part_without_gradients_is_none_of_an_update_with_some() {
     let mut nobody = ();
@@ -73,7 +76,7 @@ fn a_part_without_gradients_is_none_of_an_update_with_some() {
 #[test]
 fn a_model_that_is_frozen_has_no_gradients() {
     let (device, mut nobody) = (Device::default(), ());
-    let frozen = model().no_grad();
+    let frozen = ones().no_grad();
     let stop = Stop::default();
     let mut trainer = Trainer::new(frozen, sgd(), &device, &mut nobody, stop).unwrap();
     trainer.next_epoch().unwrap();
@@ -103,6 +106,12 @@ fn an_epoch_that_ends_within_an_update_is_refused() {
 }
 
 #[test]
+#[should_panic(expected = "an epoch ends with `end_epoch`")]
+fn a_loop_that_does_not_end_its_epochs_is_a_mistake() {
+    begun(&mut ()).next_epoch();
+}
+
+#[test]
 fn a_validation_without_what_is_monitored_is_refused() {
     for (names, measured) in [(vec!["accuracy", "f1"], "`accuracy`, `f1`"), (vec![], "nothing")] {
         let metrics: Metrics = names.into_iter().map(|name| (name.to_owned(), 0.5)).collect();
@@ -116,7 +125,7 @@ fn a_validation_without_what_is_monitored_is_refused() {
 }
 
 #[test]
-fn the_best_model_without_a_validation_is_told_to_be_the_last() {
+fn the_best_model_without_a_validation_is_reported_to_be_the_last() {
     for keep_best in [false, true] {
         let mut recorder = Recorder::default();
         let settings = TrainerConfig { keep_best, ..sgd() };
@@ -150,7 +159,7 @@ fn a_directory_of_checkpoints_is_made_before_the_first_step() {
     let directory = tempfile::tempdir().unwrap();
     let new = |path: PathBuf| {
         let (mut kept, stop) = (KeptBelow(path), Stop::default());
-        Trainer::new(model(), sgd(), &Device::default(), &mut kept, stop).map(|_| ())
+        Trainer::new(ones(), sgd(), &Device::default(), &mut kept, stop).map(|_| ())
     };
     new(directory.path().join("run")).unwrap();
     assert!(directory.path().join("run/checkpoints").is_dir());
@@ -168,7 +177,7 @@ fn without_a_validation_it_does_not_matter_whether_the_best_would_be_kept() {
         let (mut kept, stop) = (KeptBelow(directory.path().to_owned()), Stop::default());
         let settings = TrainerConfig { keep_best, ..sgd() };
         let device = Device::default();
-        let mut trainer = Trainer::new(model(), settings, &device, &mut kept, stop).unwrap();
+        let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, stop).unwrap();
         trainer.next_epoch().unwrap();
         for _ in 0..2 {
             trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
@@ -195,26 +204,26 @@ fn refusal<M: AutodiffModule<Recorded>>(model: M) -> TrainError {
 }
 
 #[test]
-fn parameters_that_are_not_of_floating_point_are_named() {
+fn parameters_that_are_not_floating_point_are_named() {
     let device = Device::default();
     let steps = Tensor::<Recorded, 1, Int>::zeros([1], &device);
     let steps = Param::initialized(ParamId::new(), steps);
-    let error = refusal(Counted { layer: model(), steps });
+    let error = refusal(Counted { layer: ones(), steps });
     assert!(error.to_string().starts_with("the parameter `steps` holds integers"), "{error}");
     assert!(error.help().unwrap().contains("outside of the module"));
 
     let mask = Tensor::<Recorded, 1>::zeros([1], &device).bool();
     let mask = Some(Param::initialized(ParamId::new(), mask));
-    let error = refusal(Masked { layers: vec![model()], mask });
+    let error = refusal(Masked { layers: vec![ones()], mask });
     assert!(error.to_string().starts_with("the parameter `mask` holds booleans"), "{error}");
 }
 
 #[test]
 fn a_parameter_in_two_places_is_named_with_both() {
-    let layer = model();
-    let error = refusal(Masked { layers: vec![layer.clone(), model(), layer], mask: None });
+    let layer = ones();
+    let error = refusal(Masked { layers: vec![layer.clone(), ones(), layer], mask: None });
     let expected = "`layers.0.weight` and `layers.2.weight` are the same parameter";
     assert!(error.to_string().starts_with(expected), "{error}");
-    let same_values = Masked::<Recorded> { layers: vec![model(), model()], mask: None };
+    let same_values = Masked::<Recorded> { layers: vec![ones(), ones()], mask: None };
     Trainer::new(same_values, sgd(), &Device::default(), &mut (), Stop::default()).unwrap();
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use backend::{NAME, Part, Selected, device::Device, overrides};
-use burn::{module::Param, tensor::Tensor};
+use burn::tensor::Tensor;
 use training::{
     Best, EndStatus, Event, Metrics, Monitor, OptimizerKind, ScheduleConfig, ScheduleKind,
-    StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
+    StepReport, Stop, TrainError, Trained, TrainerConfig,
 };
 
 use crate::common::{
-    BATCH, LinearModel, Problem, Recorded, Recorder, optimizer, settings, train, train_until,
-    train_validated,
+    BATCH, LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, optimizer, settings,
+    train, train_until, train_validated,
 };
 
 fn weight(trained: &Trained<LinearModel<Selected>>) -> Vec<f32> {
@@ -55,20 +55,6 @@ fn a_value_that_is_not_finite_stops_the_run_and_is_never_applied() {
     assert_eq!(recorder.0.last(), Some(&end));
 }
 
-type LinearTrainer<'a> = Trainer<'a, Recorded, LinearModel<Recorded>>;
-
-/// A trainer in its first epoch, of weights of one.
-fn begun(recorder: &mut Recorder) -> LinearTrainer<'_> {
-    let device = Device::default();
-    let weight = Param::from_tensor(Tensor::ones([3, 1], &device));
-    let model = LinearModel::<Recorded> { weight };
-    let settings =
-        TrainerConfig { log_every_steps: 100, ..settings(optimizer(OptimizerKind::Sgd)) };
-    let mut trainer = Trainer::new(model, settings, &device, recorder, Stop::default()).unwrap();
-    trainer.next_epoch().unwrap();
-    trainer
-}
-
 /// Makes a step on one sample, whose features are all the same.
 fn step(trainer: &mut LinearTrainer<'_>, feature: f32) {
     let features = Tensor::<Recorded, 2>::full([1, 3], feature, &Device::default());
@@ -77,7 +63,7 @@ fn step(trainer: &mut LinearTrainer<'_>, feature: f32) {
 }
 
 #[test]
-fn slow_steps_are_told_between_log_intervals() {
+fn slow_steps_are_reported_between_log_intervals() {
     let mut recorder = Recorder::default();
     let mut trainer = begun(&mut recorder);
     for _ in 0..2 {
@@ -85,9 +71,9 @@ fn slow_steps_are_told_between_log_intervals() {
         step(&mut trainer, 1.0);
     }
     drop(trainer);
-    let told = recorder.0.iter().filter(|event| matches!(event, Event::Progress { .. }));
+    let reported = recorder.0.iter().filter(|event| matches!(event, Event::Progress { .. }));
     let [one, two] = [1, 2].map(|step| Event::Progress { epoch: 1, step });
-    assert!(told.eq([&one, &two]), "{:?}", recorder.0);
+    assert!(reported.eq([&one, &two]), "{:?}", recorder.0);
 }
 
 #[test]
@@ -316,7 +302,7 @@ fn the_steps_after_the_last_log_interval_are_reported_at_the_end() {
 }
 
 #[test]
-fn patience_without_a_validation_split_is_told_once() {
+fn patience_without_a_validation_split_is_reported_once() {
     let mut recorder = Recorder::default();
     let settings = TrainerConfig { patience: Some(1), ..settings(optimizer(OptimizerKind::Sgd)) };
     let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
@@ -346,46 +332,8 @@ fn on_the_cpu_each_update_is_done_by_kernels() {
     }
 }
 
-/// A mean would be divided by the samples once more.
 #[test]
-fn losses_are_one_for_each_sample_that_counts() {
-    let device = Device::default();
-    let weight = Tensor::<Recorded, 2>::ones([3, 1], &device);
-    let model = LinearModel { weight: Param::from_tensor(weight) };
-    let (mut recorder, stop) = (Recorder::default(), Stop::default());
-    let settings = settings(optimizer(OptimizerKind::Sgd));
-    let mut trainer = Trainer::new(model, settings, &device, &mut recorder, stop).unwrap();
-    assert!(trainer.next_epoch().is_some());
-    let mean = trainer.model().weight.val().mean();
-    let error = trainer.step(mean, Part::whole(3)).unwrap_err();
-    assert!(matches!(error, TrainError::Losses { losses: 1, samples: 3 }), "{error}");
-    assert_eq!(trainer.step_number(), 0);
-
-    let losses = trainer.model().weight.val().flatten::<1>(0, 1);
-    trainer.step(losses, Part::whole(3)).unwrap();
-    let stands_in = Part { first: 0, samples: 0, of: 3, last: true };
-    let losses = trainer.model().weight.val().mean();
-    trainer.step(losses, stands_in).unwrap();
-    assert_eq!(trainer.step_number(), 2);
-}
-
-#[test]
-#[should_panic(expected = "an epoch ends with `end_epoch`")]
-fn a_loop_that_does_not_end_its_epochs_is_a_mistake() {
-    let device = Device::default();
-    let weight = Tensor::<Recorded, 2>::ones([3, 1], &device);
-    let model = LinearModel { weight: Param::from_tensor(weight) };
-    let mut observer = |_: &Event| Ok(());
-    let settings = settings(optimizer(OptimizerKind::Sgd));
-    let stop = Stop::default();
-    let mut trainer = Trainer::new(model, settings, &device, &mut observer, stop).unwrap();
-    for _ in 0..2 {
-        trainer.next_epoch();
-    }
-}
-
-#[test]
-fn an_epoch_of_another_length_than_promised_is_told_once() {
+fn an_epoch_of_another_length_than_promised_is_reported_once() {
     for promised in [1, 2, 3] {
         let mut recorder = Recorder::default();
         let settings =

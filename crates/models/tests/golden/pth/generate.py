@@ -34,7 +34,6 @@ torch.save({"state_dict": tensors, "epoch": 3}, "nested.pth")
 parallel = {f"module.{name}": tensor for name, tensor in tensors.items()}
 torch.save({"model_state_dict": parallel, "optimizer_state_dict": {}}, "parallel.pth")
 torch.save({"model": tensors, "epoch": 3}, "scripts.pth")
-torch.save(nn.Linear(2, 2).state_dict(), "linear.pth")
 
 
 def address(tensor):
