@@ -1,6 +1,6 @@
 //! How fast a source fills batches on the device, with no training between them.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{ops::ControlFlow, path::PathBuf, sync::Arc, time::Instant};
 
 use anyhow::Context;
 use backend::{Selected, device, device::Device};
@@ -173,7 +173,8 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
                 cache,
                 ..ImageFolderOptions::new(folder.join("images"), [32, 32])
             };
-            let (prepared, _) = open_image_folder(&options)?.train.prepare(&mut |_, _| ())?;
+            let mut silent = |_, _| ControlFlow::Continue(());
+            let (prepared, _) = open_image_folder(&options)?.train.prepare(&mut silent)?;
             images(Arc::new(prepared), device)
         }
         SourceKind::Csv => {

@@ -56,7 +56,7 @@ impl PreparedImages {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, ops::ControlFlow};
 
     use crate::{
         ImageShape,
@@ -76,7 +76,7 @@ mod tests {
         }
         let options = ImageFolderOptions::new(folder.path(), [2, 2]);
         let listed = open_image_folder(&options).unwrap().train;
-        let (images, _) = listed.load(&mut |_, _| {}).unwrap();
+        let (images, _) = listed.load(&mut |_, _| ControlFlow::Continue(())).unwrap();
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
         let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
