@@ -114,22 +114,6 @@ fn streams_are_no_files_to_train_on() {
     assert_eq!(rows.len(), 1);
 }
 
-#[cfg(unix)]
-#[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn files_without_permission() {
-    use std::os::unix::fs::PermissionsExt;
-    let (folder, _) = read(&[("a.csv", b"x,y\n1,0\n2,1\n")], |_, _| {});
-    let path = folder.path().join("a.csv");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::File::open(&path).is_ok() {
-        eprintln!("SKIPPED: this user may read every file");
-        return;
-    }
-    let error = read_csv(&CsvOptions::new(&path, TargetColumn::Index(-1)), 0).unwrap_err();
-    assert!(matches!(error, DataError::Permission { .. }), "{error}");
-}
-
 #[test]
 fn rows_that_are_wrong() {
     let check = |last: &str, error: &str, help: &str| check_text(&rows_and(last), error, help);
