@@ -99,7 +99,7 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
-    order::{EpochOrder, Order},
+    order::Order,
     shared::{SharedFiles, refuse_shared},
     split::{classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},

@@ -189,7 +189,7 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
             let options =
                 TextOptions { path: Some(folder.join("text.txt")), ..TextOptions::default() };
             let windows = Windows::new(read_text(&options)?.train, 20, Predict::Last)?;
-            let loader = TokenLoader::<Selected>::windows(windows, batching(), device);
+            let loader = TokenLoader::<Selected>::windows(windows, batching(), device)?;
             Ok(Box::new(move |epoch| {
                 Ok(loader.batches(epoch, 0).map(|batch| batch.part.samples).sum())
             }))
