@@ -166,7 +166,7 @@ impl Cache {
             let file = File::open(&path).map_err(cache_read(&path))?;
             shards.push(Shard::new(path, file, index));
         }
-        let passed = pass.finish();
+        let passed = pass.found;
         let skipped: Vec<usize> = passed.bad.iter().map(|&(place, _)| place).collect();
         let manifest = Manifest {
             key: key.to_owned(),

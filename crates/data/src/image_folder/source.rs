@@ -145,7 +145,7 @@ impl ImageFolder {
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
-        let (images, kept, report) = self.without(pass.finish())?;
+        let (images, kept, report) = self.without(pass.found)?;
 
         // The kept images move down over the skipped ones before them.
         for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
@@ -172,7 +172,7 @@ impl ImageFolder {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
             pass.check(&self.listing.files)?;
-            let (images, _, report) = self.without(pass.finish())?;
+            let (images, _, report) = self.without(pass.found)?;
             return Ok((PreparedImages { images, pixels: Pixels::InFiles }, report));
         };
         let (cache, passed) = self.open_cache(directory, progress)?;
@@ -229,13 +229,14 @@ impl ImageFolder {
         let mut no_progress = |_, _| ControlFlow::Continue(());
         let mut pass = self.pass(&mut no_progress);
         pass.check(&files)?;
-        let reasons = pass.finish().bad.into_iter().map(|(_, reason)| reason);
+        let reasons = pass.found.bad.into_iter().map(|(_, reason)| reason);
         Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
     }
 
     fn pass<'a>(&self, progress: &'a mut Progress<'a>) -> Pass<'a> {
         let ImageFolderOptions { resize, on_bad_image, .. } = self.options;
-        Pass::new(self.shape, resize, on_bad_image, self.listing.files.len(), progress)
+        let (shape, total) = (self.shape, self.listing.files.len());
+        Pass { shape, resize, on_bad_image, total, progress, found: Passed::default() }
     }
 
     /// Leaves bad images out; also returns the former places of those that are kept.
