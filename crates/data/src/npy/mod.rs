@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Moments, SharedFiles, Table, TablePreprocessing, TableSplits,
-    Target, TargetKind, Targets, Task,
+    ColumnKind, DataError, SharedFiles, Table, TablePreprocessing, TableSplits, TargetKind,
+    Targets, Task,
     files::Folder,
     preprocess::{standardise, standardise_target},
     shared, split,
@@ -143,22 +143,8 @@ pub fn read_npy_table(
 /// What is learnt from the training split.
 fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
     let moments = samples.features.moments(rows);
-    let column = |(index, column): (usize, &Moments)| Column {
-        name: format!("x{index}"),
-        kind: ColumnKind::Numeric { mean: column.mean(), deviation: column.deviation() },
-        dress: None,
-    };
-    TablePreprocessing {
-        header: true,
-        decimal_comma: false,
-        columns: moments.iter().enumerate().map(column).collect(),
-        target: Target {
-            name: TARGET.to_owned(),
-            index: moments.len(),
-            kind: plan.kind(&samples.targets, rows),
-            dress: None,
-        },
-    }
+    let moments = moments.iter().map(|column| (column.mean(), column.deviation()));
+    TablePreprocessing::of_numbers(moments, TARGET, plan.kind(&samples.targets, rows))
 }
 
 /// The mean and deviation of each column that was learnt; those of `array` must be as many.
