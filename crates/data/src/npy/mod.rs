@@ -101,7 +101,7 @@ pub fn read_npy_rows(
     let refused: Vec<(usize, DataError)> = array.not_finite().collect();
     let is_refused = |row: usize| refused.binary_search_by_key(&row, |&(row, _)| row).is_ok();
     let rows: Vec<usize> = (0..array.rows).filter(|&row| !is_refused(row)).collect();
-    let features = encode_features(&array, rows.iter().copied(), preprocessing)?;
+    let features = encode_features(&array, &rows, preprocessing)?;
     Ok(NpyRows { features, rows, refused })
 }
 
@@ -167,13 +167,13 @@ fn moments(preprocessing: &TablePreprocessing, array: &Array) -> Result<Vec<(f64
 /// The features of some rows, encoded: `[rows, width]`.
 fn encode_features(
     array: &Array,
-    rows: impl ExactSizeIterator<Item = usize>,
+    rows: &[usize],
     preprocessing: &TablePreprocessing,
 ) -> Result<Vec<f32>, DataError> {
     let moments = moments(preprocessing, array)?;
     let mut features = matrix(rows.len(), array.width)?;
     let mut numbers = vec![0.0; array.width];
-    for row in rows {
+    for &row in rows {
         array.read_row(row, &mut numbers);
         let columns = numbers.iter().zip(&moments);
         features.extend(
@@ -234,7 +234,7 @@ impl Samples {
         rows: &[usize],
         preprocessing: &TablePreprocessing,
     ) -> Result<Table, DataError> {
-        let features = encode_features(&self.features, rows.iter().copied(), preprocessing)?;
+        let features = encode_features(&self.features, rows, preprocessing)?;
         let targets = match preprocessing.target.kind {
             TargetKind::Regression { mean, deviation } => {
                 let score = |&row: &usize| {
