@@ -94,19 +94,16 @@ impl<'a> CsvReader<'a> {
             // line late. So `\r` ends up in the last cell, and is trimmed.
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
-        let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let (width, first_line) = (0, 1);
-        let (decimal_commas, dressed, blank_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut reader = Self {
-            path,
+            path: path.to_owned(),
             csv,
-            ahead,
+            ahead: VecDeque::new(),
             delimiter,
-            width,
-            first_line,
-            decimal_commas,
-            dressed,
-            blank_rows,
+            width: 0,
+            first_line: 1,
+            decimal_commas: Vec::new(),
+            dressed: Vec::new(),
+            blank_rows: Vec::new(),
         };
 
         let first = reader.read()?;

@@ -134,8 +134,8 @@ pub(super) fn plan(
         return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
     }
 
-    if let (Some(Task::Regression), None, Some(Place { line, text })) =
-        (options.task, stray, &summary.first_text)
+    if let (Some(Task::Regression), Some(Place { line, text })) =
+        (options.task, &summary.first_text)
     {
         let (text, line) = (text.clone(), *line);
         return Err(CsvError::TextTarget { path: path(), target, text, line }.into());

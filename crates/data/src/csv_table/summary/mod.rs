@@ -61,9 +61,9 @@ pub(super) struct Summary {
     /// Cells without a value.
     pub(super) missing: u64,
     /// Numbers, `inf` and its like among them.
-    pub(super) numbers: u64,
+    numbers: u64,
     /// Texts.
-    pub(super) texts: u64,
+    texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
     undressing: Undressing,
