@@ -27,7 +27,7 @@ impl PreparedImages {
             ),
             count => format!(
                 "{count} pictures are the same as one of another class, such as `{shown}` and \
-                 `{original}`; one of each two is in the wrong folder"
+                 `{original}`; one of each pair is in the wrong folder"
             ),
         })
     }
@@ -41,16 +41,7 @@ impl PreparedImages {
         let known = |images: &[usize]| -> Vec<Known<'_>> {
             images.iter().map(|&image| (folder.path(image), hash(image))).collect()
         };
-        let shared = shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?;
-        let [copy, original] = shared.example;
-        Some(format!(
-            "{} of the {} pictures held out are copies of pictures that are trained on, such as \
-             `{}`, which is the same as `{}`; results there look better than they are",
-            shared.count,
-            shared.total,
-            copy.display(),
-            original.display()
-        ))
+        Some(shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?.note())
     }
 }
 
@@ -98,8 +89,9 @@ mod tests {
         assert!(labels.starts_with(told), "{labels}");
         assert_eq!(
             copies.unwrap(),
-            "1 of the 2 pictures held out are copies of pictures that are trained on, such as \
-             `b/1.png`, which is the same as `a/1.png`; results there look better than they are"
+            "1 of the 2 files read for the validation split are also read for the training split, \
+             such as `b/1.png`, which is the same as `a/1.png`; results there look better than they \
+             are"
         );
 
         let [labels, _] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);
