@@ -14,21 +14,6 @@ use crate::DataError;
 /// The first bytes of a gzip file, and of no other format that is read here.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The byte order mark that may precede UTF-8.
-pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Whether a text that starts like this is UTF-16: it has a byte order mark, or its first two
-/// characters are Latin ones, which have a zero byte each.
-pub(crate) fn is_utf16(start: &[u8]) -> bool {
-    matches!(
-        start,
-        [0xff, 0xfe, ..]
-            | [0xfe, 0xff, ..]
-            | [0, 1..=255, 0, 1..=255, ..]
-            | [1..=255, 0, 1..=255, 0, ..]
-    )
-}
-
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
 pub(crate) const LARGEST_RATIO: u64 = 258 * 8 / 2;
@@ -269,19 +254,6 @@ impl BinaryFile {
     }
 }
 
-impl DataError {
-    /// The error of a file that cannot be opened or read.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::NotFound => Self::NotFound { path },
-            io::ErrorKind::PermissionDenied => Self::Permission { path },
-            io::ErrorKind::IsADirectory => Self::Directory { path },
-            _ => Self::Read { path, source },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -379,13 +351,5 @@ mod tests {
         assert_eq!(place.find(&names).unwrap(), Some(folder.path().join("b")));
         let error = place.find_pair([&other, &names]).unwrap_err().to_string();
         assert!(error.ends_with("has no file `c`"), "{error}");
-
-        let file = folder.path().join("b");
-        let error = Folder::open(&file).err().unwrap();
-        assert!(error.to_string().ends_with("b` is a file, a folder is expected"), "{error}");
-        assert_eq!(
-            error.help().unwrap(),
-            format!("name the folder, as `{}`", folder.path().display())
-        );
     }
 }

@@ -1,9 +1,25 @@
-//! Formats that are neither a table nor a text as they are, known by how their files begin.
+//! What the beginning of a file tells: formats that are neither a table nor a text as they are, and
+//! how a text is encoded.
 
 use crate::files::GZIP_MAGIC;
 
 /// How much of a file shows its format, in bytes.
 pub(crate) const START: u64 = 512;
+
+/// The byte order mark that may precede UTF-8.
+pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether a text that starts like this is UTF-16: it has a byte order mark, or its first two
+/// characters are Latin ones, which have a zero byte each.
+pub(crate) fn is_utf16(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0xff, 0xfe, ..]
+            | [0xfe, 0xff, ..]
+            | [0, 1..=255, 0, 1..=255, ..]
+            | [1..=255, 0, 1..=255, 0, ..]
+    )
+}
 
 /// What a file is, and what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     DataError,
-    files::{UTF8_MARK, is_utf16},
-    formats::{self, Format},
+    formats::{self, Format, UTF8_MARK, is_utf16},
     preprocess::cell::{self, Cell},
 };
 

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use store::FileLock;
 
 use super::{
-    ImageFolderError, Progress, Resize,
+    ImageFolderError, Progress,
     pass::{Pass, Passed, go_on},
 };
-use crate::ImageShape;
+use crate::{ImageShape, Resize};
 
 /// To be raised whenever the same file would become other pixels.
 const VERSION: u32 = 3;

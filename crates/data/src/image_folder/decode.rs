@@ -8,8 +8,8 @@ use std::{
 
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, metadata::Orientation};
 
-use super::{BadImage, Resize, jpeg, resize};
-use crate::{ImageShape, contained::contain, files::LARGEST_RATIO};
+use super::{BadImage, jpeg, resize};
+use crate::{ImageShape, Resize, contained::contain, files::LARGEST_RATIO};
 
 /// The most bytes that a file, or the pixels in it, may have: the limit of the `image` crate, and
 /// the 179 million colour pixels from which on Pillow refuses a "decompression bomb".

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use store::sha256_hex;
 
 use super::{
-    BadImage, ImageFolderError, OnBadImage, Progress, Resize,
+    BadImage, ImageFolderError, OnBadImage, Progress,
     decode::{decode_pixels, open_file, read_file},
 };
-use crate::ImageShape;
+use crate::{ImageShape, Resize};
 
 /// Images of a block for each thread. The threads wait for each other at the end of a block: more
 /// images balance large and small ones, fewer report progress and stop at a bad image sooner.

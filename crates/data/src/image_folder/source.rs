@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    BadImage, ImageFolderError, ImageFolderOptions, Resize,
+    BadImage, ImageFolderError, ImageFolderOptions,
     cache::{self, Cache},
     decode::{decode_pixels, read_pixels},
     listing::{Ignored, Listing},
     pass::{self, Pass, Passed, go_on},
 };
-use crate::{DataError, ImageShape, ImageSource, SharedFiles, images::allocate, shared};
+use crate::{DataError, ImageShape, ImageSource, Resize, SharedFiles, images::allocate, shared};
 
 /// Is told how many images are done, and of how many; answers whether to go on. An answer to stop ends
 /// the work with [`ImageFolderError::Stopped`].
