@@ -1,6 +1,6 @@
 //! Numbers with a currency or percent sign, or with their thousands separated.
 
-use data::{Dress, csv_table::Rows};
+use data::Dress;
 
 use super::{told::notes, *};
 
@@ -10,20 +10,9 @@ fn priced() -> String {
     format!("price,y\n{}", rows.collect::<String>())
 }
 
-fn rows(text: &str, splits: &TableSplits) -> Rows {
-    read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table")
-}
-
-/// The features of rows to predict, which are all read.
-fn encoded(text: &str, splits: &TableSplits) -> Vec<f32> {
-    let rows = rows(text, splits);
-    assert!(rows.refused.is_empty(), "{:?}", rows.refused);
-    rows.features
-}
-
 /// The only refused row, and what to do about it.
 fn refusal(text: &str, splits: &TableSplits) -> (String, String) {
-    let rows = rows(text, splits);
+    let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
     let [(_, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
     (error.to_string(), error.help().expect("each has a help"))
 }

@@ -47,6 +47,13 @@ fn check_text(text: &str, error: &str, help: &str) {
     check(&[("a.csv", text.as_bytes())], |_, _| {}, error, help);
 }
 
+/// The features of rows to predict, which are all read.
+fn encoded(text: &str, splits: &TableSplits) -> Vec<f32> {
+    let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
+    assert!(rows.refused.is_empty(), "{:?}", rows.refused);
+    rows.features
+}
+
 /// A header, 30 good rows of a number, a word and a class, and `last`.
 fn rows_and(last: &str) -> String {
     let rows: String =
