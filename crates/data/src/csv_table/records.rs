@@ -58,9 +58,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
 
     let mut columns: Vec<Filling> = schema.columns.iter().map(Filling::new).collect();
     columns.insert(schema.target.index, Filling::target(&schema.target));
-    let dressed = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
-    let dressed: Vec<usize> = dressed.map(|(place, _)| place).collect();
-    reader.read_numbers(&schema.notations.columns, &dressed);
+    let with_dress = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
+    let with_dress: Vec<usize> = with_dress.map(|(place, _)| place).collect();
+    reader.read_numbers(&schema.notations.columns, &with_dress);
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {
