@@ -268,14 +268,17 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Reads a file of these bytes as one of `length`; errors come without the folder.
-    fn read(bytes: &[u8], length: u64) -> Result<Vec<u8>, String> {
+    /// Reads a file of these bytes as one of `length`; errors come without the folder, and with their
+    /// help.
+    fn read(bytes: &[u8], length: u64) -> Result<Vec<u8>, [String; 2]> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         fs::write(&path, bytes).unwrap();
         let mut file = BinaryFile::open(&path).unwrap();
         let content = file.take(length).and_then(|content| file.end().map(|()| content));
-        content.map_err(|error| error.to_string().replace(path.to_str().unwrap(), "f"))
+        content.map_err(|error| {
+            [error.to_string().replace(path.to_str().unwrap(), "f"), error.help().unwrap()]
+        })
     }
 
     #[test]
@@ -293,7 +296,9 @@ mod tests {
     #[test]
     fn a_wrong_length_is_named() {
         let check = |bytes: &[u8], length, expected: &str| {
-            assert_eq!(read(bytes, length).unwrap_err(), expected);
+            let [error, help] = read(bytes, length).unwrap_err();
+            assert_eq!(error, expected);
+            assert!(help.contains("was not copied"), "{help}");
         };
         for bytes in [b"abcde".to_vec(), gzip(b"abcde")] {
             check(&bytes, 6, "`f` has 5 bytes, 6 are expected");
@@ -311,8 +316,9 @@ mod tests {
     #[test]
     fn damaged_gzip_data_is_named() {
         let check = |bytes: &[u8], expected: &str| {
-            let error = read(bytes, 5).unwrap_err();
+            let [error, help] = read(bytes, 5).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
+            assert!(help.contains("gzip -t"), "{help}");
         };
         let whole = gzip(b"abcde");
         for end in [2, 9] {
