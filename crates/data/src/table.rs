@@ -347,8 +347,8 @@ pub fn note_on_rows_in_both(
     let all = other.rows();
     (in_both >= FEWEST_COPIES && 4 * in_both > all).then(|| {
         format!(
-            "{in_both} of {all} {rows} are the same as rows to train on, targets included: what is \
-             measured on them is no performance on new data"
+            "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
+             them say nothing about new data"
         )
     })
 }

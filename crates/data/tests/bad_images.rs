@@ -88,7 +88,7 @@ fn a_bad_file_is_an_error_that_says_what_to_do() {
         assert_eq!(advice, help);
     };
     check(b"", "is empty", "copy the file again from where it came");
-    check(b"a text", "is no image", "the model reads pictures: JPEG, PNG, BMP or WebP files");
+    check(b"a text", "is not an image", "the model reads pictures: JPEG, PNG, BMP or WebP files");
     let gif = "is an image of the format `gif`, which is not read";
     check(b"GIF89a", gif, "convert it to PNG or JPEG");
     let billions = png_header(60_000, 60_000);

@@ -53,7 +53,7 @@ fn rows_to_predict_may_be_dressed_or_plain() {
     assert_eq!(encoded("price;x\n$ 12.345,50;1\n$ -3,0;1\n", &splits), plain);
 
     let (error, help) = refusal("price\n5\n€5\n", &splits);
-    let other = "column `price`: `€5` has another sign than the column's numbers, which are in `$`";
+    let other = "column `price`: `€5` is not in `$`, as the column's numbers are";
     assert_eq!(error, format!("b.csv:3: {other}"));
     assert!(help.contains("write it with `$` or without a sign"), "{help}");
     let (error, help) = refusal("price\n5\n($5)\n", &splits);
@@ -63,7 +63,7 @@ fn rows_to_predict_may_be_dressed_or_plain() {
     check(
         &[("a.csv", train.as_bytes()), ("b.csv", b"price,y\n5 %,1\n")],
         |folder, options| options.test_path = Some(folder.join("b.csv")),
-        "b.csv:2: column `price`: `5 %` has another sign than the column's numbers, which are in `$`",
+        "b.csv:2: column `price`: `5 %` is not in `$`, as the column's numbers are",
         "convert it",
     );
 }

@@ -297,7 +297,7 @@ fn targets_that_teach_nothing() {
         &[("a.csv", format!("x,y\n{rows}").as_bytes())],
         |_, options| options.validation = 0.2,
         "`a.csv`: the text of the target `y` hardly recurs: 200 different ones in 200 rows",
-        "that is not a class",
+        "such text is hardly a class",
     );
     check_text("x,y\n1,a\n2,a\n", "`a.csv`: the target `y` is `a` in every row", "data.target");
     let text = rows_and("1,u,0");
@@ -313,7 +313,7 @@ fn targets_that_teach_nothing() {
             options.target = TargetColumn::Name("word".into());
             options.task = Some(Task::Regression);
         },
-        "`a.csv`: the target `word` is no number but text, such as `u` in line 2",
+        "`a.csv`: the target `word` is text, not a number, such as `u` in line 2",
         "predict a class",
     );
     let many: String = (0..2000).map(|i| format!("{},{i}.5\n", i % 2)).collect();
@@ -365,7 +365,7 @@ fn other_files_that_do_not_fit() {
         "`0`, `1`, `2`",
     );
     check("x,word,y\n1,u,0\n1,u,\n", "b.csv:3: the target `y` is missing", "delete");
-    let error = "b.csv:2: the target `y` is missing, and in 1 rows below";
+    let error = "b.csv:2: the target `y` is missing, and in 1 row below";
     check("x,word,y\n1,u,?\n1,u,1\n1,u,\n", error, "delete");
     check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "rename `words`, if it is meant");
     check("x,word\n1,u\n", "`b.csv` has no target column `y`", "predict");

@@ -134,18 +134,13 @@ fn headers_that_are_wrong() {
         &format!("{name} begins with 3c 68 74 6d, {expected}"),
         "web page",
     );
-    check(
-        0,
-        idx(&[2], &[0, 1]),
-        &format!("{name} begins with 00 00 08 01, {expected}"),
-        "exchanged",
-    );
+    check(0, idx(&[2], &[0, 1]), &format!("{name} begins with 00 00 08 01, {expected}"), "swapped");
     let mut floats = idx(&[2, 2, 3], &PIXELS);
     floats[2] = 0x0d;
     check(0, floats, &format!("{name} begins with 00 00 0d 03, {expected}"), "unsigned bytes");
-    let empty = format!("{name} announces 2 images of 0x3 pixels");
+    let empty = format!("{name} declares 2 images of 0x3 pixels");
     check(0, idx(&[2, 0, 3], &[]), &empty, "hold images");
-    let empty = format!("{name} announces 0 images of 28x28 pixels");
+    let empty = format!("{name} declares 0 images of 28x28 pixels");
     check(0, idx(&[0, 28, 28], &[]), &empty, "hold images");
 }
 
@@ -180,7 +175,7 @@ fn counts_that_do_not_fit() {
 fn labels_out_of_range() {
     let check = |index, labels: &[u8], error: &str| {
         let labels = idx(&[labels.len() as u32], labels);
-        check(read_idx, &idx_with(index, labels), error, "count from 0");
+        check(read_idx, &idx_with(index, labels), error, "start at 0");
     };
     check(
         1,
