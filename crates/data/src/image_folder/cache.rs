@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{ImageShape, Resize};
 
-/// To be raised whenever the same file would become other pixels.
+/// Raise it whenever decoding the same file gives other pixels.
 const VERSION: u32 = 3;
 
 /// A shard is in memory while it is made.

@@ -187,7 +187,7 @@ impl ImageFolder {
         progress: &mut Progress<'_>,
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
-        store::create_directory(directory)?; // one that cannot be is told before anything is read
+        store::create_directory(directory)?; // fails before anything is read if it cannot be created
         let hashes = self.hashes(&mut |_, _| ControlFlow::Continue(()))?;
         let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
