@@ -2,7 +2,10 @@
 
 mod help;
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     FileError, ImageShape, SharedFiles, Task, cifar10::Cifar10Error, csv_table::CsvError,
@@ -203,5 +206,38 @@ pub enum DataError {
     Source(Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl DataError {
+    /// The error of a file that cannot be opened or read.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::PermissionDenied => Self::Permission { path },
+            io::ErrorKind::IsADirectory => Self::Directory { path },
+            _ => Self::Read { path, source },
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_told_apart() {
+        let check = |kind: io::ErrorKind, expected: &str| {
+            let error = DataError::io(Path::new("a.csv"), kind.into());
+            assert_eq!(error.to_string(), expected);
+        };
+        check(io::ErrorKind::NotFound, "`a.csv` does not exist");
+        check(io::ErrorKind::PermissionDenied, "no permission to read `a.csv`");
+        check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
+    }
+
+    #[test]
+    fn a_source_of_ones_own_speaks_for_itself() {
+        let error = DataError::Source("the database is asleep".into());
+        assert_eq!(error.to_string(), "the database is asleep");
+        assert!(error.help().is_some());
+    }
+}

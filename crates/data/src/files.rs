@@ -14,21 +14,6 @@ use crate::DataError;
 /// The first bytes of a gzip file, and of no other format that is read here.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The byte order mark that may precede UTF-8.
-pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Whether a text that starts like this is UTF-16: it has a byte order mark, or its first two
-/// characters are Latin ones, which have a zero byte each.
-pub(crate) fn is_utf16(start: &[u8]) -> bool {
-    matches!(
-        start,
-        [0xff, 0xfe, ..]
-            | [0xfe, 0xff, ..]
-            | [0, 1..=255, 0, 1..=255, ..]
-            | [1..=255, 0, 1..=255, 0, ..]
-    )
-}
-
 /// The most bytes that a byte of a gzip file unpacks to: deflate needs at least two bits for a copy
 /// of at most 258 bytes.
 pub(crate) const LARGEST_RATIO: u64 = 258 * 8 / 2;
@@ -269,19 +254,6 @@ impl BinaryFile {
     }
 }
 
-impl DataError {
-    /// The error of a file that cannot be opened or read.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::NotFound => Self::NotFound { path },
-            io::ErrorKind::PermissionDenied => Self::Permission { path },
-            io::ErrorKind::IsADirectory => Self::Directory { path },
-            _ => Self::Read { path, source },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -296,14 +268,17 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Reads a file of these bytes as one of `length`; errors come without the folder.
-    fn read(bytes: &[u8], length: u64) -> Result<Vec<u8>, String> {
+    /// Reads a file of these bytes as one of `length`; errors come without the folder, and with their
+    /// help.
+    fn read(bytes: &[u8], length: u64) -> Result<Vec<u8>, [String; 2]> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         fs::write(&path, bytes).unwrap();
         let mut file = BinaryFile::open(&path).unwrap();
         let content = file.take(length).and_then(|content| file.end().map(|()| content));
-        content.map_err(|error| error.to_string().replace(path.to_str().unwrap(), "f"))
+        content.map_err(|error| {
+            [error.to_string().replace(path.to_str().unwrap(), "f"), error.help().unwrap()]
+        })
     }
 
     #[test]
@@ -321,7 +296,9 @@ mod tests {
     #[test]
     fn a_wrong_length_is_named() {
         let check = |bytes: &[u8], length, expected: &str| {
-            assert_eq!(read(bytes, length).unwrap_err(), expected);
+            let [error, help] = read(bytes, length).unwrap_err();
+            assert_eq!(error, expected);
+            assert!(help.contains("was not copied"), "{help}");
         };
         for bytes in [b"abcde".to_vec(), gzip(b"abcde")] {
             check(&bytes, 6, "`f` has 5 bytes, 6 are expected");
@@ -339,8 +316,9 @@ mod tests {
     #[test]
     fn damaged_gzip_data_is_named() {
         let check = |bytes: &[u8], expected: &str| {
-            let error = read(bytes, 5).unwrap_err();
+            let [error, help] = read(bytes, 5).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
+            assert!(help.contains("gzip -t"), "{help}");
         };
         let whole = gzip(b"abcde");
         for end in [2, 9] {
@@ -379,13 +357,5 @@ mod tests {
         assert_eq!(place.find(&names).unwrap(), Some(folder.path().join("b")));
         let error = place.find_pair([&other, &names]).unwrap_err().to_string();
         assert!(error.ends_with("has no file `c`"), "{error}");
-
-        let file = folder.path().join("b");
-        let error = Folder::open(&file).err().unwrap();
-        assert!(error.to_string().ends_with("b` is a file, a folder is expected"), "{error}");
-        assert_eq!(
-            error.help().unwrap(),
-            format!("name the folder, as `{}`", folder.path().display())
-        );
     }
 }

@@ -4,10 +4,7 @@ use std::{fmt, sync::Arc};
 
 use image::{DynamicImage, GrayImage, RgbImage};
 
-use crate::{
-    DataError, ImageShape, ImageSource,
-    image_folder::{Resize, write_pixels},
-};
+use crate::{DataError, ImageShape, ImageSource, Resize, image_folder::write_pixels};
 
 /// A source whose images are brought to another size or to other channels, as those of a folder
 /// are.

@@ -23,23 +23,15 @@ pub enum Order {
 /// The permutation is a Feistel network over the next power of two; a value outside the samples is
 /// sent through it again until it falls inside ("cycle walking", at most twice on average). It
 /// takes no memory, so any number of workers can start anywhere in an epoch.
-///
-/// ```
-/// use data::{EpochOrder, Order};
-///
-/// let order = EpochOrder::new(Order::Shuffled, 1000, 7, 0);
-/// let batch: Vec<usize> = (40..80).map(|position| order.index(position)).collect();
-/// assert_ne!(batch, (40..80).collect::<Vec<_>>());
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EpochOrder {
+pub(crate) struct EpochOrder {
     samples: usize,
     shuffle: Option<Feistel>,
 }
 
 impl EpochOrder {
     /// The order of `samples` samples in an epoch.
-    pub fn new(order: Order, samples: usize, seed: u64, epoch: u64) -> Self {
+    pub(crate) fn new(order: Order, samples: usize, seed: u64, epoch: u64) -> Self {
         let shuffle = match order {
             // A single sample has one order, and no bits to permute.
             Order::Shuffled if samples > 1 => Some(Feistel::new(samples as u64, seed, epoch)),
@@ -53,7 +45,7 @@ impl EpochOrder {
     /// # Panics
     ///
     /// If `position` is not below the number of samples.
-    pub fn index(&self, position: usize) -> usize {
+    pub(crate) fn index(&self, position: usize) -> usize {
         assert!(position < self.samples, "position {position} of {} samples", self.samples);
         let Some(feistel) = &self.shuffle else { return position };
         let mut index = position as u64;

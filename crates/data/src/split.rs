@@ -50,8 +50,8 @@ pub(crate) struct Split {
 ///
 /// `classes` has the class of each sample. A class keeps at least one sample to train on, and of a
 /// rare one with two and more at least one is held out, even if the total becomes larger, but not
-/// beyond a quarter of all. No class gives a whole sample more than its share, even if the total becomes
-/// smaller because others have a single one. `None` where no class has two; `fraction` lies between 0 and
+/// beyond a quarter of all. No class gives up a whole sample more than its share, even if classes with a
+/// single sample then leave the total short. `None` where no class has two; `fraction` lies between 0 and
 /// 1, both excluded.
 pub(crate) fn stratified(classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
     let mut members = BTreeMap::<u32, Vec<usize>>::new();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
-    ColumnKind, DataError, SharedFiles, TablePreprocessing, TargetKind, Task,
+    Column, ColumnKind, DataError, SharedFiles, TablePreprocessing, Target, TargetKind, Task,
     preprocess::dress::Number, split::classes_without_validation,
 };
 
@@ -164,6 +164,26 @@ impl Targets {
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl TablePreprocessing {
+    /// Of columns of plain numbers, called `x0`, `x1` and so on, before the target.
+    ///
+    /// - `moments`: the mean and deviation of each
+    pub(crate) fn of_numbers(
+        moments: impl Iterator<Item = (f64, f64)>,
+        target: &str,
+        kind: TargetKind,
+    ) -> Self {
+        let column = |(index, (mean, deviation)): (usize, (f64, f64))| Column {
+            name: format!("x{index}"),
+            kind: ColumnKind::Numeric { mean, deviation },
+            dress: None,
+        };
+        let columns: Vec<Column> = moments.enumerate().map(column).collect();
+        let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
+        Self { header: true, decimal_comma: false, columns, target }
     }
 }
 
@@ -327,8 +347,8 @@ pub fn note_on_rows_in_both(
     let all = other.rows();
     (in_both >= FEWEST_COPIES && 4 * in_both > all).then(|| {
         format!(
-            "{in_both} of {all} {rows} are the same as rows to train on, targets included: what is \
-             measured on them is no performance on new data"
+            "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
+             them say nothing about new data"
         )
     })
 }

@@ -4,12 +4,12 @@
 
 mod common;
 
-use std::{path::Path, time::Instant};
+use std::{ops::ControlFlow, path::Path};
 
 use common::shared_data;
 use data::{
-    ImageShape, ImageSource,
-    image_folder::{ImageFolderOptions, Resize, open_image_folder, read_image},
+    ImageShape, ImageSource, Resize,
+    image_folder::{ImageFolderOptions, open_image_folder, read_image},
 };
 use serde::Deserialize;
 
@@ -64,7 +64,6 @@ fn worst_difference(case: &Case, path: &Path) -> u8 {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the speed is worth a look")]
 fn sign_digits_have_ten_classes() {
     let Some(folder) = shared_data("sign_digits") else { return };
     let cache = tempfile::tempdir().unwrap();
@@ -73,9 +72,8 @@ fn sign_digits_have_ten_classes() {
     assert!(splits.validation.is_none() && splits.test.is_none());
     assert_eq!(splits.train.classes(), ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
 
-    let started = Instant::now();
-    let (images, report) = splits.train.load(&mut |_, _| {}).unwrap();
-    let decoded = started.elapsed();
+    let mut silent = |_, _| ControlFlow::Continue(());
+    let (images, report) = splits.train.load(&mut silent).unwrap();
     assert_eq!((report.listed, report.skipped), (2062, vec![]));
     let count = |class| images.labels().iter().filter(|&&label| label == class).count();
     let counts: Vec<usize> = (0..10).map(count).collect();
@@ -92,9 +90,7 @@ fn sign_digits_have_ten_classes() {
     options.cache = Some(cache.path().to_owned());
     for _ in 0..2 {
         let folder = open_image_folder(&options).unwrap().train;
-        let started = Instant::now();
-        let (cached, _) = folder.prepare(&mut |_, _| {}).unwrap();
-        eprintln!("2062 images: {decoded:.2?} decoded, {:.2?} by the cache", started.elapsed());
+        let (cached, _) = folder.prepare(&mut silent).unwrap();
         assert!(pixels(&cached) == expected, "pixels differ");
         assert_eq!((cached.labels(), cached.classes()), (images.labels(), images.classes()));
         assert_eq!(cached.fingerprint().unwrap(), images.fingerprint().unwrap());
@@ -102,7 +98,6 @@ fn sign_digits_have_ten_classes() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the speed is worth a look")]
 fn sign_digits_include_three_large_photographs() {
     let Some(folder) = shared_data("sign_digits/7") else { return };
     let is_large = |path: &Path| path.metadata().unwrap().len() > 100_000;
@@ -112,9 +107,7 @@ fn sign_digits_include_three_large_photographs() {
     let shape = ImageShape { channels: 1, height: 100, width: 100 };
     for path in large {
         let mut pixels = vec![0; shape.bytes()];
-        let started = Instant::now();
         read_image(&path, shape, Resize::Crop, &mut pixels).unwrap();
-        eprintln!("3024x3024 in {:.2?}", started.elapsed());
         let (least, most) = (pixels.iter().min().unwrap(), pixels.iter().max().unwrap());
         assert!(most - least > 100, "a hand before a wall, not {least} to {most}");
     }

@@ -81,10 +81,10 @@ fn train<B: AutodiffBackend>(
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
     let batching = start.shared(config.training.batching(Order::Shuffled));
-    let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device);
+    let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device)?;
     let held_out = |tokens| {
         let batching = start.shared(config.training.evaluation_batching(EVALUATION_BATCH));
-        Ok::<_, Failure>(TokenLoader::windows(windows(tokens)?, batching, device))
+        TokenLoader::windows(windows(tokens)?, batching, device)
     };
     let validation = corpus.validation.map(held_out).transpose()?;
     let test = corpus.test.map(held_out).transpose()?;

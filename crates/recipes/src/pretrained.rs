@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use backend::Backend;
-use data::{
-    ImagePreprocessing, ImageShape, Resize,
-    preprocess::{IMAGENET_DEVIATION, IMAGENET_MEAN},
-};
+use data::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize};
 use inference::{Description, Preprocessing};
 use models::{
     Architecture, Initializer, Vgg, VggConfig, import,

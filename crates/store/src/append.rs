@@ -15,7 +15,8 @@ use crate::{
 ///
 /// They are handed to the system one by one, so a killed process loses none that was appended; a
 /// loss of power may cost the last ones, which is why checkpoints do not rely on logs. There may be one
-/// writer at a time: the file is not opened for appending alone, since Windows cuts no such file.
+/// writer at a time: the file is opened for writing, since Windows cannot truncate one opened only for
+/// appending.
 #[derive(Debug)]
 pub struct AppendLog {
     file: File,

@@ -17,8 +17,8 @@ const PREVIOUS: &str = "previous";
 ///
 /// The files go to `<path>.partial` and are synced one by one; then the directory is synced and
 /// renamed. A directory that exists already is renamed to [`previous_name`]; the caller removes it
-/// once the new one is verified. Where it never came to that, the previous one stays, and the one at
-/// `path` goes. There may be one writer of a path at a time.
+/// once the new one is verified. If a previous one is still there, the last write was never verified:
+/// it stays, and the directory at `path` is removed. There may be one writer of a path at a time.
 ///
 /// # Errors
 ///
@@ -55,11 +55,6 @@ fn write_files(directory: &Path, files: &[(&str, Vec<u8>)]) -> Result<(), StoreE
 /// The name of a directory that [`write_directory`] has replaced.
 pub fn previous_name(path: &Path) -> PathBuf {
     with_ending(path, PREVIOUS)
-}
-
-/// Whether a name is that of a file or directory whose writing or removal was interrupted.
-pub fn is_unfinished(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == PARTIAL)
 }
 
 #[cfg(test)]

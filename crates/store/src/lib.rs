@@ -31,11 +31,11 @@ mod tensor_file;
 
 pub use crate::{
     append::AppendLog,
-    directory::{is_unfinished, previous_name, write_directory},
+    directory::{previous_name, write_directory},
     error::StoreError,
     hash::{Hasher, sha256_hex, sha256_hex_of, sha256_hex_of_values},
     lock::FileLock,
     number_type::{Narrow, NumberType},
     tensor_file::{StoredTensor, TensorFile},
-    whole::{create_directory, create_new_directory, remove, rename, write_whole},
+    whole::{create_directory, create_new_directory, is_unfinished, remove, rename, write_whole},
 };

@@ -42,7 +42,7 @@ impl FileLock {
     }
 }
 
-/// For writing, not for appending alone: Windows locks no such file.
+/// For writing: Windows cannot lock a file opened only for appending.
 fn open(path: &Path) -> Result<File, StoreError> {
     fault::point()
         .and_then(|()| OpenOptions::new().write(true).create(true).truncate(false).open(path))

@@ -100,7 +100,7 @@ fn scaled_dimension(shape: &[usize]) -> Option<usize> {
     (shape[first + 1..].iter().product::<usize>() > 1).then_some(first)
 }
 
-/// What the largest of the numbers is 127 times of.
+/// The largest magnitude divided by 127, or 1 where all numbers are 0.
 fn scale(values: &[f32]) -> f32 {
     let largest = values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
     if largest > 0.0 { largest / LARGEST } else { 1.0 }

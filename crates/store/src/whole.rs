@@ -14,6 +14,11 @@ use crate::{StoreError, fault};
 /// The ending of an incomplete file or directory.
 pub(crate) const PARTIAL: &str = "partial";
 
+/// Whether a name is that of a file or directory whose writing or removal was interrupted.
+pub fn is_unfinished(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == PARTIAL)
+}
+
 /// Writes a file so that a reader, even after a loss of power, sees the old one or the new one. Of
 /// several writers of one path, the last to finish wins.
 ///
@@ -149,7 +154,7 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 fn remove_directory(path: &Path) -> io::Result<()> {
-    if path.extension().is_some_and(|extension| extension == PARTIAL) {
+    if is_unfinished(path) {
         return fs::remove_dir_all(path);
     }
     let partial = with_ending(path, PARTIAL);

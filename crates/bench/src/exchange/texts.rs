@@ -23,7 +23,7 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
     let windows = Windows::new(corpus.train, sequence_length, Predict::Last)?;
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
     let batching = Batching::new(Order::Shuffled, seed, batch_size);
-    let loader = TokenLoader::<Selected>::windows(windows, batching, &device);
+    let loader = TokenLoader::<Selected>::windows(windows, batching, &device)?;
     let batch = |batch: TokenBatch<Selected>| {
         let targets = batch.targets.flatten::<1>(0, 1);
         Ok::<_, anyhow::Error>((stored(batch.inputs.float())?, stored(targets.float())?))

@@ -1,6 +1,6 @@
 //! How fast a source fills batches on the device, with no training between them.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{ops::ControlFlow, path::PathBuf, sync::Arc, time::Instant};
 
 use anyhow::Context;
 use backend::{Selected, device, device::Device};
@@ -173,7 +173,8 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
                 cache,
                 ..ImageFolderOptions::new(folder.join("images"), [32, 32])
             };
-            let (prepared, _) = open_image_folder(&options)?.train.prepare(&mut |_, _| ())?;
+            let mut silent = |_, _| ControlFlow::Continue(());
+            let (prepared, _) = open_image_folder(&options)?.train.prepare(&mut silent)?;
             images(Arc::new(prepared), device)
         }
         SourceKind::Csv => {
@@ -188,7 +189,7 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
             let options =
                 TextOptions { path: Some(folder.join("text.txt")), ..TextOptions::default() };
             let windows = Windows::new(read_text(&options)?.train, 20, Predict::Last)?;
-            let loader = TokenLoader::<Selected>::windows(windows, batching(), device);
+            let loader = TokenLoader::<Selected>::windows(windows, batching(), device)?;
             Ok(Box::new(move |epoch| {
                 Ok(loader.batches(epoch, 0).map(|batch| batch.part.samples).sum())
             }))

@@ -125,7 +125,8 @@ pub(super) fn augment<B: Backend>(
         (true, true) => 0.5,
         (_, cut) => f64::from(u8::from(cut)),
     };
-    // An image has a rectangle replaced, or is blended everywhere; the other is nothing.
+    // An image has a rectangle replaced, or is blended everywhere; the one that it does not have
+    // contributes nothing.
     let (mut rectangles, mut blended, mut own) = (Vec::new(), Vec::new(), Vec::new());
     for draws in draws {
         let (rectangle, other) = if draws.chance(Step::Mix, 0, chance_to_cut) {

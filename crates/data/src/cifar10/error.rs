@@ -50,8 +50,8 @@ impl Cifar10Error {
     pub fn help(&self) -> String {
         match self {
             Self::Length { .. } | Self::Label { .. } | Self::Pickle { .. } => {
-                "take the binary version, `cifar-10-binary.tar.gz`, \
-                 not those for Python or Matlab; if it is, download it again"
+                "use the binary version, `cifar-10-binary.tar.gz`, not the one for Python or Matlab; \
+                 if it is the binary version, download it again"
                     .into()
             }
             Self::Names { .. } => {

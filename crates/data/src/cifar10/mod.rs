@@ -111,7 +111,7 @@ fn read_images(batches: &[PathBuf], classes: &[String]) -> Result<ImagesInMemory
 fn read_batch(path: &Path, pixels: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<(), DataError> {
     let mut file = BinaryFile::open(path)?;
     let bytes = file.take_up_to((BATCH_RECORDS * RECORD_BYTES) as u64)?;
-    // It is longer, but not by a mishap.
+    // Before `end()`, which would call a pickle too long.
     if bytes.starts_with(&PICKLE) {
         return Err(Cifar10Error::Pickle { path: path.to_owned() }.into());
     }

@@ -164,7 +164,7 @@ pub fn read_table(
 /// From here on gives numbers a point where the model takes numbers.
 fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePreprocessing) {
     let notations = notation::of_known(reader, layout, preprocessing);
-    reader.read_numbers(&notations, &layout.dressed(preprocessing));
+    reader.read_numbers(&notations, &layout.with_dress(preprocessing));
 }
 
 /// Looks up a category or class: as it is written, or, where the training file's numbers had a decimal

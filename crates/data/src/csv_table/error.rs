@@ -14,7 +14,7 @@ use crate::CellError;
 #[non_exhaustive]
 pub enum CsvError {
     /// A regression of text.
-    #[error("`{}`: the target `{target}` is no number but text, such as `{text}` in line {line}", path.display())]
+    #[error("`{}`: the target `{target}` is text, not a number, such as `{text}` in line {line}", path.display())]
     TextTarget {
         /// The file.
         path: PathBuf,

@@ -7,7 +7,7 @@ use super::{
     patterns::is_date_or_time,
     reader::blank_note,
     records::{Cells, MISSING, Records},
-    schema::{Kind, Schema},
+    schema::{ColumnSchema, Kind, Schema},
     summary::{Place, Worn},
     target::{TargetPlan, TargetSchema},
 };
@@ -215,60 +215,11 @@ pub(super) fn notes(
     }];
     notes.extend(blank_note(&schema.blank_rows));
     notes.extend(note_on_commas(schema));
-    for (seen, learnt) in schema.columns.iter().zip(&preprocessing.columns) {
-        let (name, missing) = (&seen.name, seen.missing);
-        let fill = match &learnt.kind {
-            ColumnKind::Dropped { .. } => {
-                notes.extend(learnt.note_if_dropped());
-                continue;
-            }
-            // A 32-bit float is shown with all its digits, however small it is.
-            ColumnKind::Numeric { mean, .. } => format!("the mean, {:?}", *mean as f32),
-            ColumnKind::Categorical { fill, .. } => format!("the most frequent, `{fill}`"),
-        };
-        if missing > 0 {
-            let values = if missing == 1 { "value is" } else { "values are" };
-            notes.push(format!("column `{name}`: {missing} missing {values} replaced by {fill}"));
-        }
-        notes.extend(note_on_use(learnt));
-        match (&learnt.kind, &seen.unread_numbers, &seen.padded) {
-            (ColumnKind::Categorical { .. }, Some(numbers), _) => {
-                notes.push(format!("column `{name}` is read as categories: {numbers}"));
-            }
-            (ColumnKind::Numeric { .. }, _, Some(Place { line, text })) => notes.push(format!(
-                "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
-                 codes, `{}` tells them apart",
-                column_setting(name, "categorical")
-            )),
-            _ => {}
-        }
-        if let ColumnKind::Numeric { mean, deviation } = learnt.kind {
-            notes.extend(seen.worn.as_ref().map(|worn| note_on_dress(name, worn)));
-            notes.extend(seen.grouped.as_ref().map(|place| note_on_point(name, place)));
-            let outlier = seen.extremes.outlier(mean, deviation);
-            notes.extend(outlier.map(|Place { line, text }| {
-                format!(
-                    "column `{name}`: `{text}`, line {line}, is so far from the other numbers that \
-                     these hardly differ beside it; if it is a slip, correct it or leave the cell empty"
-                )
-            }));
-        }
-        if let ColumnKind::Categorical { categories, .. } = &learnt.kind {
-            notes.extend(table::differ_in_case(categories).map(|[one, other]| {
-                format!("column `{name}`: `{one}` and `{other}` are two categories")
-            }));
-        }
-        if seen.counts_rows {
-            notes.push(format!(
-                "column `{name}` numbers the rows; `{}` leaves it out",
-                column_setting(name, "drop")
-            ));
-        }
-    }
+    let columns = schema.columns.iter().zip(&preprocessing.columns);
+    notes.extend(columns.flat_map(|(seen, learnt)| column_notes(seen, learnt)));
     if let TargetPlan::Regression = schema.target.kind {
         let TargetSchema { name, worn, grouped, .. } = &schema.target;
-        notes.extend(worn.as_ref().map(|worn| note_on_dress(name, worn)));
-        notes.extend(grouped.as_ref().map(|place| note_on_point(name, place)));
+        notes.extend(notes_on_numbers(name, worn, grouped));
     }
     notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes
@@ -288,15 +239,80 @@ fn note_on_commas(schema: &Schema) -> Option<String> {
     })
 }
 
-fn note_on_dress(column: &str, Worn { first: Place { line, text }, plain, .. }: &Worn) -> String {
-    format!("column `{column}` is read as numbers, `{text}` in line {line} as {plain}")
+/// What the user should know of a column of features.
+fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
+    let name = &seen.name;
+    let mut notes = Vec::new();
+    match &learnt.kind {
+        ColumnKind::Dropped { .. } => return Vec::from_iter(learnt.note_if_dropped()),
+        ColumnKind::Numeric { mean, deviation } => {
+            // A 32-bit float is shown with all its digits, however small it is.
+            notes.extend(note_on_missing(seen, &format!("the mean, {:?}", *mean as f32)));
+            notes.extend(seen.padded.as_ref().map(|Place { line, text }| {
+                format!(
+                    "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
+                     codes, `{}` tells them apart",
+                    column_setting(name, "categorical")
+                )
+            }));
+            notes.extend(notes_on_numbers(name, &seen.worn, &seen.grouped));
+            notes.extend(seen.extremes.outlier(*mean, *deviation).map(|Place { line, text }| {
+                format!(
+                    "column `{name}`: `{text}`, line {line}, is so far from the other numbers that \
+                     these hardly differ beside it; if it is a slip, correct it or leave the cell empty"
+                )
+            }));
+        }
+        ColumnKind::Categorical { categories, fill, .. } => {
+            notes.extend(note_on_missing(seen, &format!("the most frequent, `{fill}`")));
+            notes.extend(
+                seen.unread_numbers
+                    .as_ref()
+                    .map(|numbers| format!("column `{name}` is read as categories: {numbers}")),
+            );
+            notes.extend(table::differ_in_case(categories).map(|[one, other]| {
+                format!("column `{name}`: `{one}` and `{other}` are two categories")
+            }));
+        }
+    }
+    notes.extend(note_on_use(learnt));
+    if seen.counts_rows {
+        notes.push(format!(
+            "column `{name}` numbers the rows; `{}` leaves it out",
+            column_setting(name, "drop")
+        ));
+    }
+    notes
 }
 
-fn note_on_point(column: &str, Place { line, text }: &Place) -> String {
-    format!(
-        "column `{column}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
-         separates thousands, remove it"
-    )
+fn note_on_missing(
+    ColumnSchema { name, missing, .. }: &ColumnSchema,
+    fill: &str,
+) -> Option<String> {
+    let values = match missing {
+        0 => return None,
+        1 => "value is",
+        _ => "values are",
+    };
+    Some(format!("column `{name}`: {missing} missing {values} replaced by {fill}"))
+}
+
+/// How the numbers of a column are read, where that may be otherwise.
+fn notes_on_numbers(
+    name: &str,
+    worn: &Option<Worn>,
+    grouped: &Option<Place>,
+) -> impl Iterator<Item = String> {
+    let dress = worn.as_ref().map(|Worn { first: Place { line, text }, plain, .. }| {
+        format!("column `{name}` is read as numbers, `{text}` in line {line} as {plain}")
+    });
+    let point = grouped.as_ref().map(|Place { line, text }| {
+        format!(
+            "column `{name}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
+             separates thousands, remove it"
+        )
+    });
+    dress.into_iter().chain(point)
 }
 
 /// What the user should know of a column that the network can hardly learn from as it is.

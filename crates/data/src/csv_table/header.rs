@@ -167,7 +167,7 @@ impl Layout {
     }
 
     /// The places of the columns, the target among them, whose numbers may be in dress.
-    pub(super) fn dressed(&self, known: &TablePreprocessing) -> Vec<usize> {
+    pub(super) fn with_dress(&self, known: &TablePreprocessing) -> Vec<usize> {
         let dresses = known.columns.iter().map(|column| column.dress).chain([known.target.dress]);
         let places = self.columns.iter().chain([&self.target]);
         dresses.zip(places).filter_map(|(dress, place)| dress.and(*place)).collect()

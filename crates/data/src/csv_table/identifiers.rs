@@ -22,7 +22,7 @@ pub(super) fn drop(
     let mut used = columns.iter().filter(|column| !matches!(column.kind, Kind::Dropped(_))).count();
     for (column, summary) in columns.iter_mut().zip(summaries) {
         let name = &column.name;
-        let summary = summary.undressed();
+        let summary = summary.as_read();
         // Pandas writes the numbers of rows without a name.
         let by_name = is_identifier(name) || header && *name == unnamed(0);
         let reason = match summary.is_index() {

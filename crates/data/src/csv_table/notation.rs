@@ -23,7 +23,7 @@ pub(super) enum Notation {
 
 impl Notation {
     /// Reads a text as a number in dress, unless its comma may be decimal or not.
-    pub(super) fn dressed(self, text: &str) -> Option<Number<'_>> {
+    pub(super) fn number(self, text: &str) -> Option<Number<'_>> {
         match self {
             Self::Comma => Number::parse(text, ','),
             Self::Either if text.contains(',') => None,
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn commas_are_read_where_they_have_one_meaning() {
         let check = |notation: Notation, text, expected: Option<&str>| {
-            let plain = notation.dressed(text).map(|number| number.plain());
+            let plain = notation.number(text).map(|number| number.plain());
             assert_eq!(plain.as_deref(), expected, "{notation:?} {text}");
         };
         check(Notation::Point, "$1,234", Some("1234"));

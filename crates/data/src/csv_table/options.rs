@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{CategoryEncoding, Task};
 
@@ -60,21 +60,13 @@ pub enum ColumnOverride {
 }
 
 /// The column to predict: in a config a string or an integer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum TargetColumn {
     /// By the name in the header.
     Name(String),
     /// By its place, counted from 0, or from -1 backwards from the last.
     Index(i64),
-}
-
-impl Serialize for TargetColumn {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Name(name) => serializer.serialize_str(name),
-            Self::Index(index) => serializer.serialize_i64(*index),
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for TargetColumn {

@@ -8,7 +8,7 @@
 #[derive(Debug)]
 pub(super) struct Quotes {
     delimiter: u8,
-    place: Place,
+    state: State,
     line: u64,
     /// The line that the last quoted cell begins in.
     opened: u64,
@@ -17,7 +17,7 @@ pub(super) struct Quotes {
 
 /// Where a byte stands.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum State {
     /// At the beginning of a cell.
     Start,
     /// In a cell without quotes.
@@ -40,7 +40,7 @@ pub(super) struct LeftOpen {
 
 impl Quotes {
     pub(super) fn new(delimiter: u8) -> Self {
-        Self { delimiter, place: Place::Start, line: 1, opened: 1, left_open: None }
+        Self { delimiter, state: State::Start, line: 1, opened: 1, left_open: None }
     }
 
     /// The first cell that was left open, if one was.
@@ -51,30 +51,30 @@ impl Quotes {
     /// Takes the next bytes of the file.
     pub(super) fn follow(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.place = self.next(byte);
+            self.state = self.next(byte);
             self.line += u64::from(byte == b'\n');
         }
     }
 
-    fn next(&mut self, byte: u8) -> Place {
-        match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::Closed,
-            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
-            (Place::Start, b'"') => {
+    fn next(&mut self, byte: u8) -> State {
+        match (self.state, byte) {
+            (State::Quoted, b'"') => State::Closed,
+            (State::Quoted, _) | (State::Closed, b'"') => State::Quoted,
+            (State::Start, b'"') => {
                 self.opened = self.line;
-                Place::Quoted
+                State::Quoted
             }
-            (_, b'\n') => Place::Start,
-            (_, byte) if byte == self.delimiter => Place::Start,
-            (Place::Closed | Place::Behind, byte) if byte.is_ascii_whitespace() => Place::Behind,
-            (Place::Closed | Place::Behind, _) => {
+            (_, b'\n') => State::Start,
+            (_, byte) if byte == self.delimiter => State::Start,
+            (State::Closed | State::Behind, byte) if byte.is_ascii_whitespace() => State::Behind,
+            (State::Closed | State::Behind, _) => {
                 if self.opened < self.line {
                     let left_open = LeftOpen { line: self.opened, end: self.line };
                     self.left_open.get_or_insert(left_open);
                 }
-                Place::Bare
+                State::Bare
             }
-            (Place::Start | Place::Bare, _) => Place::Bare,
+            (State::Start | State::Bare, _) => State::Bare,
         }
     }
 }

@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     DataError,
-    files::{UTF8_MARK, is_utf16},
-    formats::{self, Format},
+    formats::{self, Format, UTF8_MARK, is_utf16},
     preprocess::cell::{self, Cell},
 };
 
@@ -46,7 +45,7 @@ pub(super) struct CsvReader<'a> {
     /// Whether the numbers of each column have a decimal comma, if any do.
     decimal_commas: Vec<bool>,
     /// Whether they may be in dress too.
-    dressed: Vec<bool>,
+    with_dress: Vec<bool>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
 }
@@ -94,19 +93,16 @@ impl<'a> CsvReader<'a> {
             // line late. So `\r` ends up in the last cell, and is trimmed.
             .terminator(Terminator::Any(b'\n'))
             .from_reader(input);
-        let (path, ahead) = (path.to_owned(), VecDeque::new());
-        let (width, first_line) = (0, 1);
-        let (decimal_commas, dressed, blank_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut reader = Self {
-            path,
+            path: path.to_owned(),
             csv,
-            ahead,
+            ahead: VecDeque::new(),
             delimiter,
-            width,
-            first_line,
-            decimal_commas,
-            dressed,
-            blank_rows,
+            width: 0,
+            first_line: 1,
+            decimal_commas: Vec::new(),
+            with_dress: Vec::new(),
+            blank_rows: Vec::new(),
         };
 
         let first = reader.read()?;
@@ -129,15 +125,15 @@ impl<'a> CsvReader<'a> {
     /// From here on gives numbers with a decimal comma a point.
     ///
     /// - `notations`: how the numbers of each column are written
-    /// - `dressed`: columns in which numbers may be in dress; in others these may be names
-    pub(super) fn read_numbers(&mut self, notations: &[Notation], dressed: &[usize]) {
+    /// - `with_dress`: columns in which numbers may be in dress; in others these may be names
+    pub(super) fn read_numbers(&mut self, notations: &[Notation], with_dress: &[usize]) {
         self.decimal_commas = Vec::new();
         if notations.contains(&Notation::Comma) {
             let commas = notations.iter().map(|&notation| notation == Notation::Comma);
             self.decimal_commas = commas.collect();
         }
-        self.dressed = vec![false; notations.len()];
-        dressed.iter().for_each(|&column| self.dressed[column] = true);
+        self.with_dress = vec![false; notations.len()];
+        with_dress.iter().for_each(|&column| self.with_dress[column] = true);
     }
 
     /// What a cell of the rows [ahead](Self::ahead) holds, which may be a number in either notation.
@@ -194,7 +190,7 @@ impl<'a> CsvReader<'a> {
         if let Some(row) = &mut row {
             self.blank_rows.append(&mut row.blank_above);
             if !self.decimal_commas.is_empty() {
-                row.commas_to_points(&self.decimal_commas, &self.dressed);
+                row.commas_to_points(&self.decimal_commas, &self.with_dress);
             }
         }
         match row {
@@ -393,8 +389,8 @@ mod tests {
     fn decimal_commas_become_points_in_their_columns() {
         let text = "1,5;2,5;$3,5;$4,5\n".repeat(2);
         let mut reader = CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap();
-        let mut check = |notations: &[Notation], dressed: &[usize], expected: &[&str]| {
-            reader.read_numbers(notations, dressed);
+        let mut check = |notations: &[Notation], with_dress: &[usize], expected: &[&str]| {
+            reader.read_numbers(notations, with_dress);
             let row = reader.next_row().unwrap().unwrap();
             assert_eq!(row.cells().collect::<Vec<_>>(), expected);
         };

@@ -38,19 +38,11 @@ pub(super) enum Cells {
 }
 
 impl Records {
-    pub(super) fn rows(&self) -> usize {
-        match &self.target {
-            Cells::Numbers(values) => values.len(),
-            Cells::Codes(codes) => codes.len(),
-            Cells::Dropped => 0,
-        }
-    }
-
     /// The class of each row, for a stratified split; the same for all rows in a regression.
     pub(super) fn classes(&self) -> Vec<u32> {
         match &self.target {
             Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
-            Cells::Numbers(_) | Cells::Dropped => vec![0; self.rows()],
+            Cells::Numbers(_) | Cells::Dropped => vec![0; self.lines.len()],
         }
     }
 }
@@ -66,9 +58,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
 
     let mut columns: Vec<Filling> = schema.columns.iter().map(Filling::new).collect();
     columns.insert(schema.target.index, Filling::target(&schema.target));
-    let dressed = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
-    let dressed: Vec<usize> = dressed.map(|(place, _)| place).collect();
-    reader.read_numbers(&schema.notations.columns, &dressed);
+    let with_dress = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
+    let with_dress: Vec<usize> = with_dress.map(|(place, _)| place).collect();
+    reader.read_numbers(&schema.notations.columns, &with_dress);
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {
@@ -85,10 +77,12 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
             }
         }
     }
+    if lines.is_empty() {
+        return Err(changed());
+    }
     let target = columns.remove(schema.target.index).cells;
     let columns = columns.into_iter().map(|column| column.cells).collect();
-    let records = Records { columns, target, lines };
-    if records.rows() == 0 { Err(changed()) } else { Ok(records) }
+    Ok(Records { columns, target, lines })
 }
 
 /// A column while it is read.

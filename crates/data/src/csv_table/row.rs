@@ -43,12 +43,12 @@ impl Row {
     /// Gives numbers a point that have a decimal comma.
     ///
     /// - `commas`: whether those of each column have one
-    /// - `dressed`: whether those in dress are given one too
-    pub(super) fn commas_to_points(&mut self, commas: &[bool], dressed: &[bool]) {
+    /// - `with_dress`: whether those in dress are given one too
+    pub(super) fn commas_to_points(&mut self, commas: &[bool], with_dress: &[bool]) {
         let is = |columns: &[bool], column| columns.get(column) == Some(&true);
         let changed = |(column, cell): (usize, &str)| match is(commas, column) {
             true => with_point(cell.trim())
-                .or_else(|| dressed_with_point(cell.trim()).filter(|_| is(dressed, column)))
+                .or_else(|| dressed_with_point(cell.trim()).filter(|_| is(with_dress, column)))
                 .unwrap_or_else(|| cell.to_owned()),
             false => cell.to_owned(),
         };

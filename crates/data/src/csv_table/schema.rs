@@ -85,16 +85,16 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let blank_rows = reader.take_blank_rows();
     let (name, summary) = (names.remove(target), summaries.remove(target));
     let columns = column_schemas(options, &reader, header, &names, &summaries)?;
-    let undressed = summary.undressed();
+    let as_read = summary.as_read();
     if options.task.is_none() {
-        refuse_grouped(&reader, &name, undressed)?;
+        refuse_grouped(&reader, &name, as_read)?;
     }
     let kind = target::plan(options, &name, &summary, reader.first_line())?;
     let target = TargetSchema {
         worn: summary.worn().filter(|_| kind == TargetPlan::Regression).cloned(),
         kind,
-        may_be_classes: undressed.is_whole() && undressed.may_be_classes(),
-        grouped: undressed.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
+        may_be_classes: as_read.is_whole() && as_read.may_be_classes(),
+        grouped: as_read.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
         name,
         index: target,
     };
@@ -126,7 +126,7 @@ fn column_schemas(
 ) -> Result<Vec<ColumnSchema>, CsvError> {
     let inferred = |name: &str| !options.columns.contains_key(name);
     let column = |(name, written): (&String, &Summary)| {
-        let summary = written.undressed();
+        let summary = written.as_read();
         if inferred(name) {
             refuse_grouped(reader, name, summary)?;
         }
@@ -140,7 +140,7 @@ fn column_schemas(
             kind,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
-            unread_numbers: summary.unread_numbers().filter(|_| inferred(name)),
+            unread_numbers: summary.note_on_unread().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
             grouped: summary.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
             extremes: summary.extremes(),
@@ -243,7 +243,7 @@ fn summarise(
 }
 
 fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Kind, CsvError> {
-    let (path, summary) = (|| options.path.clone(), written.undressed());
+    let (path, summary) = (|| options.path.clone(), written.as_read());
     match options.columns.get(name) {
         Some(ColumnOverride::Drop) => Ok(Kind::Dropped("`data.columns` says so".to_owned())),
         Some(ColumnOverride::Numeric) => Ok(Kind::Numeric),
@@ -255,7 +255,7 @@ fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Ki
                 is_target: false,
             })
         }
-        None if summary.dressed().is_some() => Ok(summary.kind()),
+        None if summary.unread_number().is_some() => Ok(summary.kind()),
         None => {
             no_type_change(&options.path, name, summary)?;
             match summary.marker() {

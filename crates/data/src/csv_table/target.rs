@@ -69,7 +69,7 @@ pub(super) fn is_named_by_first_row(
         }
         below.add(row.line, row.cell(target));
     }
-    Ok(match below.undressed().is_numeric() {
+    Ok(match below.as_read().is_numeric() {
         true => !(is_dressed(name) && below.worn().is_some()),
         false => below.recurs(),
     })
@@ -117,11 +117,11 @@ pub(super) fn plan(
     first_line: u64,
 ) -> Result<TargetPlan, DataError> {
     let (path, target) = (|| options.path.clone(), target.to_owned());
-    let summary = written.undressed();
-    if options.task.is_none() && summary.dressed().is_none() {
+    let summary = written.as_read();
+    if options.task.is_none() && summary.unread_number().is_none() {
         no_type_change(&options.path, &target, summary)?;
     }
-    let stray = match summary.dressed() {
+    let stray = match summary.unread_number() {
         Some(place) => Some(place),
         None if summary.is_numeric() => summary.odd().or(summary.first_text.as_ref()),
         None => summary.marker(),
@@ -134,8 +134,8 @@ pub(super) fn plan(
         return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
     }
 
-    if let (Some(Task::Regression), None, Some(Place { line, text })) =
-        (options.task, stray, &summary.first_text)
+    if let (Some(Task::Regression), Some(Place { line, text })) =
+        (options.task, &summary.first_text)
     {
         let (text, line) = (text.clone(), *line);
         return Err(CsvError::TextTarget { path: path(), target, text, line }.into());

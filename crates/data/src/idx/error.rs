@@ -16,7 +16,7 @@ pub enum IdxError {
         expected: [u8; 4],
     },
     /// No images, or images of no pixels.
-    #[error("`{}` announces {count} images of {height}x{width} pixels", path.display())]
+    #[error("`{}` declares {count} images of {height}x{width} pixels", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -76,7 +76,7 @@ impl IdxError {
     pub fn help(&self) -> String {
         match self {
             Self::Magic { found: [0, 0, 8, found], expected: [.., expected], .. } => format!(
-                "it has {found} dimensions instead of {expected}: are images and labels exchanged?"
+                "it has {found} dimensions instead of {expected}: have images and labels been swapped?"
             ),
             Self::Magic { found: [0, 0, ..], .. } => {
                 "write the values as unsigned bytes, IDX type 08".into()
@@ -89,7 +89,8 @@ impl IdxError {
             Self::Shape { .. } => "take all files from the same data set".into(),
             Self::SingleClass { .. } => "give images of at least two classes".into(),
             Self::Label { .. } => {
-                "labels count from 0, above 9 without gaps, those to test as those to train on"
+                "labels start at 0 and, above 9, leave no gap; the test files use the labels of the \
+                 training files"
                     .into()
             }
         }

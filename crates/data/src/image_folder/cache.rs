@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 use store::FileLock;
 
 use super::{
-    ImageFolderError, Progress, Resize,
+    ImageFolderError, Progress,
     pass::{Pass, Passed, go_on},
 };
-use crate::ImageShape;
+use crate::{ImageShape, Resize};
 
-/// To be raised whenever the same file would become other pixels.
+/// Raise it whenever decoding the same file gives other pixels.
 const VERSION: u32 = 3;
 
 /// A shard is in memory while it is made.
@@ -166,7 +166,7 @@ impl Cache {
             let file = File::open(&path).map_err(cache_read(&path))?;
             shards.push(Shard::new(path, file, index));
         }
-        let passed = pass.finish();
+        let passed = pass.found;
         let skipped: Vec<usize> = passed.bad.iter().map(|&(place, _)| place).collect();
         let manifest = Manifest {
             key: key.to_owned(),

@@ -27,7 +27,7 @@ impl PreparedImages {
             ),
             count => format!(
                 "{count} pictures are the same as one of another class, such as `{shown}` and \
-                 `{original}`; one of each two is in the wrong folder"
+                 `{original}`; one of each pair is in the wrong folder"
             ),
         })
     }
@@ -41,22 +41,13 @@ impl PreparedImages {
         let known = |images: &[usize]| -> Vec<Known<'_>> {
             images.iter().map(|&image| (folder.path(image), hash(image))).collect()
         };
-        let shared = shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?;
-        let [copy, original] = shared.example;
-        Some(format!(
-            "{} of the {} pictures held out are copies of pictures that are trained on, such as \
-             `{}`, which is the same as `{}`; results there look better than they are",
-            shared.count,
-            shared.total,
-            copy.display(),
-            original.display()
-        ))
+        Some(shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?.note())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, ops::ControlFlow};
 
     use crate::{
         ImageShape,
@@ -76,7 +67,7 @@ mod tests {
         }
         let options = ImageFolderOptions::new(folder.path(), [2, 2]);
         let listed = open_image_folder(&options).unwrap().train;
-        let (images, _) = listed.load(&mut |_, _| {}).unwrap();
+        let (images, _) = listed.load(&mut |_, _| ControlFlow::Continue(())).unwrap();
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
         let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
@@ -98,8 +89,9 @@ mod tests {
         assert!(labels.starts_with(told), "{labels}");
         assert_eq!(
             copies.unwrap(),
-            "1 of the 2 pictures held out are copies of pictures that are trained on, such as \
-             `b/1.png`, which is the same as `a/1.png`; results there look better than they are"
+            "1 of the 2 files read for the validation split are also read for the training split, \
+             such as `b/1.png`, which is the same as `a/1.png`; results there look better than they \
+             are"
         );
 
         let [labels, _] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);

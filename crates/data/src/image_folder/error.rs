@@ -246,7 +246,7 @@ pub enum BadImage {
         bytes: u64,
     },
     /// The content is none of an image.
-    #[error("is no image")]
+    #[error("is not an image")]
     NotAnImage,
     /// The content is of a format that is not read.
     #[error("is an image of the format `{format}`, which is not read")]

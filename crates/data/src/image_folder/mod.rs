@@ -42,8 +42,6 @@ use crate::{DataError, files::Folder};
 
 pub(crate) use self::resize::write_pixels;
 
-pub use crate::Resize;
-
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},

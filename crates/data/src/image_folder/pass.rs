@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use store::sha256_hex;
 
 use super::{
-    BadImage, ImageFolderError, OnBadImage, Progress, Resize,
+    BadImage, ImageFolderError, OnBadImage, Progress,
     decode::{decode_pixels, open_file, read_file},
 };
-use crate::ImageShape;
+use crate::{ImageShape, Resize};
 
 /// Images of a block for each thread. The threads wait for each other at the end of a block: more
 /// images balance large and small ones, fewer report progress and stop at a bad image sooner.
@@ -26,14 +26,15 @@ pub(super) struct Pass<'a> {
     pub(super) shape: ImageShape,
     pub(super) resize: Resize,
     pub(super) on_bad_image: OnBadImage,
-    total: usize,
-    done: usize,
-    bad: Vec<(usize, BadImage)>,
-    hashes: Vec<String>, // of the good files
-    progress: &'a mut Progress<'a>,
+    /// The files of the listing.
+    pub(super) total: usize,
+    pub(super) progress: &'a mut Progress<'a>,
+    /// Of the files that were read so far.
+    pub(super) found: Passed,
 }
 
 /// What a pass found.
+#[derive(Default)]
 pub(super) struct Passed {
     /// The bad files, by their place in the listing.
     pub(super) bad: Vec<(usize, BadImage)>,
@@ -41,27 +42,13 @@ pub(super) struct Passed {
     pub(super) hashes: Vec<String>,
 }
 
-impl<'a> Pass<'a> {
-    /// A pass over `total` files.
-    pub(super) fn new(
-        shape: ImageShape,
-        resize: Resize,
-        on_bad_image: OnBadImage,
-        total: usize,
-        progress: &'a mut Progress<'a>,
-    ) -> Self {
-        Self {
-            shape,
-            resize,
-            on_bad_image,
-            total,
-            done: 0,
-            bad: Vec::new(),
-            hashes: Vec::new(),
-            progress,
-        }
+impl Passed {
+    fn files(&self) -> usize {
+        self.bad.len() + self.hashes.len()
     }
+}
 
+impl Pass<'_> {
     /// Writes the pixels of the next files, one image after another; those of a bad one are 0.
     pub(super) fn read(
         &mut self,
@@ -95,10 +82,6 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Passed {
-        Passed { bad: self.bad, hashes: self.hashes }
-    }
-
     fn judge(
         &mut self,
         files: &[PathBuf],
@@ -106,15 +89,16 @@ impl<'a> Pass<'a> {
     ) -> Result<(), ImageFolderError> {
         for (file, result) in files.iter().zip(results) {
             match (result, self.on_bad_image) {
-                (Ok(hash), _) => self.hashes.push(hash),
-                (Err(reason), OnBadImage::Skip) => self.bad.push((self.done, reason)),
+                (Ok(hash), _) => self.found.hashes.push(hash),
+                (Err(reason), OnBadImage::Skip) => {
+                    self.found.bad.push((self.found.files(), reason));
+                }
                 (Err(reason), OnBadImage::Error) => {
                     return Err(ImageFolderError::BadImage { path: file.clone(), reason });
                 }
             }
-            self.done += 1;
         }
-        go_on((self.progress)(self.done, self.total))
+        go_on((self.progress)(self.found.files(), self.total))
     }
 }
 

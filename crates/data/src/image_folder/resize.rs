@@ -10,8 +10,8 @@ use fast_image_resize::{
 };
 use image::DynamicImage;
 
-use super::{BadImage, Resize};
-use crate::ImageShape;
+use super::BadImage;
+use crate::{ImageShape, Resize};
 
 /// Writes the pixels of an image, `[channels, height, width]`.
 ///

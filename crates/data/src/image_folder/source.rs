@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    BadImage, ImageFolderError, ImageFolderOptions, Resize,
+    BadImage, ImageFolderError, ImageFolderOptions,
     cache::{self, Cache},
     decode::{decode_pixels, read_pixels},
     listing::{Ignored, Listing},
     pass::{self, Pass, Passed, go_on},
 };
-use crate::{DataError, ImageShape, ImageSource, SharedFiles, images::allocate, shared};
+use crate::{DataError, ImageShape, ImageSource, Resize, SharedFiles, images::allocate, shared};
 
 /// Is told how many images are done, and of how many; answers whether to go on. An answer to stop ends
 /// the work with [`ImageFolderError::Stopped`].
@@ -145,7 +145,7 @@ impl ImageFolder {
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
-        let (images, kept, report) = self.without(pass.finish())?;
+        let (images, kept, report) = self.without(pass.found)?;
 
         // The kept images move down over the skipped ones before them.
         for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
@@ -172,7 +172,7 @@ impl ImageFolder {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
             pass.check(&self.listing.files)?;
-            let (images, _, report) = self.without(pass.finish())?;
+            let (images, _, report) = self.without(pass.found)?;
             return Ok((PreparedImages { images, pixels: Pixels::InFiles }, report));
         };
         let (cache, passed) = self.open_cache(directory, progress)?;
@@ -187,7 +187,7 @@ impl ImageFolder {
         progress: &mut Progress<'_>,
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
-        store::create_directory(directory)?; // one that cannot be is told before anything is read
+        store::create_directory(directory)?; // fails before anything is read if it cannot be created
         let hashes = self.hashes(&mut |_, _| ControlFlow::Continue(()))?;
         let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
@@ -229,13 +229,14 @@ impl ImageFolder {
         let mut no_progress = |_, _| ControlFlow::Continue(());
         let mut pass = self.pass(&mut no_progress);
         pass.check(&files)?;
-        let reasons = pass.finish().bad.into_iter().map(|(_, reason)| reason);
+        let reasons = pass.found.bad.into_iter().map(|(_, reason)| reason);
         Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
     }
 
     fn pass<'a>(&self, progress: &'a mut Progress<'a>) -> Pass<'a> {
         let ImageFolderOptions { resize, on_bad_image, .. } = self.options;
-        Pass::new(self.shape, resize, on_bad_image, self.listing.files.len(), progress)
+        let (shape, total) = (self.shape, self.listing.files.len());
+        Pass { shape, resize, on_bad_image, total, progress, found: Passed::default() }
     }
 
     /// Leaves bad images out; also returns the former places of those that are kept.

@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use backend::{Part, Share};
 
-use crate::{DataError, EpochOrder, Order};
-
-const NO_SAMPLE: &str = "an update has at least one sample: `batch_size` is 0";
+use crate::{DataError, Order, order::EpochOrder};
 
 /// How the samples of a split are divided and ordered.
 ///
@@ -29,20 +27,11 @@ pub struct Batching {
 
 impl Batching {
     /// Updates of `batch_size` samples, whole.
-    ///
-    /// # Panics
-    ///
-    /// If `batch_size` is 0.
     pub fn new(order: Order, seed: u64, batch_size: usize) -> Self {
-        assert!(batch_size > 0, "{NO_SAMPLE}");
         Self { order, seed, batch_size, micro_batch: batch_size, share: Share::WHOLE }
     }
 
     /// In the order of the file, to measure a split.
-    ///
-    /// # Panics
-    ///
-    /// If `batch_size` is 0.
     pub fn evaluation(batch_size: usize) -> Self {
         Self::new(Order::File, 0, batch_size)
     }
@@ -52,7 +41,7 @@ impl Batching {
         Self { share, ..self }
     }
 
-    /// Checks sizes that were not given to [`Batching::new`].
+    /// Checks the sizes, which all loaders do before anything else here is asked.
     ///
     /// # Errors
     ///
@@ -66,12 +55,7 @@ impl Batching {
     }
 
     /// Updates in an epoch.
-    ///
-    /// # Panics
-    ///
-    /// If `batch_size` is 0.
-    pub fn steps_per_epoch(&self, samples: usize) -> usize {
-        assert!(self.batch_size > 0, "{NO_SAMPLE}");
+    pub(super) fn steps_per_epoch(&self, samples: usize) -> usize {
         samples.div_ceil(self.batch_size)
     }
 
@@ -84,7 +68,6 @@ impl Batching {
         first_step: usize,
     ) -> impl Iterator<Item = (Range<usize>, Part)> {
         let Self { batch_size, micro_batch, share, .. } = self;
-        assert!(micro_batch > 0, "a micro-batch has at least one sample");
         (first_step..self.steps_per_epoch(samples)).flat_map(move |step| {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
             let Loaded { range, counts } = loaded(share, update.clone());
@@ -136,31 +119,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "an update has at least one sample")]
-    fn an_update_of_no_sample_is_a_mistake() {
-        Batching::new(Order::File, 0, 0);
-    }
-
-    #[test]
-    #[should_panic(expected = "an update has at least one sample")]
-    fn steps_of_no_sample_are_a_mistake() {
-        Batching { batch_size: 0, ..Batching::evaluation(1) }.steps_per_epoch(10);
-    }
-
-    #[test]
     fn a_size_of_no_sample_is_named() {
         let check = |batching: Batching| batching.check().map_err(|error| error.to_string());
         let one = Batching::evaluation(1);
         assert_eq!(check(one), Ok(()));
         let expected = |size| Err(format!("`{size}` is 0, and must be at least 1"));
-        assert_eq!(check(Batching { batch_size: 0, ..one }), expected("batch_size"));
+        assert_eq!(check(Batching::evaluation(0)), expected("batch_size"));
         assert_eq!(check(Batching { micro_batch: 0, ..one }), expected("micro_batch"));
-    }
-
-    #[test]
-    #[should_panic(expected = "a micro-batch has at least one sample")]
-    fn a_micro_batch_of_no_sample_is_a_mistake() {
-        parts(4, 0, Share::WHOLE);
     }
 
     #[test]

@@ -7,7 +7,10 @@ use super::{
     Batching,
     batching::{Loaded, loaded},
 };
-use crate::text::{Streams, Windows};
+use crate::{
+    DataError,
+    text::{Streams, Windows},
+};
 
 /// A text, and its batches.
 #[derive(Debug)]
@@ -38,10 +41,18 @@ pub struct TokenBatch<B: Backend> {
 }
 
 impl<B: Backend> TokenLoader<B> {
-    /// Independent windows, in the order and batches of `batching`. Its methods panic if a size of it is
-    /// 0.
-    pub fn windows(windows: Windows, batching: Batching, device: &B::Device) -> Self {
-        Self { source: Source::Windows(windows, batching), device: device.clone() }
+    /// Independent windows, in the order and batches of `batching`.
+    ///
+    /// # Errors
+    ///
+    /// Where a size of `batching` is 0.
+    pub fn windows(
+        windows: Windows,
+        batching: Batching,
+        device: &B::Device,
+    ) -> Result<Self, DataError> {
+        batching.check()?;
+        Ok(Self { source: Source::Windows(windows, batching), device: device.clone() })
     }
 
     /// Streams in the order of the text, so that a recurrent state can be carried. A batch has a
@@ -163,7 +174,7 @@ mod tests {
     fn windows(order: Order, micro_batch: usize, predict: Predict) -> TokenLoader<Selected> {
         let windows = Windows::new(tokens(13), 3, predict).unwrap();
         let batching = Batching { micro_batch, ..Batching::new(order, 5, 4) };
-        TokenLoader::windows(windows, batching, &Device::default())
+        TokenLoader::windows(windows, batching, &Device::default()).unwrap()
     }
 
     #[test]

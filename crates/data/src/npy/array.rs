@@ -59,11 +59,15 @@ impl Array {
         let length = self.width * self.dtype.bytes() as usize;
         let bytes = &self.bytes[row * length..][..length];
         match self.dtype {
-            Dtype::U8 => convert(bytes, numbers, |[byte]| f64::from(byte)),
-            Dtype::I32 => convert(bytes, numbers, |bytes| f64::from(i32::from_le_bytes(bytes))),
-            Dtype::I64 => convert(bytes, numbers, |bytes| i64::from_le_bytes(bytes) as f64),
-            Dtype::F32 => convert(bytes, numbers, |bytes| f64::from(f32::from_le_bytes(bytes))),
-            Dtype::F64 => convert(bytes, numbers, f64::from_le_bytes),
+            Dtype::U8 => fill(numbers, values(bytes, |[byte]| f64::from(byte))),
+            Dtype::I32 => {
+                fill(numbers, values(bytes, |bytes| f64::from(i32::from_le_bytes(bytes))))
+            }
+            Dtype::I64 => fill(numbers, values(bytes, |bytes| i64::from_le_bytes(bytes) as f64)),
+            Dtype::F32 => {
+                fill(numbers, values(bytes, |bytes| f64::from(f32::from_le_bytes(bytes))))
+            }
+            Dtype::F64 => fill(numbers, values(bytes, f64::from_le_bytes)),
         }
     }
 
@@ -82,23 +86,13 @@ impl Array {
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
         let bytes = &self.bytes;
         match self.dtype {
-            Dtype::U8 => Some(bytes.iter().copied().map(i64::from).collect()),
+            Dtype::U8 => Some(values(bytes, |[byte]| i64::from(byte)).collect()),
             Dtype::I32 => {
-                let (values, _) = bytes.as_chunks();
-                Some(values.iter().map(|&value| i32::from_le_bytes(value).into()).collect())
+                Some(values(bytes, |bytes| i64::from(i32::from_le_bytes(bytes))).collect())
             }
-            Dtype::I64 => {
-                let (values, _) = bytes.as_chunks();
-                Some(values.iter().map(|&value| i64::from_le_bytes(value)).collect())
-            }
-            Dtype::F32 => {
-                let (values, _) = bytes.as_chunks();
-                values.iter().map(|&value| whole(f32::from_le_bytes(value).into())).collect()
-            }
-            Dtype::F64 => {
-                let (values, _) = bytes.as_chunks();
-                values.iter().map(|&value| whole(f64::from_le_bytes(value))).collect()
-            }
+            Dtype::I64 => Some(values(bytes, i64::from_le_bytes).collect()),
+            Dtype::F32 => values(bytes, |bytes| whole(f32::from_le_bytes(bytes).into())).collect(),
+            Dtype::F64 => values(bytes, |bytes| whole(f64::from_le_bytes(bytes))).collect(),
         }
     }
 }
@@ -109,11 +103,14 @@ fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
-fn convert<const SIZE: usize>(
+/// The values that lie in `bytes`, `SIZE` bytes each.
+fn values<const SIZE: usize, T>(
     bytes: &[u8],
-    numbers: &mut [f64],
-    number: impl Fn([u8; SIZE]) -> f64,
-) {
-    let (values, _) = bytes.as_chunks();
-    numbers.iter_mut().zip(values).for_each(|(to, &value)| *to = number(value));
+    value: impl Fn([u8; SIZE]) -> T,
+) -> impl Iterator<Item = T> {
+    bytes.as_chunks().0.iter().map(move |&bytes| value(bytes))
+}
+
+fn fill(numbers: &mut [f64], values: impl Iterator<Item = f64>) {
+    numbers.iter_mut().zip(values).for_each(|(number, value)| *number = value);
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Moments, SharedFiles, Table, TablePreprocessing, TableSplits,
-    Target, TargetKind, Targets, Task,
+    ColumnKind, DataError, SharedFiles, Table, TablePreprocessing, TableSplits, TargetKind,
+    Targets, Task,
     files::Folder,
     preprocess::{standardise, standardise_target},
     shared, split,
@@ -101,7 +101,7 @@ pub fn read_npy_rows(
     let refused: Vec<(usize, DataError)> = array.not_finite().collect();
     let is_refused = |row: usize| refused.binary_search_by_key(&row, |&(row, _)| row).is_ok();
     let rows: Vec<usize> = (0..array.rows).filter(|&row| !is_refused(row)).collect();
-    let features = encode_features(&array, rows.iter().copied(), preprocessing)?;
+    let features = encode_features(&array, &rows, preprocessing)?;
     Ok(NpyRows { features, rows, refused })
 }
 
@@ -143,22 +143,8 @@ pub fn read_npy_table(
 /// What is learnt from the training split.
 fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
     let moments = samples.features.moments(rows);
-    let column = |(index, column): (usize, &Moments)| Column {
-        name: format!("x{index}"),
-        kind: ColumnKind::Numeric { mean: column.mean(), deviation: column.deviation() },
-        dress: None,
-    };
-    TablePreprocessing {
-        header: true,
-        decimal_comma: false,
-        columns: moments.iter().enumerate().map(column).collect(),
-        target: Target {
-            name: TARGET.to_owned(),
-            index: moments.len(),
-            kind: plan.kind(&samples.targets, rows),
-            dress: None,
-        },
-    }
+    let moments = moments.iter().map(|column| (column.mean(), column.deviation()));
+    TablePreprocessing::of_numbers(moments, TARGET, plan.kind(&samples.targets, rows))
 }
 
 /// The mean and deviation of each column that was learnt; those of `array` must be as many.
@@ -181,13 +167,13 @@ fn moments(preprocessing: &TablePreprocessing, array: &Array) -> Result<Vec<(f64
 /// The features of some rows, encoded: `[rows, width]`.
 fn encode_features(
     array: &Array,
-    rows: impl ExactSizeIterator<Item = usize>,
+    rows: &[usize],
     preprocessing: &TablePreprocessing,
 ) -> Result<Vec<f32>, DataError> {
     let moments = moments(preprocessing, array)?;
     let mut features = matrix(rows.len(), array.width)?;
     let mut numbers = vec![0.0; array.width];
-    for row in rows {
+    for &row in rows {
         array.read_row(row, &mut numbers);
         let columns = numbers.iter().zip(&moments);
         features.extend(
@@ -248,7 +234,7 @@ impl Samples {
         rows: &[usize],
         preprocessing: &TablePreprocessing,
     ) -> Result<Table, DataError> {
-        let features = encode_features(&self.features, rows.iter().copied(), preprocessing)?;
+        let features = encode_features(&self.features, rows, preprocessing)?;
         let targets = match preprocessing.target.kind {
             TargetKind::Regression { mean, deviation } => {
                 let score = |&row: &usize| {

@@ -32,9 +32,7 @@ pub enum CellError {
         text: String,
     },
     /// A number with another sign than its column's.
-    #[error(
-        "column `{column}`: `{text}` has another sign than the column's numbers, which are in `{sign}`"
-    )]
+    #[error("column `{column}`: `{text}` is not in `{sign}`, as the column's numbers are")]
     OtherSign {
         /// The column's name.
         column: String,
@@ -284,7 +282,7 @@ mod tests {
             assert_eq!(error.to_string(), format!("column `x`: {message}"));
             assert!(error.help().contains(help), "{}", error.help());
         };
-        let other = "`€5` has another sign than the column's numbers, which are in `$`";
+        let other = "`€5` is not in `$`, as the column's numbers are";
         check("€5", dollars, other, "write it with `$` or without a sign");
         check("1,5", dollars, "`1,5` is not a number", "commas between thousands");
         check("($5)", dollars, "`($5)` is not a number", "write numbers as -1234.5");

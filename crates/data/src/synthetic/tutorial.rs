@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::numpy::LegacyRandomState;
 use crate::{
-    Column, ColumnKind, DataError, Table, TablePreprocessing, TableSplits, Target, TargetKind,
-    Targets, split, table::matrix,
+    DataError, Table, TablePreprocessing, TableSplits, TargetKind, Targets, split, table::matrix,
 };
 
 /// The tutorial calls `numpy.random.seed(0)`.
@@ -60,7 +59,12 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
         train,
         validation: held_out,
         test: None,
-        preprocessing: preprocessing(features),
+        preprocessing: TablePreprocessing::of_numbers(
+            // Normal as they are: nothing is learnt from them.
+            std::iter::repeat_n((0.0, 1.0), features),
+            "label",
+            TargetKind::Binary { classes: ["0".to_owned(), "1".to_owned()] },
+        ),
         notes: Vec::new(),
     })
 }
@@ -102,26 +106,6 @@ fn normal_features(
     let mut values = matrix(samples, features)?;
     values.extend((0..samples * features).map(|_| random.normal() as f32));
     Ok(values)
-}
-
-/// The features are normal as they are; nothing was learnt from them.
-fn preprocessing(features: usize) -> TablePreprocessing {
-    let column = |index| Column {
-        name: format!("x{index}"),
-        kind: ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
-        dress: None,
-    };
-    TablePreprocessing {
-        header: true,
-        decimal_comma: false,
-        columns: (0..features).map(column).collect(),
-        target: Target {
-            name: "label".to_owned(),
-            index: features,
-            kind: TargetKind::Binary { classes: ["0".to_owned(), "1".to_owned()] },
-            dress: None,
-        },
-    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
-    files::{UTF8_MARK, is_utf16},
-    formats,
+    formats::{self, UTF8_MARK, is_utf16},
 };
 
 /// The text of a file, or of all `.txt` files of a folder in the order of their names, and what the

@@ -8,12 +8,6 @@ fn table(header: &str, count: usize, row: impl Fn(usize) -> String) -> String {
     format!("{header}\n{}", rows.collect::<String>())
 }
 
-fn encoded(text: &str, splits: &TableSplits) -> Vec<f32> {
-    let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
-    assert!(rows.refused.is_empty(), "{:?}", rows.refused);
-    rows.features
-}
-
 /// The mean of each column of numbers.
 fn means(splits: &TableSplits) -> Vec<f64> {
     let columns = splits.preprocessing.columns.iter();
@@ -22,6 +16,27 @@ fn means(splits: &TableSplits) -> Vec<f64> {
         _ => None,
     };
     columns.filter_map(|column| mean(&column.kind)).collect()
+}
+
+/// As much of Europe writes numbers; the file to predict may leave open what its commas mean.
+#[test]
+fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
+    let rows = |size: &str, price: &str| {
+        table("size;price;y", 30, |i| format!("{size};{price}{i};{}", i % 2))
+    };
+    let (splits, told) = notes(&rows("2.030", "-1,5"));
+    let note = "numbers are read with a decimal comma, such as `-1,50` in line 2";
+    assert!(told.contains(note), "{told}");
+    let [size, price] = means(&splits)[..] else { panic!("{told}") };
+    assert!(size == 2030.0 && (-1.6..-1.5).contains(&price), "{size} {price}");
+    assert_eq!(encoded("2.030;-1,500\n", &splits), encoded("2030;-1.5\n", &splits));
+    assert_eq!(encoded("2.030;-2\n", &splits), encoded("2030;-2.0\n", &splits));
+
+    let (_, told) = notes(&rows("5,125", "1,5"));
+    assert!(!told.contains("the point in"), "{told}");
+    let (_, told) = notes(&rows("2.030", "1"));
+    let note = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
+    assert!(told.contains(note), "{told}");
 }
 
 #[test]
@@ -106,4 +121,30 @@ fn the_first_comma_may_stand_far_below() {
     assert!(told.contains(note), "{told}");
     let (splits, _) = notes(&table("a;y", 200, |row| format!("{row};{}", cell(row))));
     assert_eq!(splits.preprocessing.task(), Task::Regression);
+}
+
+/// `1.721` beside `925` is not one point seven.
+#[test]
+fn points_that_separate_thousands_are_refused() {
+    let rows = |size: [&str; 2], price: [&str; 2]| {
+        let row = |i: usize| format!("{};{}{}\n", size[i % 2], price[i % 2], 10 + i);
+        format!("size;price\n{}", (0..60).map(row).collect::<String>())
+    };
+    let refused = |text: &str, column: &str, number: &str, help: &str| {
+        let error = format!(
+            "a.csv:3: column `{column}`: the point in `{number}` seems to separate thousands, as in all \
+             numbers with a point here, and those without one are below 1000"
+        );
+        check_text(text, &error, help);
+    };
+    let feature = rows(["925", "1.721"], ["1", "2"]);
+    refused(&feature, "size", "1.721", "write `1721` and so on, without points");
+    let target = rows(["1", "2"], ["9", "1.7"]);
+    refused(&target, "price", "1.711", "write `1711` and so on, without points");
+
+    let (_folder, result) = read(&[("a.csv", feature.as_bytes())], |_, options| {
+        options.columns.insert("size".into(), ColumnOverride::Numeric);
+    });
+    let notes = result.unwrap().notes.join("\n");
+    assert!(notes.contains("the point in `1.721`, line 3, is read as a decimal one"), "{notes}");
 }

@@ -1,6 +1,6 @@
 //! Numbers with a currency or percent sign, or with their thousands separated.
 
-use data::{Dress, csv_table::Rows};
+use data::Dress;
 
 use super::{told::notes, *};
 
@@ -10,20 +10,9 @@ fn priced() -> String {
     format!("price,y\n{}", rows.collect::<String>())
 }
 
-fn rows(text: &str, splits: &TableSplits) -> Rows {
-    read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table")
-}
-
-/// The features of rows to predict, which are all read.
-fn encoded(text: &str, splits: &TableSplits) -> Vec<f32> {
-    let rows = rows(text, splits);
-    assert!(rows.refused.is_empty(), "{:?}", rows.refused);
-    rows.features
-}
-
 /// The only refused row, and what to do about it.
 fn refusal(text: &str, splits: &TableSplits) -> (String, String) {
-    let rows = rows(text, splits);
+    let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
     let [(_, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
     (error.to_string(), error.help().expect("each has a help"))
 }
@@ -64,7 +53,7 @@ fn rows_to_predict_may_be_dressed_or_plain() {
     assert_eq!(encoded("price;x\n$ 12.345,50;1\n$ -3,0;1\n", &splits), plain);
 
     let (error, help) = refusal("price\n5\n€5\n", &splits);
-    let other = "column `price`: `€5` has another sign than the column's numbers, which are in `$`";
+    let other = "column `price`: `€5` is not in `$`, as the column's numbers are";
     assert_eq!(error, format!("b.csv:3: {other}"));
     assert!(help.contains("write it with `$` or without a sign"), "{help}");
     let (error, help) = refusal("price\n5\n($5)\n", &splits);
@@ -74,7 +63,7 @@ fn rows_to_predict_may_be_dressed_or_plain() {
     check(
         &[("a.csv", train.as_bytes()), ("b.csv", b"price,y\n5 %,1\n")],
         |folder, options| options.test_path = Some(folder.join("b.csv")),
-        "b.csv:2: column `price`: `5 %` has another sign than the column's numbers, which are in `$`",
+        "b.csv:2: column `price`: `5 %` is not in `$`, as the column's numbers are",
         "convert it",
     );
 }

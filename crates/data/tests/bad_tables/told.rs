@@ -353,38 +353,6 @@ fn rows_of_few_different_values_coincide_by_chance() {
     assert!(told("price", &priced).contains(note), "{}", told("price", &priced));
 }
 
-/// As much of Europe writes numbers; the file to predict may leave open what its commas mean.
-#[test]
-fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
-    let rows = |size: &str, price: &str| {
-        let rows = (0..30).map(|i| format!("{size};{price}{i};{}\n", i % 2));
-        format!("size;price;y\n{}", rows.collect::<String>())
-    };
-    let (splits, notes) = notes(&rows("2.030", "-1,5"));
-    let told = "numbers are read with a decimal comma, such as `-1,50` in line 2";
-    assert!(notes.contains(told), "{notes}");
-    let means: Vec<&ColumnKind> =
-        splits.preprocessing.columns.iter().map(|column| &column.kind).collect();
-    let mean = |kind: &ColumnKind| match kind {
-        ColumnKind::Numeric { mean, .. } => *mean,
-        other => panic!("{other:?}"),
-    };
-    assert!(mean(means[0]) == 2030.0 && (-1.6..-1.5).contains(&mean(means[1])), "{means:?}");
-    let encoded = |text: &str| {
-        let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
-        assert!(rows.refused.is_empty(), "{:?}", rows.refused);
-        rows.features
-    };
-    assert_eq!(encoded("2.030;-1,500\n"), encoded("2030;-1.5\n"));
-    assert_eq!(encoded("2.030;-2\n"), encoded("2030;-2.0\n"));
-
-    let (_, notes) = self::notes(&rows("5,125", "1,5"));
-    assert!(!notes.contains("the point in"), "{notes}");
-    let (_, notes) = self::notes(&rows("2.030", "1"));
-    let told = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
-    assert!(notes.contains(told), "{notes}");
-}
-
 #[test]
 fn rows_that_are_trained_on_too_are_counted() {
     let row = |index: usize| format!("{index},{},{}\n", index * index, index % 2);
@@ -400,32 +368,6 @@ fn rows_that_are_trained_on_too_are_counted() {
     };
     assert!(told(39..59).contains("6 of 20 rows of `"), "{}", told(39..59));
     assert!(!told(40..60).contains(" rows of `"), "{}", told(40..60));
-}
-
-/// `1.721` beside `925` is not one point seven.
-#[test]
-fn points_that_separate_thousands_are_refused() {
-    let rows = |size: [&str; 2], price: [&str; 2]| {
-        let row = |i: usize| format!("{};{}{}\n", size[i % 2], price[i % 2], 10 + i);
-        format!("size;price\n{}", (0..60).map(row).collect::<String>())
-    };
-    let refused = |text: &str, column: &str, number: &str, help: &str| {
-        let error = format!(
-            "a.csv:3: column `{column}`: the point in `{number}` seems to separate thousands, as in all \
-             numbers with a point here, and those without one are below 1000"
-        );
-        check_text(text, &error, help);
-    };
-    let feature = rows(["925", "1.721"], ["1", "2"]);
-    refused(&feature, "size", "1.721", "write `1721` and so on, without points");
-    let target = rows(["1", "2"], ["9", "1.7"]);
-    refused(&target, "price", "1.711", "write `1711` and so on, without points");
-
-    let (_folder, result) = read(&[("a.csv", feature.as_bytes())], |_, options| {
-        options.columns.insert("size".into(), ColumnOverride::Numeric);
-    });
-    let notes = result.unwrap().notes.join("\n");
-    assert!(notes.contains("the point in `1.721`, line 3, is read as a decimal one"), "{notes}");
 }
 
 #[test]

@@ -24,23 +24,3 @@ fn paths_that_are_no_folder() {
     let expected = format!("`{}` does not exist", absent.display());
     assert_eq!(error_of(read_idx, &absent).to_string(), expected);
 }
-
-#[cfg(unix)]
-#[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn files_without_permission() {
-    use std::{
-        fs::{self, File, Permissions},
-        os::unix::fs::PermissionsExt,
-    };
-
-    let folder = folder(&[("features.npy", vec![]), ("targets.npy", vec![])]);
-    let path = folder.path().join("features.npy");
-    fs::set_permissions(&path, Permissions::from_mode(0o0)).unwrap();
-    if File::open(&path).is_ok() {
-        eprintln!("SKIPPED: this user may read every file");
-        return;
-    }
-    let error = error_of(read, folder.path());
-    assert_eq!(error.to_string(), format!("no permission to read `{}`", path.display()));
-}

@@ -134,18 +134,13 @@ fn headers_that_are_wrong() {
         &format!("{name} begins with 3c 68 74 6d, {expected}"),
         "web page",
     );
-    check(
-        0,
-        idx(&[2], &[0, 1]),
-        &format!("{name} begins with 00 00 08 01, {expected}"),
-        "exchanged",
-    );
+    check(0, idx(&[2], &[0, 1]), &format!("{name} begins with 00 00 08 01, {expected}"), "swapped");
     let mut floats = idx(&[2, 2, 3], &PIXELS);
     floats[2] = 0x0d;
     check(0, floats, &format!("{name} begins with 00 00 0d 03, {expected}"), "unsigned bytes");
-    let empty = format!("{name} announces 2 images of 0x3 pixels");
+    let empty = format!("{name} declares 2 images of 0x3 pixels");
     check(0, idx(&[2, 0, 3], &[]), &empty, "hold images");
-    let empty = format!("{name} announces 0 images of 28x28 pixels");
+    let empty = format!("{name} declares 0 images of 28x28 pixels");
     check(0, idx(&[0, 28, 28], &[]), &empty, "hold images");
 }
 
@@ -156,31 +151,11 @@ fn counts_that_do_not_fit() {
     };
     let name = "`train-images-idx3-ubyte`";
     let short = idx(&[2, 2, 3], &PIXELS[..11]);
-    check(0, short.clone(), &format!("{name} has 27 bytes, 28 are expected"), "copied");
-    check(0, gzip(&short), &format!("{name} has 27 bytes, 28 are expected"), "copied");
+    check(0, short, &format!("{name} has 27 bytes, 28 are expected"), "copied");
     let long = idx(&[1, 2, 3], &PIXELS);
-    check(
-        0,
-        long.clone(),
-        &format!("{name} goes on after the 22 bytes that are expected"),
-        "copied",
-    );
-    check(
-        0,
-        gzip(&long),
-        &format!("{name} goes on after the 22 bytes that are expected"),
-        "copied",
-    );
-
-    let largest = u64::MAX;
-    let huge = idx(&[u32::MAX; 3], &PIXELS);
-    check(0, huge.clone(), &format!("{name} has 28 bytes, {largest} are expected"), "copied");
-    let huge = gzip(&huge);
-    let error = format!(
-        "{name} has {} bytes, which cannot unpack to the {largest} that are expected",
-        huge.len()
-    );
-    check(0, huge, &error, "copied");
+    check(0, long, &format!("{name} goes on after the 22 bytes that are expected"), "copied");
+    let (huge, largest) = (idx(&[u32::MAX; 3], &PIXELS), u64::MAX);
+    check(0, huge, &format!("{name} has 28 bytes, {largest} are expected"), "copied");
 
     check(
         1,
@@ -200,7 +175,7 @@ fn counts_that_do_not_fit() {
 fn labels_out_of_range() {
     let check = |index, labels: &[u8], error: &str| {
         let labels = idx(&[labels.len() as u32], labels);
-        check(read_idx, &idx_with(index, labels), error, "count from 0");
+        check(read_idx, &idx_with(index, labels), error, "start at 0");
     };
     check(
         1,
@@ -215,23 +190,6 @@ fn one_class_is_nothing_to_learn() {
     let labels = idx(&[2], &[4, 4]);
     let error = "`train-labels-idx1-ubyte`: all labels are 4";
     check(read_idx, &idx_with(1, labels), error, "two classes");
-}
-
-#[test]
-fn gzip_files_that_are_damaged() {
-    let labels = "train-labels-idx1-ubyte";
-    let whole = gzip(&idx(&[2], &[2, 0]));
-    let cut = whole[..whole.len() - 4].to_vec();
-    let error = format!("`{labels}` ends within its gzip data, after 10 unpacked bytes");
-    check(read_idx, &idx_with(1, cut), &error, "gzip -t");
-    let mut damaged = whole;
-    let checksum = damaged.len() - 8;
-    damaged[checksum] ^= 1;
-    let error = format!(
-        "`{labels}`: damaged gzip data after 10 unpacked bytes: \
-         corrupt gzip stream does not have a matching checksum"
-    );
-    check(read_idx, &idx_with(1, damaged), &error, "gzip -t");
 }
 
 /// One of the files and what takes its place.

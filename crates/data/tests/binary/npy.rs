@@ -10,7 +10,7 @@ use data::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Files, arbitrary_or_mutated, check, folder, gzip, value_or_helpful_error};
+use crate::support::{Files, arbitrary_or_mutated, check, folder, value_or_helpful_error};
 
 fn options(path: &Path) -> NpyOptions {
     NpyOptions { path: path.to_owned(), task: None, validation: 0.0 }
@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path) -> Result<TableSplits, DataError> {
     read_npy(&options(path), 0)
 }
 
-/// A file that `golden/npy.py` wrote.
+/// A file that `golden/npy/generate.py` wrote.
 fn golden(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/npy");
     fs::read(folder.join(name).with_extension("npy")).unwrap()
@@ -319,22 +319,14 @@ fn lengths_that_do_not_fit() {
         check(read, &with("features.npy", content), &format!("`features.npy` {error}"), "again");
     };
     check(vec![], "has 0 bytes, 6 are expected");
-    check(golden("f4")[..151].to_vec(), "has 151 bytes, 152 are expected");
     check([&golden("f4")[..], b"x"].concat(), "goes on after the 152 bytes that are expected");
-    check(gzip(&golden("f4")[..151]), "has 151 bytes, 152 are expected");
 
-    // A header of 4 GB, and arrays of many.
+    // A header of 4 GB, and an array of many.
     let header = b"\x93NUMPY\x02\0\xff\xff\xff\xff{'descr'".to_vec();
     check(header, "has 20 bytes, 4294967307 are expected");
-    let largest = u64::MAX;
     let array = npy("<f8", "(99999999999, 99999999999)", &[0; 8]);
-    check(array.clone(), &format!("has {} bytes, {largest} are expected", array.len()));
-    let packed = gzip(&array);
-    let error = format!(
-        "has {} bytes, which cannot unpack to the {largest} that are expected",
-        packed.len()
-    );
-    check(packed, &error);
+    let error = format!("has {} bytes, {} are expected", array.len(), u64::MAX);
+    check(array, &error);
 }
 
 #[test]

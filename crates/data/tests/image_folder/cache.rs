@@ -195,7 +195,7 @@ fn a_skipped_image_that_was_mended_is_read() {
     options.on_bad_image = OnBadImage::Error;
     let folder = open_image_folder(&options).unwrap().train;
     let error = folder.prepare(&mut silent).unwrap_err().to_string();
-    assert_eq!(error, format!("`{}` is no image", path.display()));
+    assert_eq!(error, format!("`{}` is not an image", path.display()));
 
     put(&good, good.len());
     assert_eq!(brightness(&prepare(&options)), [1, 2, 2]);

@@ -162,7 +162,7 @@ fn skipped_images_are_counted_and_listed() {
         assert_eq!(report.listed, images.labels().len() + report.skipped.len());
         let skipped: Vec<(PathBuf, &str)> =
             report.skipped.iter().map(|bad| (bad.path.clone(), bad.reason.as_str())).collect();
-        let expected = [("a/2.jpg", "is no image"), ("b/5.png", "is empty")];
+        let expected = [("a/2.jpg", "is not an image"), ("b/5.png", "is empty")];
         assert_eq!(skipped, expected.map(|(path, reason)| (root.path().join(path), reason)));
         assert_eq!(reported.last(), Some(&(5, 5)));
 
@@ -179,7 +179,7 @@ fn the_first_bad_image_of_the_listing_is_the_error() {
     for index in 1..200 {
         fs::write(root.path().join(format!("b/{index:03}.png")), "text").unwrap();
     }
-    let expected = format!("`{}` is no image", root.path().join("b/001.png").display());
+    let expected = format!("`{}` is not an image", root.path().join("b/001.png").display());
     for _ in 0..20 {
         let folder = open(root.path()).train;
         assert_eq!(folder.load(&mut silent).unwrap_err().to_string(), expected);

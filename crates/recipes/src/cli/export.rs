@@ -85,17 +85,16 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     refuse_other_format(&file, "--output", format, &[ending])?;
     refuse_unwritable(&file, "--output", arguments.force)?;
     let numbers = arguments.precision.numbers();
-    let written = match arguments.format {
-        Format::Safetensors => {
-            TensorFile::read(&model).and_then(|model| model.write_of(numbers, &file))
-        }
+    let bytes = match arguments.format {
+        Format::Safetensors => TensorFile::read(&model)
+            .and_then(|model| model.to_bytes_of(numbers, &file))
+            .map_err(Failure::user_data)?,
         Format::Onnx => {
             let (device, _) = device::open()?;
-            let bytes = Model::<Selected>::read(&model, &device)?.to_onnx(numbers)?;
-            write_whole(&file, &bytes)
+            Model::<Selected>::read(&model, &device)?.to_onnx(numbers)?
         }
     };
-    written.map_err(Failure::user_data)?;
+    write_whole(&file, &bytes).map_err(Failure::user_data)?;
     let written = std::fs::File::open(&file).and_then(|opened| {
         let bytes = opened.metadata()?.len();
         let sha256 = sha256_hex_of(opened)?;

@@ -57,7 +57,7 @@ pub(super) fn examine(
         Positions::Last => {
             let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
             let batching = config.training.evaluation_batching(EVALUATION_BATCH);
-            TokenLoader::windows(windows, batching, device)
+            TokenLoader::windows(windows, batching, device)?
         }
         Positions::All => {
             let rows = config.training.batch_size;

@@ -142,7 +142,7 @@ fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {
     assert_eq!(found("dressed"), found("plain"));
     let ran = folder.run_with("predict run -", "price,share\n$7,3\n€7,3\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:#?}");
-    let error = "standard input:3: column `price`: `€7` has another sign than the column's numbers";
+    let error = "standard input:3: column `price`: `€7` is not in `$`, as the column's numbers are";
     assert!(ran.stderr.contains(error), "{}", ran.stderr);
 }
 

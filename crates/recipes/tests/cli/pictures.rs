@@ -158,7 +158,7 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
     folder.write("new/b.jpg", "this is text");
     folder.write("new/c.bmp", bmp(24, [5; 3]));
 
-    let told = "error: `new/b.jpg` is no image\n\
+    let told = "error: `new/b.jpg` is not an image\n\
                 help: the model reads pictures: JPEG, PNG, BMP or WebP files\n";
     let ran = folder.run("predict run new gone.png --json").refused(3, told);
     let lines: Vec<Value> =
@@ -167,7 +167,7 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
     assert_eq!(inputs, ["new/a.bmp", "new/b.jpg", "new/c.bmp", "gone.png"]);
     assert!(lines[0]["class"].is_string());
     assert_eq!(lines[0]["class"], lines[2]["class"]);
-    assert_eq!(lines[1]["error"], "`new/b.jpg` is no image");
+    assert_eq!(lines[1]["error"], "`new/b.jpg` is not an image");
     assert!(ran.stderr.contains("`gone.png` cannot be read"), "{}", ran.stderr);
 
     let ran = folder.run("predict run new --csv").refused(3, told);

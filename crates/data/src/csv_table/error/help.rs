@@ -93,7 +93,7 @@ impl CsvError {
                     .into()
             }
             Self::UniqueTarget { .. } => {
-                "that is not a class; choose another `data.target`, or set `data.task` to \
+                "such text is hardly a class; choose another `data.target`, or set `data.task` to \
                  \"multiclass\" if it is one"
                     .into()
             }
@@ -173,6 +173,7 @@ pub(crate) fn column_setting(column: &str, kind: &str) -> String {
 pub(super) fn more(rows: u64) -> String {
     match rows {
         0 | 1 => String::new(),
+        2 => ", and in 1 row below".to_owned(),
         _ => format!(", and in {} rows below", rows - 1),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 
 /// What was seen of the dress of a column's numbers.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Undressing {
+pub(super) struct DressSeen {
     worn: Option<Worn>,
     /// The first number without a sign, unless it is 0.
     bare: Option<Place>,
@@ -34,7 +34,7 @@ pub(in crate::csv_table) struct Worn {
     pub(in crate::csv_table) plain: String,
 }
 
-impl Undressing {
+impl DressSeen {
     /// Whether cells that are no text count, which in columns without dress they soon do not.
     pub(super) fn takes_plain(&self) -> bool {
         self.plain.is_some() || self.bare.is_none()
@@ -51,10 +51,10 @@ impl Undressing {
 
 impl Summary {
     /// Takes the next cell for the column without dress, before it is counted as it is written.
-    pub(super) fn undress(&mut self, cell: Cell, line: u64, text: &str) {
+    pub(super) fn see_dress(&mut self, cell: Cell, line: u64, text: &str) {
         let place = || Place::new(line, text);
-        let number = if cell == Cell::Text { self.notation.dressed(text) } else { None };
-        let seen = &mut self.undressing;
+        let number = if cell == Cell::Text { self.notation.number(text) } else { None };
+        let seen = &mut self.dress_seen;
         if number.as_ref().is_some_and(|number| number.sign.is_none())
             || matches!(cell, Cell::Number(number) if number != 0.0)
         {
@@ -69,10 +69,10 @@ impl Summary {
             seen.odd.get_or_insert_with(place);
             seen.plain = None;
         } else if number.is_some() && seen.plain.is_none() && seen.odd.is_none() {
-            let plain = Self { undressing: Undressing::default(), ..self.clone() };
-            self.undressing.plain = Some(Box::new(plain));
+            let plain = Self { dress_seen: DressSeen::default(), ..self.clone() };
+            self.dress_seen.plain = Some(Box::new(plain));
         }
-        if let Some(plain) = &mut self.undressing.plain {
+        if let Some(plain) = &mut self.dress_seen.plain {
             plain.add(line, &number.map_or(Cow::Borrowed(text), |number| number.plain().into()));
         }
     }
@@ -80,7 +80,7 @@ impl Summary {
     /// What its numbers wear, if they wear it alike. Where some have a percent sign and others none,
     /// these may well be shares of 1; but without a currency sign they are of the same currency.
     pub(in crate::csv_table) fn worn(&self) -> Option<&Worn> {
-        let Undressing { worn, bare, odd, .. } = &self.undressing;
+        let DressSeen { worn, bare, odd, .. } = &self.dress_seen;
         let are_alike =
             |worn: &&Worn| odd.is_none() && (worn.dress.sign != Some('%') || bare.is_none());
         worn.as_ref().filter(are_alike)
@@ -88,28 +88,28 @@ impl Summary {
 
     /// The first number in dress that does not go with those above.
     pub(in crate::csv_table) fn odd(&self) -> Option<&Place> {
-        self.undressing.odd.as_ref()
+        self.dress_seen.odd.as_ref()
     }
 
     /// The column without dress, if it is one of numbers then, else as it is written.
-    pub(in crate::csv_table) fn undressed(&self) -> &Self {
-        let plain = self.undressing.plain.as_deref().filter(|plain| plain.is_numeric());
+    pub(in crate::csv_table) fn as_read(&self) -> &Self {
+        let plain = self.dress_seen.plain.as_deref().filter(|plain| plain.is_numeric());
         plain.filter(|_| self.worn().is_some()).unwrap_or(self)
     }
 
     /// A number in dress that is not read, if at least 90 % of the cells are such numbers or plain ones.
-    pub(in crate::csv_table) fn dressed(&self) -> Option<&Place> {
-        let Undressing { worn, dressed, odd, .. } = &self.undressing;
+    pub(in crate::csv_table) fn unread_number(&self) -> Option<&Place> {
+        let DressSeen { worn, dressed, odd, .. } = &self.dress_seen;
         let nearly_all = 10 * (dressed + self.numbers) >= 9 * self.present();
         let place = odd.as_ref().or(worn.as_ref().map(|worn| &worn.first));
         place.filter(|_| nearly_all && !self.is_numeric())
     }
 
-    /// How its [`dressed`](Self::dressed) numbers are written: the first one, and the first cell that
+    /// How its [unread](Self::unread_number) numbers are written: the first one, and the first cell that
     /// does not go with it.
     pub(super) fn shown_dress(&self) -> Option<String> {
-        let unread = self.dressed()?;
-        let Undressing { worn: Some(worn), bare, odd, plain, .. } = &self.undressing else {
+        let unread = self.unread_number()?;
+        let DressSeen { worn: Some(worn), bare, odd, plain, .. } = &self.dress_seen else {
             return Some(unread.shown());
         };
         let other = match self.worn() {

@@ -4,7 +4,7 @@ mod dress;
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use self::dress::Undressing;
+use self::dress::DressSeen;
 pub(super) use self::dress::Worn;
 use super::{
     decimal_comma,
@@ -61,12 +61,12 @@ pub(super) struct Summary {
     /// Cells without a value.
     pub(super) missing: u64,
     /// Numbers, `inf` and its like among them.
-    pub(super) numbers: u64,
+    numbers: u64,
     /// Texts.
-    pub(super) texts: u64,
+    texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
-    undressing: Undressing,
+    dress_seen: DressSeen,
     /// The first number with a unit, the unit, and how many numbers have that unit.
     with_unit: Option<(Place, String, u64)>,
     /// The first number with a leading zero.
@@ -110,8 +110,8 @@ impl Summary {
     /// Takes the next cell.
     pub(super) fn add(&mut self, line: u64, text: &str) {
         let cell = Cell::parse(text);
-        if cell == Cell::Text || self.undressing.takes_plain() {
-            self.undress(cell, line, text);
+        if cell == Cell::Text || self.dress_seen.takes_plain() {
+            self.see_dress(cell, line, text);
         }
         let is_text = match cell {
             Cell::Missing => {
@@ -312,7 +312,7 @@ impl Summary {
                  month, the days since the first one, or seconds"
                     .to_owned(),
             ),
-            categories => Kind::Dropped(match (self.unread_numbers(), categories) {
+            categories => Kind::Dropped(match (self.note_on_unread(), categories) {
                 (Some(numbers), _) => numbers,
                 (None, None) => format!(
                     "it has more than {} different texts; an embedding (`model.embedding`) takes them if \
@@ -335,9 +335,9 @@ impl Summary {
         (nearly_all && !self.is_numeric()).then_some(first)
     }
 
-    /// What the user should know of a column of [`dressed`](Self::dressed) numbers, or of numbers with
-    /// a unit.
-    pub(super) fn unread_numbers(&self) -> Option<String> {
+    /// What the user should know of a column of numbers in dress that are
+    /// [not read](Self::unread_number), or of numbers with a unit.
+    pub(super) fn note_on_unread(&self) -> Option<String> {
         self.shown_dress().or(self.measured().map(Place::shown)).map(|shown| {
             format!("its numbers are written as {shown} and read as text; {PLAIN_NUMBERS}")
         })

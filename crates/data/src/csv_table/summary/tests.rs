@@ -58,7 +58,7 @@ fn values_are_kept_until_they_are_too_many() {
 fn numbers_in_dress_are_pointed_out() {
     let check = |cells: &[&str], expected: Option<&str>| {
         let summary = summary(cells.iter().copied());
-        assert_eq!(summary.dressed().map(|place| &*place.text), expected, "{cells:?}");
+        assert_eq!(summary.unread_number().map(|place| &*place.text), expected, "{cells:?}");
     };
     check(&["1,5", "2", "", "3,25"], Some("1,5"));
     check(&["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "free"], Some("$1"));
@@ -76,14 +76,14 @@ fn numbers_in_dress_are_pointed_out() {
     let dropped = reason(&["x", "0,5", "1,5", "2,5", "3,5", "4,5", "5,5", "6,5", "7,5", "8,5"]);
     assert!(dropped.starts_with("its numbers are written as `0,5` in line 2 "), "{dropped}");
     let percents = summary(["5%", "10%", "0.5"].repeat(3));
-    assert!(matches!(percents.undressed().kind(), Kind::Categorical(_)));
+    assert!(matches!(percents.as_read().kind(), Kind::Categorical(_)));
 }
 
 #[test]
 fn numbers_that_are_dressed_alike_are_read() {
     let check = |cells: &[&str], expected: Option<Option<char>>| {
         let summary = summary(cells.iter().copied());
-        let is_read = summary.undressed().is_numeric() && summary.worn().is_some();
+        let is_read = summary.as_read().is_numeric() && summary.worn().is_some();
         let sign = summary.worn().filter(|_| is_read).map(|worn| worn.dress.sign);
         assert_eq!(sign, expected, "{cells:?}");
     };
@@ -113,14 +113,14 @@ fn without_dress_a_column_is_the_one_of_plain_numbers() {
         let values = (summary.numbers, summary.texts, summary.missing, summary.categories());
         (values, summary.is_whole(), summary.extremes().outlier(0.0, 1.0).cloned())
     };
-    assert_eq!(shown(dressed.undressed()), shown(&plain));
+    assert_eq!(shown(dressed.as_read()), shown(&plain));
     assert_eq!(dressed.categories().unwrap(), ["7", "inf", "$ -3", "$1,250.50"]);
 }
 
 #[test]
 fn what_is_not_dressed_alike_is_shown() {
     let check = |cells: &[&str], expected: &str| {
-        let told = summary(cells.iter().copied()).unread_numbers().unwrap();
+        let told = summary(cells.iter().copied()).note_on_unread().unwrap();
         let expected = format!("its numbers are written as {expected} and read as text; ");
         assert!(told.starts_with(&expected), "{told}");
     };

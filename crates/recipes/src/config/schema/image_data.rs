@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use data::{
-    ImageShape, Order, Residency,
-    image_folder::{ImageFolderOptions, OnBadImage, Resize},
+    ImageShape, Order, Residency, Resize,
+    image_folder::{ImageFolderOptions, OnBadImage},
 };
 use serde::{Deserialize, Serialize};
 
