@@ -1,10 +1,18 @@
 //! Training on pictures and predicting them, from the outside.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    process::Stdio,
+};
 
 use serde_json::Value;
+use store::FileLock;
 
-use crate::folder::{Folder, shared_data};
+use crate::{
+    folder::{Folder, shared_data},
+    resume::signal,
+};
 
 /// A picture of one colour as a BMP file of 24 bits.
 pub(crate) fn bmp(side: u32, [red, green, blue]: [u8; 3]) -> Vec<u8> {
@@ -440,4 +448,30 @@ fn all_pictures_may_be_trained_on() {
     assert!(folder.run("eval digits").succeeded().stdout.contains("40 samples"));
     let planned = folder.run(&format!("plan cnn {PHOTOS} --set data.validation=0 --json"));
     assert_eq!(planned.succeeded().json()["steps"], 50);
+}
+
+#[test]
+fn a_signal_while_pictures_are_decoded_ends_that() {
+    let folder = photos();
+    let train = format!("train cnn {PHOTOS} --set data.cache=decoded --max-steps 1");
+    folder.run(&format!("{train} --run-dir first")).succeeded();
+    // The next run waits for the cache as if another process were building it.
+    let cache = fs::read_dir(folder.path("decoded")).unwrap().next().unwrap().unwrap().path();
+    let _held = FileLock::take(&cache.join(".lock")).unwrap().unwrap();
+    fs::remove_file(cache.join("manifest.json")).unwrap();
+    let train = train.replace("quiet", "plain");
+    let mut command = folder.command();
+    command.args(train.split_whitespace()).args(["--run-dir", "second"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("decoding images") && stderr.read_line(&mut said).unwrap() > 0 {}
+    signal(&child, "INT");
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(
+        said.contains("error: interrupted before the first step\nhelp: run the command again"),
+        "{said}"
+    );
+    assert!(!folder.path("second").exists());
 }

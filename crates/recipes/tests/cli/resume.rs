@@ -2,18 +2,12 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
     process::{Child, Stdio},
     thread,
     time::Duration,
 };
 
-use store::FileLock;
-
-use crate::{
-    folder::{Folder, told},
-    pictures::{PHOTOS, photos},
-};
+use crate::folder::{Folder, told};
 
 const SETTINGS: &str = "--set data.labels=linear --set training.epochs=60 --set training.batch_size=30 \
      --set schedule.kind=one_cycle --set training.ema=0.9 --set data.order=shuffled \
@@ -34,7 +28,7 @@ fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
     }
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     let status = std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap();
     assert!(status.success());
@@ -201,32 +195,6 @@ fn what_has_no_result_is_told_as_json() {
         });
         assert_eq!(ran.json(), expected);
     }
-}
-
-#[test]
-fn a_signal_while_pictures_are_decoded_ends_that() {
-    let folder = photos();
-    let train = format!("train cnn {PHOTOS} --set data.cache=decoded --max-steps 1");
-    folder.run(&format!("{train} --run-dir first")).succeeded();
-    // The next run waits for the cache as if another process were building it.
-    let cache = fs::read_dir(folder.path("decoded")).unwrap().next().unwrap().unwrap().path();
-    let _held = FileLock::take(&cache.join(".lock")).unwrap().unwrap();
-    fs::remove_file(cache.join("manifest.json")).unwrap();
-    let train = train.replace("quiet", "plain");
-    let mut command = folder.command();
-    command.args(train.split_whitespace()).args(["--run-dir", "second"]);
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("decoding images") && stderr.read_line(&mut said).unwrap() > 0 {}
-    signal(&child, "INT");
-    stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(
-        said.contains("error: interrupted before the first step\nhelp: run the command again"),
-        "{said}"
-    );
-    assert!(!folder.path("second").exists());
 }
 
 /// A run without an end, from its first checkpoint on.
