@@ -60,6 +60,21 @@ fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
     fs::remove_dir_all(folder.path("run/checkpoints")).unwrap();
     let message = "settings: `training.seed` was 0 and is 3";
     folder.run("resume run --set training.seed=3").refused(2, message);
+    // Nor where the run came to nothing, as after a kill before its first checkpoint.
+    for file in ["events.jsonl", "metrics.csv", "model.safetensors", "summary.json"] {
+        fs::remove_file(folder.path("run").join(file)).unwrap();
+    }
+    let config = folder.read("run/config.toml");
+    for (change, told) in [
+        ("optimizer.learning_rate=0.5", "`optimizer.learning_rate` was 0.001 and is 0.5"),
+        ("training.batch_size=20", "`training.batch_size` was 40 and is 20"),
+    ] {
+        let message = format!("error: a resumed run cannot change its settings: {told}\n");
+        folder.run(&format!("resume run --set {change}")).refused(2, &message);
+    }
+    assert_eq!(folder.read("run/config.toml"), config);
+    folder.run("resume run --set training.max_steps=20").succeeded();
+    assert_eq!(folder.json("run/summary.json")["steps"], 20);
 }
 
 /// What becomes of a file's content.
