@@ -37,7 +37,6 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
-mod log_end;
 mod metrics_csv;
 mod odd_settings;
 mod paths;
