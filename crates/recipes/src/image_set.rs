@@ -446,10 +446,14 @@ mod tests {
         let layers = SettingsLayer::sets(&settings);
         let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
 
-        let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();
+        let all =
+            ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
         let mut decoded = 0;
-        let (images, fingerprint) =
-            read_held_out(&config.data, 0, &mut |_, done, _| decoded = decoded.max(done)).unwrap();
+        let (images, fingerprint) = read_held_out(&config.data, 0, &mut |_, done, _| {
+            decoded = decoded.max(done);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         let images = images.unwrap();
         assert_eq!(
             (images.split, images.source.labels(), decoded),

@@ -190,12 +190,14 @@ fn planned(layers: Vec<Layer>, frozen: usize) -> Vec<PlannedLayer> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
     use crate::{config::SettingsLayer, registry::find};
 
     fn plan(recipe: &str, settings: &[&str]) -> Result<Plan, Failure> {
         let layers = settings.iter().map(|setting| SettingsLayer::set(setting)).collect();
-        (find(recipe).unwrap().plan)(layers, &mut |_, _, _| {})
+        (find(recipe).unwrap().plan)(layers, &mut |_, _, _| ControlFlow::Continue(()))
     }
 
     #[test]

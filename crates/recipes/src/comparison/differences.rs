@@ -65,7 +65,7 @@ pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, ops::ControlFlow};
 
     use serde_json::json;
 
@@ -134,8 +134,10 @@ mod tests {
                     Some(_) => "linear",
                 };
                 let settings = [format!("data.source={source}"), format!("{key}={other}")];
-                let told =
-                    (recipe.plan)(SettingsLayer::sets(&settings), &mut |_, _, _| ()).unwrap_err();
+                let told = (recipe.plan)(SettingsLayer::sets(&settings), &mut |_, _, _| {
+                    ControlFlow::Continue(())
+                })
+                .unwrap_err();
                 let expected = format!("`{key}` has no effect with `data.source = \"{source}\"`");
                 assert!(told.to_string().contains(&expected), "{}: {told}", recipe.name);
                 refused.insert(key);

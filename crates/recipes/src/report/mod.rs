@@ -16,7 +16,7 @@ mod verdict;
 // How it is shown.
 mod page;
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use self::held_out::HeldOut;
 pub(crate) use self::{
@@ -84,7 +84,7 @@ pub(crate) fn write_at_the_end(
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
     let worth = held_out(&record).is_some_and(measures_at_the_end);
-    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ()));
+    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ControlFlow::Continue(())));
     write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
 }
 
@@ -132,7 +132,8 @@ mod tests {
             let json = serde_json::to_vec(&summary).unwrap();
             fs::write(folder.path().join(SUMMARY), json).unwrap();
             let file = folder.path().join(REPORT);
-            let (_, note) = write(folder.path(), &file, &mut |_, _, _| ()).unwrap();
+            let (_, note) =
+                write(folder.path(), &file, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
             let page = fs::read_to_string(&file).unwrap();
             write_at_the_end(folder.path(), &Ok(summary)).unwrap();
             (note, page, fs::read_to_string(&file).unwrap())
