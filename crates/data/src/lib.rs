@@ -9,8 +9,7 @@
 //! An [`ImageLoader`], a [`TableLoader`] or a [`TokenLoader`] makes batches on the device, as [`Batching`]
 //! says; [`augment`] changes and normalises images there.
 //!
-//! Without the feature `sources` only [`preprocess`], which prediction needs, and [`augment`]
-//! remain.
+//! Without the feature `sources` only [`preprocess`] remains, which prediction needs.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
@@ -63,6 +62,7 @@ mod formats;
 mod images;
 
 // From the records to batches.
+#[cfg(feature = "sources")]
 pub mod augment;
 #[cfg(feature = "sources")]
 mod contact_sheet;

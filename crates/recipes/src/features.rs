@@ -2,11 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use backend::{Backend, NAME, Part, arithmetic};
+use backend::{Backend, NAME, arithmetic};
 use burn::tensor::Tensor;
 use data::{
-    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
-    Residency, Table, TableBatch, TableLoader, TableTargets, Targets, Task,
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency,
+    Table, TableBatch, TableLoader, TableTargets, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -209,11 +209,9 @@ pub(crate) enum Features<'a, B: Backend> {
     },
 }
 
-/// Features in place of images, and their share of the update.
-type FeatureBatch<B> = (Augmented<B>, Part);
-
-/// A loaded batch; the call computes its features, which is part of the step, not of the wait for data.
-type Loaded<'a, B> = Box<dyn FnOnce() -> FeatureBatch<B> + 'a>;
+/// A loaded batch. The call computes its features, which stand in place of the images: that is part of
+/// the step, not of the wait for data.
+type Loaded<'a, B> = Box<dyn FnOnce() -> Augmented<B> + 'a>;
 
 impl<B: Backend> Features<'_, B> {
     pub(crate) fn steps_per_epoch(&self) -> usize {
@@ -237,11 +235,10 @@ impl<B: Backend> Features<'_, B> {
             }
             Self::Computed { images, augmentation, network } => {
                 Box::new(images.batches(epoch, first_step).map(move |batch| {
-                    let ImageBatch { images, labels, samples, part } = batch?;
+                    let batch = batch?;
                     let features = move || {
-                        let mut augmented = augmentation.apply(images, labels, &samples, epoch);
-                        augmented.images = network(augmented.images);
-                        (augmented, part)
+                        let batch = augmentation.apply(batch, epoch);
+                        Augmented { images: network(batch.images), ..batch }
                     };
                     Ok(Box::new(features) as Loaded<'_, B>)
                 }))
@@ -250,13 +247,13 @@ impl<B: Backend> Features<'_, B> {
     }
 }
 
-fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatch<B> {
+fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> Augmented<B> {
     let TableTargets::Classes(labels) = batch.targets else {
         unreachable!("`open` made a table of several classes");
     };
     let [channels, height, width] = shape;
     let images = batch.features.reshape([-1, channels as i32, height as i32, width as i32]);
-    (Augmented { images, labels, mixed: None }, batch.part)
+    Augmented { images, labels, mixed: None, part: batch.part }
 }
 
 fn table(features: Vec<f32>, split: &dyn ImageSource) -> Result<Table, DataError> {

@@ -127,10 +127,10 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let (batch, part) = batch?();
-            let mut pass = training.pass(trainer.step_number(), part);
+            let batch = batch?();
+            let mut pass = training.pass(trainer.step_number(), batch.part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(loss.of_each(logits, &batch), part)?;
+            trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
@@ -263,7 +263,7 @@ fn measure<B: Backend>(
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
     let batches = split.batches(0, 0).map(|batch| {
-        let (Augmented { images, labels, .. }, part) = batch?();
+        let Augmented { images, labels, part, .. } = batch?();
         Ok(EvaluationBatch { inputs: images, labels, part })
     });
     let forward = |features| model.forward(features, &mut Pass::evaluation());

@@ -98,7 +98,7 @@ impl Images {
 
     /// A batch of the first epoch, as the network gets it.
     pub(crate) fn augmented(&self, batch: ImageBatch<Selected>) -> Augmented<Selected> {
-        self.augmentation.apply(batch.images, batch.labels, &batch.samples, 0)
+        self.augmentation.apply(batch, 0)
     }
 
     /// The first batches of a run.

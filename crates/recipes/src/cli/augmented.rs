@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use backend::{Selected, device};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Resize, Subset,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
+    Resize, Subset,
     augment::{AugmentOptions, Augmentation},
     picture,
 };
@@ -66,14 +67,13 @@ pub(super) fn sheet(
 
     let mut rows = vec![Vec::new(); samples.len()];
     for batch in loader.batches(0, 0) {
-        let batch = batch?;
-        let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &device);
+        // Augmentation is drawn by the places in the training split.
+        let batch = ImageBatch { samples: samples.clone(), ..batch? };
         for (index, row) in rows.iter_mut().enumerate() {
             row.push(read(&*first, index)?);
         }
         for epoch in 0..columns.saturating_sub(1) {
-            let augmented =
-                augmentation.apply(batch.images.clone(), labels.clone(), &samples, epoch);
+            let augmented = augmentation.apply(batch.clone(), epoch);
             let pixels = bytes(augmented.images, &preprocessing);
             for (row, pixels) in rows.iter_mut().zip(pixels.chunks_exact(shape.bytes())) {
                 row.push(pixels.to_vec());
