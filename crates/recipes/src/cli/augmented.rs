@@ -11,37 +11,7 @@ use data::{
     picture,
 };
 
-use crate::{ExitCode, Failure, config::nearest};
-
-/// What the arguments of `--augment` ask for, if there are any.
-pub(super) fn parse(settings: &[String]) -> Result<Option<AugmentOptions>, Failure> {
-    if settings.is_empty() {
-        return Ok(None);
-    }
-    let options: AugmentOptions = toml::from_str(&settings.join("\n")).map_err(|error| {
-        let help = meant(settings).unwrap_or_else(|| {
-            "give settings as `--augment rotate=15 horizontal_flip=0.5`".to_owned()
-        });
-        Failure::new(ExitCode::Usage, format!("{}, in `--augment`", error.message()), help)
-    })?;
-    match options.mistakes().first() {
-        None => Ok(Some(options)),
-        Some((key, expected)) => {
-            let message = format!("`{key}` must be {expected}, in `--augment`");
-            Err(Failure::new(ExitCode::Usage, message, "correct the setting, or leave it out"))
-        }
-    }
-}
-
-/// What the first unknown key was probably meant to be.
-fn meant(settings: &[String]) -> Option<String> {
-    let known = serde_json::to_value(AugmentOptions::default()).ok()?;
-    let known = known.as_object()?;
-    let keys = settings.iter().filter_map(|setting| setting.split_once('='));
-    let unknown = keys.map(|(key, _)| key.trim()).find(|key| !known.contains_key(*key))?;
-    let near = nearest(unknown, known.keys().map(String::as_str))?;
-    Some(format!("did you mean `{near}`?"))
-}
+use crate::Failure;
 
 /// A PNG file with a row for each class: its first sample, then what becomes of it in the first
 /// epochs of a run of seed 0.
