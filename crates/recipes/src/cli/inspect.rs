@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     augmented,
-    output::{Output, refuse_other_format, refuse_unwritable, shortened},
+    output::{Output, refuse_other_format, refuse_unwritable},
 };
 use crate::{
     Console, ExitCode, Failure, ProgressMode,
@@ -28,6 +28,7 @@ use crate::{
     image_set::{Found, problem_with},
     initial_weights::FixedNetwork,
     lstm, lstm_char,
+    names::shortened,
     numbers::{counted, grouped, percent, significant},
 };
 
@@ -390,13 +391,14 @@ fn describe(inspection: &Inspection) -> String {
     text
 }
 
-/// Names as wide as the widest, within limits; longer ones are cut short.
+/// Names as wide as the widest, within limits; longer ones are shortened.
 fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     const WIDTHS: [usize; 2] = [17, 40];
     let names: Vec<&str> = names.collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(WIDTHS[0], WIDTHS[1]);
-    names.iter().map(|name| format!("{:<width$}", shortened(name, width))).collect()
+    let on_a_line = |name: &&str| shortened(&name.replace('\n', " "), width);
+    names.iter().map(|name| format!("{:<width$}", on_a_line(name))).collect()
 }
 
 /// How many columns there are of each kind.

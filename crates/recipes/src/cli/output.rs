@@ -209,15 +209,6 @@ pub(super) fn refuse_other_format(
     ))
 }
 
-/// A text on one line, of so many characters at most.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    let text = text.replace('\n', " ");
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

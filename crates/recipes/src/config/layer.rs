@@ -5,11 +5,11 @@ use std::{fs, io, path::Path, rc::Rc};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    mismatch::{RECIPE, must_be},
-    problem::{Problem, Problems, shortened},
+    mismatch::{LONGEST, RECIPE, must_be},
+    problem::{Problem, Problems},
     tree::{Node, Origin, Table, Value},
 };
-use crate::shell::quoted_path;
+use crate::{names::shortened, shell::quoted_path};
 
 /// Settings from one source, with the place of each, not yet checked against any configuration.
 ///
@@ -213,7 +213,7 @@ fn syntax_problem(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) ->
     Some(match lines.text(position).trim() {
         "" => problem,
         text => {
-            let line = format!("the line is `{}`", shortened(text));
+            let line = format!("the line is `{}`", shortened(text, LONGEST));
             problem.with_help(line + usual_slip(text).unwrap_or_default())
         }
     })

@@ -5,9 +5,13 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, nearest, shortened, usual_name},
+    problem::{Problem, nearest, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
+use crate::names::shortened;
+
+/// The most letters of a value or a line that are quoted.
+pub(super) const LONGEST: usize = 60;
 
 /// What serde found wrong, and the path to it from the top of the configuration.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ impl std::error::Error for Mismatch {}
 pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Table) -> Problem {
     let found = match node.map(|node| &node.value) {
         Some(Value::Table(_)) => ", found a table".to_owned(),
-        Some(value) => format!(", found `{}`", shortened(&value.to_string())),
+        Some(value) => format!(", found `{}`", shortened(&value.to_string(), LONGEST)),
         None => String::new(),
     };
     let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
