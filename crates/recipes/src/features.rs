@@ -24,11 +24,11 @@ const VERSION: u32 = 2;
 /// A network that is not trained: on the inner backend, in inference mode.
 pub(crate) struct Frozen<B: Backend> {
     network: Vgg<B>,
-    preprocessing: ImagePreprocessing,
+    pub(crate) preprocessing: ImagePreprocessing,
     /// Of an image's features: `[channels, height, width]`.
-    shape: [usize; 3],
+    pub(crate) shape: [usize; 3],
     /// The hash of its weights.
-    hash: String,
+    pub(crate) hash: String,
     device: B::Device,
 }
 
@@ -45,24 +45,10 @@ impl<B: Backend> Frozen<B> {
         Self { network, preprocessing, shape, hash, device: device.clone() }
     }
 
-    pub(crate) fn preprocessing(&self) -> &ImagePreprocessing {
-        &self.preprocessing
-    }
-
-    /// The hash of its weights.
-    pub(crate) fn hash(&self) -> &str {
-        &self.hash
-    }
-
     /// - `images`: normalised, `[batch, channels, height, width]`
     /// - returns features: `[batch, channels, height, width]`
     pub(crate) fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 4> {
         self.network.forward(images, &mut Pass::evaluation())
-    }
-
-    /// The shape of an image's features: `[channels, height, width]`.
-    pub(crate) fn shape(&self) -> [usize; 3] {
-        self.shape
     }
 
     pub(crate) fn into_network(self) -> Vgg<B> {
@@ -120,7 +106,7 @@ impl<B: Backend> Frozen<B> {
         if !group.leads() {
             return Ok((table(features, split.as_ref())?, String::new()));
         }
-        let metadata = Value::String(hash_of_values(&features));
+        let metadata = Value::String(sha256_hex_of_values(&features));
         let features = StoredTensor::new(vec![images, count], features)?;
         let tensors = [("features".to_owned(), features)].into();
         let mut file = TensorFile { tensors, metadata };
@@ -265,13 +251,8 @@ fn table(features: Vec<f32>, split: &dyn ImageSource) -> Result<Table, DataError
 fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
     let mut file = TensorFile::read(path).ok()?;
     let (shape, features) = file.tensors.remove("features")?.into_parts();
-    let is_whole = shape == [images, count] && file.metadata == hash_of_values(&features);
+    let is_whole = shape == [images, count] && file.metadata == sha256_hex_of_values(&features);
     is_whole.then_some(features)
-}
-
-/// A hash of hashes of parts of the values, as files that are there already have it.
-fn hash_of_values(values: &[f32]) -> String {
-    sha256_hex(values.chunks(1 << 20).map(sha256_hex_of_values).collect::<String>().as_bytes())
 }
 
 fn hash_of<B: Backend>(network: &Vgg<B>) -> String {

@@ -63,7 +63,7 @@ fn train<B: AutodiffBackend>(
     let frozen_blocks = settings.frozen_blocks(&backbone);
     let (frozen, tail) =
         frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
-    let preprocessing = frozen.preprocessing().clone();
+    let preprocessing = frozen.preprocessing.clone();
 
     // Step 3: add a new head.
     let head = settings.head(&backbone, classes.len());
@@ -81,7 +81,7 @@ fn train<B: AutodiffBackend>(
     let mut notes = images.notes;
     notes.extend(note);
     notes.extend(config.notes(&*images.train));
-    let keeps = settings.keeps(frozen_blocks, &frozen.shape(), samples, data.residency, &mut notes);
+    let keeps = settings.keeps(frozen_blocks, &frozen.shape, samples, data.residency, &mut notes);
     let split = Split {
         images: images.train,
         batching: training.batching(data.order),
@@ -107,7 +107,7 @@ fn train<B: AutodiffBackend>(
     let mut run = start.open(&config, &images.fingerprint, &notes)?;
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
-        run.rests_on("its frozen weights", frozen.hash().to_owned());
+        run.rests_on("its frozen weights", frozen.hash.clone());
         // Those that are computed in other batches may be rounded otherwise.
         run.rests_on("the features that it keeps", keeps.to_string());
     }
