@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     augmented,
-    output::{Output, refuse_other_format, refuse_unwritable},
+    output::{Output, refuse_output},
 };
 use crate::{
     Console, ExitCode, Failure, ProgressMode,
@@ -147,8 +147,7 @@ pub(super) fn run(
     let augment = arguments.augment.iter().map(|setting| SettingsLayer::augment(setting));
     let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(augment.collect())?;
     if let Some(path) = &arguments.sheet {
-        refuse_other_format(path, "--sheet", "PNG", &["png"])?;
-        refuse_unwritable(path, "--sheet", arguments.force)?;
+        refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
     }
     let (mut inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),

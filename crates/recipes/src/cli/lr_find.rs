@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     arguments::{Common, RecipeParser, at_least},
-    output::{Output, refuse_other_format, refuse_unwritable},
+    output::{Output, refuse_output},
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
@@ -59,8 +59,7 @@ pub(super) fn run(
         ));
     }
     if let Some(file) = &arguments.output {
-        refuse_other_format(file, "--output", "SVG", &["svg"])?;
-        refuse_unwritable(file, "--output", arguments.force)?;
+        refuse_output(file, "--output", "SVG", &["svg"], arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     arguments::{Common, RecipeParser},
-    output::{Output, aligned, indented, refuse_other_format, refuse_unwritable},
+    output::{Output, aligned, indented, refuse_output},
     train::recipe_and_layers,
 };
 use crate::{
@@ -67,8 +67,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     if let Some(file) = &arguments.svg {
-        refuse_other_format(file, "--svg", "SVG", &["svg"])?;
-        refuse_unwritable(file, "--svg", arguments.force)?;
+        refuse_output(file, "--svg", "SVG", &["svg"], arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(common.progress);

@@ -300,7 +300,7 @@ fn what_cannot_be_inspected_is_named() {
     check(
         "digits --sheet digits.jpg",
         2,
-        "`--sheet` writes PNG, and `digits.jpg` is called otherwise",
+        "`--sheet` writes PNG, but `digits.jpg` does not end in `.png`",
     );
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
     check(&augment("flip=1"), 2, "error: unknown key `augment.flip`, in --augment flip=1\n");

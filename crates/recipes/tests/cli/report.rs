@@ -40,7 +40,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     assert_eq!(folder.read("page.html"), page);
 
     folder.run("report run --output page.html").refused(3, "`page.html` already exists");
-    let other = "`--output` writes HTML, and `page.pdf` is called otherwise";
+    let other = "`--output` writes HTML, but `page.pdf` does not end in `.html`";
     folder.run("report run --output page.pdf").refused(2, other);
     folder.run("report nowhere").refused(3, "there is no run directory `nowhere`");
     folder.run("report run --output page.html --force").succeeded();

@@ -267,7 +267,7 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
     assert!((bytes.len() as f64) < 0.55 * whole as f64, "{} of {whole} bytes", bytes.len());
 
     folder.run(export).refused(3, "`half.safetensors` already exists");
-    let other = "`--output` writes ONNX, and `half.safetensors` is called otherwise";
+    let other = "`--output` writes ONNX, but `half.safetensors` does not end in `.onnx`";
     folder.run("export backbone --format onnx --output half.safetensors --force").refused(2, other);
     folder.run(&format!("{export} --force")).succeeded();
 
