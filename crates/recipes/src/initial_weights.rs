@@ -65,7 +65,6 @@ impl Check for InitialWeights {
 #[serde(deny_unknown_fields)]
 pub struct FixedNetwork {
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 

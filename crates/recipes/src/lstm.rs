@@ -39,7 +39,6 @@ pub struct Model {
     /// Units of the recurrent layer.
     pub hidden: usize,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 

@@ -42,7 +42,6 @@ pub struct Model {
     /// Whether a batch continues from the state of the one before.
     pub carry_state: bool,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 

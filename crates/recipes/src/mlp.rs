@@ -44,7 +44,6 @@ pub struct Model {
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
     /// The share of each hidden layer's output that is dropped while training.
-    #[serde(default, skip_serializing_if = "config::is_no_dropout")]
     pub dropout: f64,
 }
 

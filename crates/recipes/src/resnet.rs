@@ -36,7 +36,6 @@ pub struct Model {
     /// The shortcut of a block that changes the shape.
     pub shortcut: Shortcut,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 
