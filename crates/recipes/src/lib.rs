@@ -74,11 +74,8 @@ mod text_chart;
 
 pub use crate::{
     cache_folder::cache_folder,
-    console::{Console, ProgressMode},
     environment::COMMIT,
     failure::{ExitCode, Failure},
-    memory::MemoryBytes,
-    plan::{Plan, PlannedLayer},
     start::Start,
     summary::Summary,
 };

@@ -38,7 +38,7 @@ pub struct Recipe {
     /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and
     /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
-    pub plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+    pub(crate) plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
 }
 
 impl Recipe {

@@ -20,7 +20,8 @@ use super::{
     predict::model_of,
 };
 use crate::{
-    Console, Failure, ProgressMode,
+    Failure,
+    console::{Console, ProgressMode},
     evaluation::{ClassScores, EvaluationReport, examine},
     names::shortened,
     numbers::{counted, measure, percent},

@@ -21,10 +21,11 @@ use super::{
     output::{Output, refuse_output},
 };
 use crate::{
-    Console, ExitCode, Failure, ProgressMode,
+    ExitCode, Failure,
     class_weights::counts,
     cnn,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer},
+    console::{Console, ProgressMode},
     image_set::{Found, problem_with},
     initial_weights::FixedNetwork,
     lstm, lstm_char,

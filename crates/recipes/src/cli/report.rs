@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::output::{Output, print_note, refuse_output};
 use crate::{
-    Console, Failure, ProgressMode, Summary,
+    Failure, Summary,
+    console::{Console, ProgressMode},
     report::{self, REPORT},
 };
 

@@ -9,7 +9,6 @@ use clap::ValueHint;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::Common,
     export::EXPORTS,
     output::{Output, print_note},
     panics::caught,
@@ -20,8 +19,9 @@ use super::{
     train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
-    Console, Failure, Start, Summary,
+    Failure, Start, Summary,
     config::SettingsLayer,
+    console::{Console, ProgressMode},
     initial_weights::refuse_others,
     paths::{self, or_moved},
     record::{Record, config_of},
@@ -49,7 +49,7 @@ pub(super) struct ResumeArguments {
 
 pub(super) fn run(
     arguments: &ResumeArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
     began: Instant,
     group: &Group,
@@ -72,7 +72,7 @@ pub(super) fn run(
     }
 
     check_alike(group, &layers)?;
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     let start = Start {
         interrupt: stop_on_signals(group.leads())?,
         resumes: true,
