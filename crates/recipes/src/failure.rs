@@ -114,6 +114,9 @@ impl From<InferenceError> for Failure {
             InferenceError::TooLargeForOnnx { .. } => {
                 "export it as safetensors: `--format safetensors`"
             }
+            InferenceError::Sampling { .. } => {
+                return Self::of(ExitCode::Usage, &error, error.help());
+            }
             _ => return Self::of(ExitCode::UserData, &error, error.help()),
         };
         Self::of(ExitCode::UserData, &error, Some(command.to_owned()))

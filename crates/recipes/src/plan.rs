@@ -347,7 +347,6 @@ mod tests {
         assert!(message("mlp", "training.sync_batch_norm=true").contains("has no effect"));
         assert!(message("cnn", "data.size=4").contains("images of 4x4 are too small"));
         assert!(message("vgg", "model.weights=none.pth").contains("none.pth"));
-        assert!(message("lstm-char", "training.micro_batch=4").contains("has no effect"));
         assert!(message("lstm-char", "model.dropout=0.2").contains("it acts between layers"));
         assert!(message("lstm", "data.path=none.txt").contains("none.txt"));
     }
