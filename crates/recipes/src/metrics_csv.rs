@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use store::{AppendLog, StoreError};
 use training::{Event, Metrics, Pace};
 
-use crate::run_directory::ordered;
+use crate::numbers::ordered;
 
 /// The file in the directory of a run.
 pub(crate) const METRICS: &str = "metrics.csv";

@@ -15,7 +15,7 @@ use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
     is_unfinished, remove, write_whole,
 };
-use training::{Event, Keeper, Metrics, Observer, ObserverError};
+use training::{Event, Keeper, Observer, ObserverError};
 
 use crate::{
     ExitCode, Failure, Summary,
@@ -335,14 +335,6 @@ impl Keeper for RunDirectory {
         // Only now does a finished run stop being finished.
         Ok(remove(&self.path.join(SUMMARY))?)
     }
-}
-
-/// The loss first, the other metrics by name.
-pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
-    let mut ordered: Vec<(&str, f64)> =
-        metrics.iter().map(|(name, &value)| (name.as_str(), value)).collect();
-    ordered.sort_by_key(|&(name, _)| name != "loss");
-    ordered
 }
 
 /// The bytes of a log's whole lines, at most `length`; 0 where it is gone.

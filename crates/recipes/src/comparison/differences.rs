@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::row::Row;
 use crate::{
     config::{SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS},
-    report::same,
+    settings::same,
 };
 
 /// The source that alone reads some settings: a run on files has these at its recipe's values, which

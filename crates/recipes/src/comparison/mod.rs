@@ -20,7 +20,8 @@ use crate::{
     chart::{self, Chart},
     names::shortened,
     record::{End, Record},
-    report::{overlaid, shown},
+    report::overlaid,
+    settings::shown,
     shell::quoted_path,
 };
 

@@ -20,7 +20,6 @@ use std::{ops::ControlFlow, path::Path};
 
 use self::held_out::HeldOut;
 pub(crate) use self::{
-    changes::{same, shown},
     curves::overlaid,
     page::MOST_IN_MATRIX,
     verdict::{Verdict, stable, stopped_early},

@@ -18,9 +18,9 @@ use crate::{
     Failure,
     chart::{self, Chart},
     evaluation::{EvaluationReport, Mistake, Sample},
-    numbers::{counted, grouped, measure, percent},
+    numbers::{counted, grouped, measure, ordered, percent},
     record::{Record, SampleRecord},
-    run_directory::{CONFIG, ordered},
+    run_directory::CONFIG,
     shell::quoted_path,
 };
 
