@@ -16,8 +16,8 @@ use store::TensorFile;
 
 use super::{
     export::Precision,
+    model::model_of,
     output::{Output, aligned, indented},
-    predict::model_of,
 };
 use crate::{
     Failure,

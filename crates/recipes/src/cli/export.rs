@@ -9,8 +9,8 @@ use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
 
 use super::{
+    model::model_of,
     output::{Output, refuse_output},
-    predict::model_of,
 };
 use crate::{ExitCode, Failure};
 

@@ -11,8 +11,8 @@ use inference::{Model, Sampling};
 use serde::Serialize;
 
 use super::{
+    model::model_of,
     output::{Output, print, print_note},
-    predict::model_of,
 };
 use crate::{Failure, console::printable};
 

@@ -14,6 +14,7 @@ mod inspect;
 mod list;
 mod logger;
 mod lr_find;
+mod model;
 mod output;
 mod panics;
 mod plan;

@@ -10,9 +10,9 @@ use training::{EndStatus, Group, newest_step};
 
 use super::{
     export::EXPORTS,
+    model::unusable_model,
     output::{Output, print_note},
     panics::caught,
-    predict::unusable_model,
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
