@@ -58,7 +58,7 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with the data.
+    /// Any problem with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint(data, seed)?;
@@ -173,7 +173,7 @@ pub(crate) struct GivenImages {
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data.
+/// Any problem with the data.
 pub(crate) fn read_given(
     data: &ImageData,
     seed: u64,
@@ -208,7 +208,7 @@ pub(crate) fn read_given(
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data.
+/// Any problem with the data.
 pub(crate) fn read_held_out(
     data: &ImageData,
     seed: u64,

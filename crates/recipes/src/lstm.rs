@@ -20,7 +20,7 @@ use crate::{
     text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
@@ -59,11 +59,11 @@ impl Check for Model {
     }
 }
 
-/// Trains as configured, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
     start: Start<'_>,
@@ -134,7 +134,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     }
 }
 
-/// The plan of a run.
+/// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let (corpus, weights) = config.read(None)?;
     refuse_shared(&corpus.shared)?;

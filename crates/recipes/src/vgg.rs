@@ -28,7 +28,7 @@ use crate::{
     registry::Recipe,
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
@@ -38,11 +38,11 @@ pub const RECIPE: Recipe = Recipe {
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the weights, the run directory or the training itself.
+/// Any problem with the data, the weights, the run directory or the training.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
     mut start: Start<'_>,
@@ -204,7 +204,7 @@ fn changes_images(augment: &AugmentOptions) -> bool {
     AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
 }
 
-/// What a run would be. Weights that would have to be downloaded are not looked at.
+/// Describes a run without training. Weights that would have to be downloaded are not looked at.
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
