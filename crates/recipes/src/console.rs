@@ -19,7 +19,7 @@ use crate::{
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
-/// Between two on how far a run is whose log interval takes longer, after the first.
+/// Between two lines on the position, while a log interval takes longer; after the first.
 const POSITION_EVERY: Duration = Duration::from_secs(30);
 
 /// Columns of a terminal whose width is unknown.

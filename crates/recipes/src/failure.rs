@@ -109,7 +109,7 @@ impl From<InferenceError> for Failure {
                 "name image files or folders: `recipes predict RUN picture.jpg`"
             }
             InferenceError::Kind { is: InputKind::Text, .. } => {
-                "let it write: `recipes generate RUN --prompt TEXT`"
+                "generate text with it: `recipes generate RUN --prompt TEXT`"
             }
             InferenceError::TooLargeForOnnx { .. } => {
                 "export it as safetensors: `--format safetensors`"

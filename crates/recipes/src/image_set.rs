@@ -110,7 +110,7 @@ impl ImageSet {
         self.train.classes()
     }
 
-    /// What it would be to train a whole network on these images.
+    /// The plan of training a whole network on these images.
     ///
     /// - `weights`: those that it begins with
     pub(crate) fn plan<Model>(

@@ -141,7 +141,7 @@ impl<Model: Initialised> Config<TextData, Model> {
         Ok((corpus, weights))
     }
 
-    /// What it would be to train a network on this text.
+    /// The plan of training a network on this text.
     ///
     /// - `network`: the network for a vocabulary
     /// - `counted`: the samples and the updates of an epoch on such tokens
@@ -287,8 +287,8 @@ impl TrainedWeights {
     pub(crate) fn note(&self, classes: &[String]) -> String {
         let last_layer = match &self.file.description {
             Some(their) if their.classes == classes => "",
-            Some(_) => "; its classes are others, so the last layer begins anew",
-            None => "; a last layer for another number of classes begins anew",
+            Some(_) => "; its classes differ, so the last layer starts untrained",
+            None => "; a last layer for another number of classes starts untrained",
         };
         format!("training begins with the weights in `{}`{last_layer}", self.named)
     }

@@ -61,7 +61,8 @@ impl MemoryBytes {
             )
         };
         Some(format!(
-            "the run needs at least {} of memory, and there are {}; most of it is for {name}: {help}",
+            "the run needs at least {} of memory, but only {} are available; most of it is for {name}: \
+             {help}",
             size(self.total as f64),
             size(available as f64)
         ))

@@ -357,7 +357,7 @@ mod tests {
             classes: Vec::new(),
         };
         run.complete(config.trainer(10), &description, &[1]);
-        let told = run.notes.iter().any(|note| note.contains("of memory, and there are"));
+        let told = run.notes.iter().any(|note| note.contains("of memory, but only"));
         assert_eq!(told, device::memory_bytes().is_some(), "{:?}", run.notes);
     }
 

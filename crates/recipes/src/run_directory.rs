@@ -46,8 +46,7 @@ pub(crate) const INITIAL: &str = "initial.safetensors";
 pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
-/// How often it is tried, and how long after each: those who ask whether a run is being written have
-/// its lock for a moment.
+/// Attempts to take the lock, and the pause between them: [`is_in_use`] holds it for a moment.
 const LOCK_ATTEMPTS: usize = 5;
 const ASKING: Duration = Duration::from_millis(10);
 

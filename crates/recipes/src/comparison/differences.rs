@@ -27,9 +27,9 @@ pub(super) fn remove_ignored(settings: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// The settings that differ, without those that only some rows have, all with the same value, which
-/// is their recipe's own; and the data, by the beginning of their hash, where rows differ in nothing
-/// else, or were to have the same.
+/// The settings that differ. One that only some rows have is left out if all of those have their recipe's
+/// default. Also the data, by the beginning of their hash, where rows differ in nothing else, or were to
+/// have the same.
 pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
     let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
     let keys = rows.iter().flat_map(|row| row.settings.keys());

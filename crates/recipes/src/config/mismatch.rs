@@ -145,7 +145,7 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Ta
         && let Some((rest, kind)) = first_leaf(inner)
     {
         let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
-        return problem.with_help(format!("a name with a point stands in quotes, as {example}"));
+        return problem.with_help(format!("put a name that contains a dot in quotes: {example}"));
     }
     match usual.given(key) {
         Some(Node { value: Value::Table(_), .. }) | None => problem,
