@@ -36,7 +36,7 @@ pub(crate) const REPORT: &str = "report.html";
 
 /// At the end of a run its model is evaluated again if that takes at most so many seconds.
 const WORTH_SECONDS: f64 = 3.0;
-/// Or if that takes at most this share of the run.
+/// It is also evaluated again if that takes at most this share of the run.
 const WORTH_SHARE: f64 = 0.05;
 
 /// Writes the report of a run, finished or not, into `file`, atomically. Returns its verdict, and a
