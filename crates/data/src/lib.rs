@@ -9,7 +9,7 @@
 //! An [`ImageLoader`], a [`TableLoader`] or a [`TokenLoader`] makes batches on the device, as [`Batching`]
 //! says; [`augment`] changes and normalises images there.
 //!
-//! Without the feature `sources` only [`preprocess`] remains, which prediction needs.
+//! Without the feature `sources` only the preprocessing remains, which prediction needs.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
